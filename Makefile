@@ -1,0 +1,61 @@
+# `make` prints the targets. Everything they need is set up first, and only once.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.PHONY: help setup up down ui demo test lint types imports lock lock-check schema promises bench clean
+
+# The first Python of a supported version; `make PYTHON=/path/to/python3.12 ...` names another.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo "$$p" && break; done)
+BIN := .venv/bin
+
+help: ## print this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+
+setup: ## install everything into .venv and .local (nothing outside this folder)
+	@test -n "$(PYTHON)" || { echo "error: Python 3.11, 3.12 or 3.13 is needed and none was found on PATH." \
+		"Install one, or name it: make PYTHON=/path/to/python3.12 setup" >&2; exit 1; }
+	@"$(PYTHON)" -m bq_harper_assets.local.bootstrap
+
+up: setup ## start the local stack: a real Harper and the BigQuery emulator
+	@$(BIN)/bqh up
+
+down: setup ## stop the local stack; its data stays
+	@$(BIN)/bqh down
+
+demo: setup ## start the stack, load the sample data and show what is where
+	@$(BIN)/bqh demo
+
+ui: setup ## open Dagster on http://127.0.0.1:3000
+	@mkdir -p .local/dagster && cp dagster.yaml .local/dagster/dagster.yaml
+	@DAGSTER_HOME="$(CURDIR)/.local/dagster" $(BIN)/dagster dev --host 127.0.0.1 --port 3000 --workspace workspace.yaml
+
+test: setup ## run all tests against real servers
+	@$(BIN)/pytest
+
+lint: setup ## check style
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: setup ## check types, strictly
+	@$(BIN)/mypy
+
+imports: setup ## check that imports point one way
+	@$(BIN)/lint-imports
+
+lock: setup ## write requirements.lock anew from pyproject.toml, keeping the versions that still fit
+	@$(BIN)/python -m bq_harper_assets.local.requirements_lock write
+
+lock-check: setup ## check that requirements.lock is in step with pyproject.toml
+	@$(BIN)/python -m bq_harper_assets.local.requirements_lock check
+
+schema: setup ## write config/tables.schema.json anew from the contract models
+	@$(BIN)/python -m bq_harper_assets.contract.json_schema
+
+promises: setup ## print how many promises of docs/promises.md are kept, by group
+	@$(BIN)/python -m bq_harper_assets_tests.promises
+
+bench: setup ## run the benchmarks
+	@$(BIN)/python benchmarks/maritime_generator.py
+
+clean: ## delete .venv and .local: the next target sets up again
+	@test ! -x $(BIN)/bqh || $(BIN)/bqh down
+	@rm -rf .venv .local

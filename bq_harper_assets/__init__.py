@@ -1,0 +1,1 @@
+"""Keeps Harper tables equal to their BigQuery sources, and proves it."""

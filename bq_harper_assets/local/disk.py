@@ -1,0 +1,16 @@
+"""Room on the disk, asked before something large is written. Standard library only: set-up runs it first."""
+
+import shutil
+from pathlib import Path
+
+from bq_harper_assets.local.errors import SetupError
+
+
+def require_free_space(folder: Path, needed: int, again: str) -> None:
+    """Refuse early, with both figures, instead of half way with a full disk."""
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise SetupError(
+            f"{folder} has {free / 1024**3:.1f} GB free and {needed / 1024**3:.1f} GB are needed. "
+            f"Free some space, or work in a clone on another disk. Next: {again}"
+        )

