@@ -22,6 +22,9 @@ from bq_harper_assets.local.runtimes import find_java, find_node
 SUPPORTED = ((3, 11), (3, 13))
 PACKAGES_NEED_BYTES = 4 * 1024**3  # 1.8 GB installed, as much again while it unpacks
 AGAIN = "make setup"
+UNREACHABLE = (
+    "from versions: none", "connect", "dns", "resolve", "timed out", "network", "certificate", "ssl"
+)  # fmt: skip
 
 
 def set_up(root: Path, environ: Mapping[str, str]) -> None:
@@ -170,10 +173,8 @@ def _advice(output: str) -> str:
         return "The disk is full: free some space."
     if "hash" in text and "mismatch" in text:
         return "A package differs from the locked one: a damaged download, or an index that serves other files."
-    if any(
-        word in text
-        for word in ("connect", "dns", "resolve", "timed out", "network", "certificate", "ssl")
-    ):
+    # pip says "from versions: none" when the index did not answer at all.
+    if any(word in text for word in UNREACHABLE):
         return (
             "The package index cannot be reached: check the network, a proxy (HTTPS_PROXY), or a mirror "
             "(PIP_INDEX_URL for pip, UV_DEFAULT_INDEX for uv)."
