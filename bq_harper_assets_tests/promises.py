@@ -1,6 +1,7 @@
 """docs/promises.md held to its word: a promise called kept must be shown by a test that passes.
 
-As a pytest plugin it notes which `@pytest.mark.promise("K5")` tests passed; test_promises.py judges, last of all.
+As a pytest plugin it notes which `@pytest.mark.promise("K5")` tests passed; test_promises.py
+judges, last of all.
 As a program (`make promises`) it prints kept / all by group.
 """
 
@@ -61,14 +62,16 @@ def broken(promises: list[Promise], outcomes: Outcomes) -> Iterator[str]:
     """Each way in which the page and the tests disagree."""
     known = {promise.id for promise in promises}
     for promise in promises:
+        shown_by = sorted(outcomes.passed[promise.id])
         if promise.word not in STATES:
-            yield f"{promise.id} has the state {promise.state!r}; it must begin with one of {STATES}"
-        if promise.word in ("kept", "partly") and not outcomes.passed[promise.id]:
+            yield f"{promise.id} has the state {promise.state!r}; must begin with one of {STATES}"
+        if promise.word in ("kept", "partly") and not shown_by:
             yield f"{promise.id} is called {promise.word}, and no passing test shows it"
-        if promise.word == "open" and outcomes.passed[promise.id]:
-            yield f"{promise.id} is called open, and {sorted(outcomes.passed[promise.id])[0]} shows it"
+        if promise.word == "open" and shown_by:
+            yield f"{promise.id} is called open, and {shown_by[0]} shows it"
     for unknown in sorted(set(outcomes.named) - known):
-        yield f"{sorted(outcomes.named[unknown])[0]} names {unknown}, which docs/promises.md does not list"
+        test = min(outcomes.named[unknown])
+        yield f"{test} names {unknown}, which docs/promises.md does not list"
 
 
 def pytest_configure(config: pytest.Config) -> None:

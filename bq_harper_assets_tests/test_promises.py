@@ -42,6 +42,6 @@ def test_a_kept_promise_without_a_passing_test_and_an_unknown_one_are_both_found
         "A1 is called kept, and no passing test shows it",
         "A2 is called open, and test_y shows it",
         "A3 is called partly, and no passing test shows it",
-        "A4 has the state 'done'; it must begin with one of ('kept', 'partly', 'open')",
+        "A4 has the state 'done'; must begin with one of ('kept', 'partly', 'open')",
         "test_x names Z99, which docs/promises.md does not list",
     ]

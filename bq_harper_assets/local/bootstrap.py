@@ -1,7 +1,8 @@
-"""Set-up from nothing: .venv with the locked packages, and Harper. Nothing outside the project's folder is touched.
+"""Set-up from nothing: .venv with the locked packages, and Harper; all in the project's own folder.
 
-Run as `python3 -m bq_harper_assets.local.bootstrap` by a Python that has no packages yet, so this module and what
-it imports use the standard library only. Each step is skipped if its stamp says that nothing has changed.
+Run as `python3 -m bq_harper_assets.local.bootstrap` by a Python that has no packages yet, so this
+module and what it imports use the standard library only. Each step is skipped if its stamp says
+that nothing has changed.
 """
 
 import hashlib
@@ -45,8 +46,9 @@ def _require_supported_python() -> None:
     low, high = SUPPORTED
     if not low <= sys.version_info[:2] <= high:
         raise SetupError(
-            f"Python {sys.version_info[0]}.{sys.version_info[1]} runs this, but {low[0]}.{low[1]} to "
-            f"{high[0]}.{high[1]} is needed. Next: make PYTHON=/path/to/python3.12 setup"
+            f"this is Python {sys.version_info[0]}.{sys.version_info[1]}, and "
+            f"{low[0]}.{low[1]} to {high[0]}.{high[1]} is needed. "
+            "Next: make PYTHON=/path/to/python3.12 setup"
         )
 
 
@@ -61,8 +63,9 @@ def _ensure_venv(root: Path) -> Path:
     except (subprocess.CalledProcessError, OSError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise SetupError(
-            f"a virtual environment cannot be made in {folder}: {error}. On Debian and Ubuntu the package "
-            f"python3-venv is missing: sudo apt-get install python3-venv. Next: {AGAIN}"
+            f"a virtual environment cannot be made in {folder}: {error}. On Debian and Ubuntu the "
+            "package python3-venv is missing: sudo apt-get install python3-venv. "
+            f"Next: {AGAIN}"
         ) from error
     return python
 
@@ -87,10 +90,8 @@ def _ensure_packages(root: Path, python: Path, environ: Mapping[str, str]) -> No
     chosen.write_text(wanted, encoding="utf-8")
     installer = root / ".venv" / "installer.lock"
     installer.write_text(requirement_blocks(lock)["uv"], encoding="utf-8")
-    print(
-        f"set-up: installing {len(requirement_blocks(wanted))} packages into .venv (about a minute)",
-        flush=True,
-    )
+    count = len(requirement_blocks(wanted))
+    print(f"set-up: installing {count} packages into .venv (about a minute)", flush=True)
     pip = [
         str(python),
         "-m",
@@ -114,7 +115,7 @@ def _ensure_packages(root: Path, python: Path, environ: Mapping[str, str]) -> No
     try:
         _run([*uv, str(chosen)], root, "installing the packages")
     except SetupError:
-        # uv does not read pip's configuration, which is where company mirrors and certificates are set.
+        # uv does not read pip's configuration, where company mirrors and certificates are set.
         print("set-up: trying again with pip (slower)", flush=True)
         _run([*pip, str(chosen)], root, "installing the packages")
     _stamp(root, "packages", wanted)
@@ -172,12 +173,12 @@ def _advice(output: str) -> str:
     if "no space left" in text:
         return "The disk is full: free some space."
     if "hash" in text and "mismatch" in text:
-        return "A package differs from the locked one: a damaged download, or an index that serves other files."
+        return "A package differs from the locked one: a bad download, or another index's file."
     # pip says "from versions: none" when the index did not answer at all.
     if any(word in text for word in UNREACHABLE):
         return (
-            "The package index cannot be reached: check the network, a proxy (HTTPS_PROXY), or a mirror "
-            "(PIP_INDEX_URL for pip, UV_DEFAULT_INDEX for uv)."
+            "The package index cannot be reached: check the network, a proxy (HTTPS_PROXY), "
+            "or a mirror (PIP_INDEX_URL for pip, UV_DEFAULT_INDEX for uv)."
         )
     return "The installer's own words are below."
 

@@ -1,4 +1,4 @@
-"""Room on the disk, asked before something large is written. Standard library only: set-up runs it first."""
+"""Room on the disk, asked before something large is written. Standard library only."""
 
 import shutil
 from pathlib import Path

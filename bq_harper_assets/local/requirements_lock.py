@@ -1,7 +1,7 @@
 """requirements.lock: every package with its version and hashes, and no download address.
 
-Written and checked with `uv pip compile`. Run as a module: `write` or `check`. Standard library only, because
-set-up reads the lock before anything is installed.
+Written and checked with `uv pip compile`. Run as a module: `write` or `check`. Standard library
+only, because set-up reads the lock before anything is installed.
 """
 
 import re
@@ -17,7 +17,7 @@ _REQUIREMENT = re.compile(
 
 
 def requirement_blocks(lock: str) -> dict[str, str]:
-    """Each package's lines of the lock (a package locked per Python version has all its entries in one block)."""
+    """Each package's lines of the lock; entries per Python version stay together."""
     blocks: dict[str, str] = {}
     name = ""
     for line in lock.splitlines(keepends=True):
@@ -73,7 +73,7 @@ def write(root: Path) -> None:
 
 
 def check(root: Path) -> list[str]:
-    """Compared by versions and markers, not by hashes: an index may add files to a version at any time."""
+    """Compared by versions and markers, not by hashes: an index may add files to a version."""
     lock = (root / LOCK).read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder) / LOCK

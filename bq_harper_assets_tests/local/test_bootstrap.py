@@ -1,8 +1,7 @@
-"""Set-up: what it leaves out, what it says when it cannot go on, and that a second run does nothing."""
+"""Set-up: what it leaves out, what it says when it fails, and that a second run does nothing."""
 
 import os
 import shutil
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -13,15 +12,10 @@ from bq_harper_assets.local.bootstrap import packages_to_install
 from bq_harper_assets.local.disk import require_free_space
 from bq_harper_assets.local.errors import SetupError
 from bq_harper_assets.local.requirements_lock import LOCK, requirement_blocks
+from bq_harper_assets_tests.local import tools
 
 ROOT = Path(__file__).parents[2]
 BOOTSTRAP = [sys.executable, "-m", "bq_harper_assets.local.bootstrap"]
-
-
-def _program(folder: Path, name: str, *lines: str) -> None:
-    file = folder / name
-    file.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines), encoding="utf-8")
-    file.chmod(file.stat().st_mode | stat.S_IXUSR)
 
 
 @pytest.mark.parametrize(
@@ -37,13 +31,14 @@ def _program(folder: Path, name: str, *lines: str) -> None:
 def test_java_and_node_are_installed_only_where_the_machine_has_none_new_enough(
     java: str | None, node: str | None, left_out: set[str], tmp_path: Path
 ) -> None:
+    environ = {"PATH": str(tmp_path)}
     if java:
-        _program(tmp_path, "java", "java.home = /opt/java", f"java.specification.version = {java}")
+        environ["JAVA_HOME"] = str(tools.java(tmp_path / "java", java))
     if node:
-        _program(tmp_path, "node", node)
-        _program(tmp_path, "npm", "11.0.0")
+        tools.program(tmp_path, "node", f"echo {node}")
+        tools.program(tmp_path, "npm", "echo 11.0.0")
     lock = (ROOT / LOCK).read_text(encoding="utf-8")
-    chosen = requirement_blocks(packages_to_install(lock, {"PATH": str(tmp_path)}))
+    chosen = requirement_blocks(packages_to_install(lock, environ))
     assert set(requirement_blocks(lock)) - set(chosen) == left_out
 
 

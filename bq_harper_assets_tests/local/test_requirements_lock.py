@@ -1,4 +1,4 @@
-"""The lock is complete, has no address in it, and a change of pyproject.toml without `make lock` is seen."""
+"""The lock is complete and without addresses; a new dependency without `make lock` is seen."""
 
 import shutil
 import subprocess

@@ -1,0 +1,1 @@
+"""What users declare: YAML in, validated contracts out."""

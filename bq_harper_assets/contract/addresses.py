@@ -1,0 +1,36 @@
+"""Where the local stack listens: written by `local` when it starts, read by the local profile."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+ADDRESSES_FILE = "addresses.json"
+
+
+class StackAddresses(BaseModel):
+    """Ports are chosen at the first start and remembered: found here and never guessed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    harper_url: str  # http://127.0.0.1:9925, the Operations API
+    harper_rest_url: str  # http://127.0.0.1:9926
+    harper_user: str
+    harper_password_file: Path  # mode 0600; the password itself is nowhere else
+    bigquery_url: str  # http://127.0.0.1:9050, the REST API
+    bigquery_storage: str  # 127.0.0.1:9060, the gRPC Storage API, plain text
+    bigquery_project: str
+
+
+def read_addresses(folder: Path) -> StackAddresses | None:
+    """None if no stack was ever started with its files in `folder`."""
+    file = folder / ADDRESSES_FILE
+    if not file.is_file():
+        return None
+    return StackAddresses.model_validate_json(file.read_text(encoding="utf-8"))
+
+
+def write_addresses(folder: Path, addresses: StackAddresses) -> None:
+    """Replaced in one step, so that a reader never sees half a file."""
+    draft = folder / f"{ADDRESSES_FILE}.new"
+    draft.write_text(addresses.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    draft.replace(folder / ADDRESSES_FILE)

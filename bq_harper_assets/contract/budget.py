@@ -1,0 +1,82 @@
+"""The partition budget: how many cells (windows x slices) one table may have.
+
+Dagster keeps every partition key of an asset in memory and in its pages; past this it turns slow.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bq_harper_assets.contract.quantities import WINDOWS, window_text
+from bq_harper_assets.contract.table import TableContract
+
+MOST_CELLS = 100_000
+WARN_FROM = 80_000
+JUDGED_SPAN = timedelta(days=365)  # where the start is not known before the source is read
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """refused, or a warning, or neither."""
+
+    cells: int
+    refused: str | None = None
+    warning: str | None = None
+
+
+def judge(contract: TableContract, now: datetime) -> Verdict:
+    """What a table's cells up to now mean for the budget."""
+    start = contract.sync.start_timestamp
+    if start is not None and start > now:
+        return Verdict(0, warning=f"lies in the future: nothing is synced before {_day(start)}")
+    begin = start or now - JUDGED_SPAN
+    cells = windows_between(begin, now, contract.window) * contract.slices
+    span = f"from {_day(begin)} to now" if start else "in one year (no startTimestamp is given)"
+    sizes = f"{window_text(contract.window)} windows x {contract.slices} slices"
+    made = f"{sizes} make {cells:,} cells {span}"
+    if cells > MOST_CELLS:
+        ways = ", or ".join(_ways_out(contract, begin, now))
+        return Verdict(cells, refused=f"{made}; the limit is {MOST_CELLS:,}. Set {ways}")
+    if cells < WARN_FROM:
+        return Verdict(cells)
+    room = MOST_CELLS // contract.slices * contract.window
+    if start:
+        reached = f"is reached on {_day(_floor(begin, contract.window) + room)}"
+    else:
+        reached = f"holds {room.days} days"
+    return Verdict(
+        cells,
+        warning=f"{made}; the limit of {MOST_CELLS:,} {reached}. A larger window gives more room",
+    )
+
+
+def windows_between(start: datetime, end: datetime, window: timedelta) -> int:
+    """Windows that [start, end] touches; their edges lie on whole multiples since 1970, UTC."""
+    return -((_floor(start, window) - end) // window)
+
+
+def _floor(instant: datetime, window: timedelta) -> datetime:
+    return _EPOCH + (instant - _EPOCH) // window * window
+
+
+def _ways_out(contract: TableContract, begin: datetime, now: datetime) -> list[str]:
+    # Each leaves room below the warning, or the advice would hold for a few days only.
+    ways: list[str] = []
+    larger = [timedelta(minutes=m) for m in WINDOWS if timedelta(minutes=m) > contract.window]
+    for window in larger:
+        slices = min(contract.slices, WARN_FROM // windows_between(begin, now, window))
+        if slices == contract.slices or (slices and window == larger[-1]):
+            fewer = "" if slices == contract.slices else f" and slices: {slices}"
+            ways.append(f"window: {window_text(window)}{fewer}")
+            break
+    if slices := WARN_FROM // windows_between(begin, now, contract.window):
+        ways.append(f"slices: {slices}")
+    day = timedelta(days=1)
+    latest = now - (WARN_FROM // contract.slices - 1) * contract.window
+    if latest + day < now:
+        ways.append(f"sync.startTimestamp: {_day(_floor(latest, day) + day)}")
+    return ways
+
+
+def _day(instant: datetime) -> str:
+    return instant.strftime("%Y-%m-%d")

@@ -1,0 +1,69 @@
+"""Lists of columns as users write them: '*', one name, or several."""
+
+from typing import Any
+
+from bq_harper_assets.contract.declared import Fault, Reads, Wrong
+from bq_harper_assets.contract.identifiers import column_name
+
+ALL_COLUMNS = ("*",)
+_NAME = {"type": "string", "minLength": 1}
+_LIST = {"type": "array", "items": _NAME, "minItems": 1, "uniqueItems": True}
+
+
+def _columns(value: Any) -> tuple[str, ...]:
+    if value == "*":
+        return ALL_COLUMNS
+    if not isinstance(value, list | tuple):
+        raise ValueError("must be a list of column names, or '*' for all")
+    if not value:
+        raise ValueError("is an empty list: name the columns, or leave the key out for all")
+    if list(value) == ["*"]:
+        return ALL_COLUMNS
+    return _distinct(value)
+
+
+def _key(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (column_name(value),)
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError("must be a column name or a list; leave it out if rows have no key")
+    return _distinct(value)
+
+
+def _distinct(value: list[Any] | tuple[Any, ...]) -> tuple[str, ...]:
+    names: list[str] = []
+    faults: list[Fault] = []
+    for at, item in enumerate(value):
+        try:
+            names.append(_one_more(item, names))
+        except ValueError as error:
+            faults.append(Fault((at,), str(error)))
+    if faults:
+        raise Wrong(*faults)
+    return tuple(names)
+
+
+def _one_more(item: Any, names: list[str]) -> str:
+    if item == "*":
+        raise ValueError("'*' means all columns and stands alone")
+    name = column_name(item)
+    if name.lower() in (other.lower() for other in names):
+        raise ValueError("is listed twice (upper and lower case are the same): keep one")
+    return name
+
+
+def refuse_wrong_names(value: Any) -> Any:
+    """A mapping by column: each name must be one that a column can have."""
+    faults: list[Fault] = []
+    for name in value if isinstance(value, dict) else ():
+        try:
+            column_name(name)
+        except ValueError as error:
+            faults.append(Fault((name,), str(error)))
+    if faults:
+        raise Wrong(*faults)
+    return value
+
+
+COLUMNS = Reads(_columns, {"anyOf": [{"const": "*"}, _LIST]})
+KEY = Reads(_key, {"anyOf": [_NAME, _LIST]})

@@ -1,0 +1,50 @@
+"""How to reach each system: what a profile resolves to, and all that a store needs to connect."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, SecretStr
+
+
+class BigQueryConnection(BaseModel):
+    """BigQuery, or its emulator where `endpoint` is set (then no credentials are used)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    project: str
+    location: str = "US"
+    endpoint: str | None = None  # http://host:port of the emulator's REST API
+    storage_endpoint: str | None = None  # host:port of the emulator's gRPC Storage API
+    credentials: Path | None = None  # key file; None means application default credentials
+    max_retries: int = 5
+    initial_retry_delay_ms: int = 1000
+
+
+class HarperConnection(BaseModel):
+    """Harper's Operations API."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str
+    user: str
+    password: SecretStr
+    token: SecretStr | None = None  # if set, used instead of user and password
+    allow_http: bool = False  # plain http to a host that is not loopback
+    requests_in_flight: int | None = None  # None means one per server thread
+
+
+class SparkSettings(BaseModel):
+    """Where the moving is done: a master, or a Spark Connect server where `remote` is set."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    master: str | None = "local[*]"
+    remote: str | None = None
+    settings: dict[str, SecretStr] = {}  # some settings are secrets, so all are kept as such
+
+
+class LedgerSettings(BaseModel):
+    """The ledger's SQLAlchemy URL, which may hold a password; a SQLite file's path is absolute."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: SecretStr

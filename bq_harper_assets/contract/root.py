@@ -1,0 +1,22 @@
+"""Where the project is on disk: the folder with config/, and .local/ for what is made here."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT_VARIABLE = "BQH_HOME"
+
+
+def find_project_root(environ: Mapping[str, str], start: Path) -> Path:
+    """BQH_HOME, else the nearest folder upwards with a config/tables.yaml, else `start`."""
+    if named := environ.get(ROOT_VARIABLE):
+        return Path(named).expanduser().resolve()
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        if (folder / "config" / "tables.yaml").is_file():
+            return folder
+    return start
+
+
+def local_folder(root: Path) -> Path:
+    """Everything the product makes on this machine lives here; deleting it is a full reset."""
+    return root / ".local"

@@ -1,0 +1,127 @@
+"""rowFilter and customQuery: SQL that users write and we put inside parentheses of our own.
+
+Read by the lexical rules of GoogleSQL, far enough to know that it cannot end those parentheses,
+start a second statement or hide what follows it in a comment.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_TOKEN = re.compile(
+    r"""
+    (?P<quoted>(?:\b(?:[rR][bB]?|[bB][rR]?))?(?P<quote>'''|\"\"\"|'|"|`))
+  | (?P<comment>\#|--|/\*)
+  | (?P<word>[A-Za-z_]\w*)
+  | (?P<parameter>@@?)
+  | (?P<space>\s+)
+  | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of SQL: kind is quoted, comment, word, parameter or other."""
+
+    kind: str
+    text: str
+    at: int  # 1-based
+
+
+def row_filter(value: Any) -> str:
+    """A condition on the row's own columns, safe inside WHERE ( ... )."""
+    text = _sql(value)
+    if any(token.kind == "word" and token.text.upper() == "SELECT" for token in _checked(text)):
+        raise ValueError(
+            "is a condition on the row's own columns: for a SELECT inside it use customQuery"
+        )
+    return text
+
+
+def custom_query(value: Any) -> str:
+    """One SELECT, safe inside FROM ( ... )."""
+    text = _sql(value)
+    tokens = list(_checked(text))
+    if tokens[0].kind != "word" or tokens[0].text.upper() not in ("SELECT", "WITH"):
+        raise ValueError("must begin with SELECT or WITH")
+    return text
+
+
+def _sql(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be SQL text")
+    if not value.strip():
+        raise ValueError("is blank: write the SQL, or leave the key out")
+    return str(value).strip()
+
+
+def _checked(text: str) -> Iterator[Token]:
+    opened: list[Token] = []
+    before: Token | None = None
+    for token in _tokens(text):
+        if token.kind == "comment":
+            raise ValueError(
+                f"holds a comment (character {token.at}): put it into the YAML instead"
+            )
+        if token.text == ";":
+            raise ValueError(f"holds ; (character {token.at}): one statement, without a semicolon")
+        if token.text in "([{" and token.kind == "other":
+            opened.append(token)
+        elif token.text in _CLOSING:
+            if not opened or opened.pop().text != _CLOSING[token.text]:
+                raise ValueError(f"closes {token.text} that was not opened (character {token.at})")
+        elif before is not None and before.text == "@" and token.kind in ("word", "quoted"):
+            if token.text.strip("`").lower() == "lasttimestamp":
+                raise ValueError(
+                    "must not hold @lastTimestamp: the time window is added around the query; "
+                    "take that condition out"
+                )
+            raise ValueError(
+                f"holds the parameter @{token.text}: there are none; write the value itself"
+            )
+        before = token
+        yield token
+    if opened:
+        raise ValueError(
+            f"opens {opened[-1].text} (character {opened[-1].at}) and does not close it"
+        )
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        assert match is not None
+        kind = match.lastgroup or ""
+        end = match.end()
+        if match["quoted"]:
+            kind, end = "quoted", _end_of_quoted(text, match.end(), match["quote"])
+            if end < 0:
+                raise ValueError(
+                    f"opens {match['quote']} (character {at + 1}) and does not close it"
+                )
+        elif kind == "other" and not match[0].isprintable():
+            raise ValueError(
+                f"holds the control character U+{ord(match[0]):04X} (character {at + 1})"
+            )
+        if kind != "space":
+            yield Token(kind, text[at:end], at + 1)
+        at = end
+
+
+def _end_of_quoted(text: str, at: int, quote: str) -> int:
+    # A backslash takes the next character along in raw strings too, so one rule serves all kinds.
+    while at < len(text):
+        if text[at] == "\\":
+            at += 2
+        elif text.startswith(quote, at):
+            return at + len(quote)
+        elif text[at] in "\r\n" and len(quote) == 1:
+            return -1
+        else:
+            at += 1
+    return -1

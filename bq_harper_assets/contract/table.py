@@ -1,0 +1,212 @@
+"""The contract of one table: what a user declares, with every default."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from bq_harper_assets.contract import identifiers, sql_text
+from bq_harper_assets.contract.column_lists import (
+    ALL_COLUMNS,
+    COLUMNS,
+    KEY,
+    refuse_wrong_names,
+)
+from bq_harper_assets.contract.declared import Declared, Fault, Reads, Wrong
+from bq_harper_assets.contract.quantities import FLAG, INSTANT, WINDOW, duration, whole
+
+MOST_ROWS = 1_000_000
+_TEXT = {"type": "string", "minLength": 1}
+_NAME = {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$"}
+
+Flag = Annotated[bool, FLAG]
+BatchSize = Annotated[int, whole(1, MOST_ROWS, unit="rows")]
+Seconds = Annotated[int, whole(1, 10 * 365 * 86400, unit="seconds")]
+
+
+class Sync(Declared):
+    """How fast rows are fetched, by how far the table is behind."""
+
+    initial_batch_size: BatchSize = Field(
+        default=10_000,
+        description="Rows per request in the initial phase: lag above catchupThreshold",
+    )
+    catchup_batch_size: BatchSize = Field(
+        default=1_000,
+        description="Rows per request in the catchup phase: lag between the two thresholds",
+    )
+    steady_batch_size: BatchSize = Field(
+        default=500, description="Rows per request in the steady phase: lag below steadyThreshold"
+    )
+    poll_interval: Annotated[
+        int,
+        whole(1_000, 86_400_000, unit="milliseconds", too_small="for 30 seconds write 30000"),
+    ] = Field(
+        default=30_000,
+        description="Milliseconds between two looks at the source in the steady phase",
+    )
+    catchup_threshold: Seconds = Field(
+        default=3_600, description="Seconds of lag above which the phase is initial"
+    )
+    steady_threshold: Seconds = Field(
+        default=600, description="Seconds of lag below which the phase is steady"
+    )
+    start_timestamp: Annotated[datetime, INSTANT] | None = Field(
+        default=None,
+        description="Rows before this time are not synced; left out: the day of the oldest row",
+    )
+
+    @model_validator(mode="after")
+    def _phases_are_in_order(self) -> "Sync":
+        if self.steady_threshold >= self.catchup_threshold:
+            message = (
+                f"{self.steady_threshold} seconds is not below catchupThreshold "
+                f"({self.catchup_threshold} seconds): steady begins where catching up ends"
+            )
+            raise Wrong(Fault(("steadyThreshold",), message, ("catchupThreshold",)))
+        return self
+
+
+class ValuePolicies(Declared):
+    """What happens to numbers that Harper's number cannot hold exactly."""
+
+    int64: Literal["quarantine", "string"] = Field(
+        default="quarantine",
+        description="INT64 beyond 2^53: quarantine the row, or store the whole column as text",
+    )
+    numeric: Literal["number", "string"] = Field(
+        default="number",
+        description="NUMERIC and BIGNUMERIC: a number while 15 digits hold it, or always text",
+    )
+
+
+class ColumnOverride(Declared):
+    """A column's Harper type or index, where the user knows better than the mapping."""
+
+    type: Literal["number", "string", "boolean", "array", "object"] | None = Field(
+        default=None, description="Harper type instead of the mapped one"
+    )
+    indexed: Flag | None = Field(
+        default=None, description="Index the column, or do not, whatever the rules say"
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "ColumnOverride":
+        if self.type is None and self.indexed is None:
+            raise Wrong(
+                Fault((), "overrides nothing: give type or indexed, or leave the column out")
+            )
+        return self
+
+
+class TableContract(Declared):
+    """One BigQuery table kept in step with one Harper table."""
+
+    id: Annotated[str, Reads(identifiers.contract_id, _NAME)] = Field(
+        description="Name of this contract, for commands and logs"
+    )
+    dataset: Annotated[str, Reads(identifiers.dataset_name, _TEXT)] | None = Field(
+        default=None, description="BigQuery dataset of the source; may be left out with customQuery"
+    )
+    table: Annotated[str, Reads(identifiers.table_name, _TEXT)] | None = Field(
+        default=None,
+        description="BigQuery table or view of the source; may be left out with customQuery",
+    )
+    timestamp_column: Annotated[str, Reads(identifiers.column_name, _TEXT)] = Field(
+        description="TIMESTAMP, DATETIME or DATE column that puts each row into its window"
+    )
+    columns: Annotated[tuple[str, ...], COLUMNS] = Field(
+        default=ALL_COLUMNS,
+        description="Columns to fetch, timestampColumn and key among them; '*' for all",
+    )
+    target_table: Annotated[str, Reads(identifiers.target_name, _NAME)] = Field(
+        description="Harper table the rows go to; no other contract may name it"
+    )
+    key: Annotated[tuple[str, ...], KEY] | None = Field(
+        default=None,
+        description="Column or columns that identify a row; without them the whole row does",
+    )
+    window: Annotated[timedelta, WINDOW] = Field(
+        default=timedelta(minutes=60),
+        description="Length of a time partition: 5m, 15m, 30m, 60m or 1d",
+        json_schema_extra={"default": "60m"},
+    )
+    slices: Annotated[int, whole(1, 64)] = Field(
+        default=4, description="Worker slices per window, moved side by side"
+    )
+    safety_lag: Annotated[timedelta, duration(timedelta(days=1))] = Field(
+        default=timedelta(seconds=60),
+        description="How far the sync stays behind now, for rows that arrive a little late",
+        json_schema_extra={"default": "60s"},
+    )
+    revisit: Annotated[timedelta, duration(timedelta(days=365))] = Field(
+        default=timedelta(hours=24),
+        description="How far back windows are compared again for late, changed and deleted rows",
+        json_schema_extra={"default": "24h"},
+    )
+    deletes: Literal["mirror", "keep", "flag"] = Field(
+        default="mirror",
+        description="Rows gone from the source: delete them, keep them, or mark them in _deletedAt",
+    )
+    values: ValuePolicies = Field(
+        default=ValuePolicies(), description="Policies for numbers that a number cannot hold"
+    )
+    live: Flag = Field(
+        default=True, description="Also sync the window that is still open, at each poll"
+    )
+    latest: Flag = Field(
+        default=False, description="Keep only the newest row of each key; needs key"
+    )
+    max_request_bytes: Annotated[int, whole(16 * 1024, 8 * 1024 * 1024, unit="bytes")] = Field(
+        default=262_144, description="Largest request to Harper, in bytes"
+    )
+    custom_query: Annotated[str, Reads(sql_text.custom_query, _TEXT)] | None = Field(
+        default=None,
+        description="SELECT that is read instead of the table; windows are added around it",
+    )
+    row_filter: Annotated[str, Reads(sql_text.row_filter, _TEXT)] | None = Field(
+        default=None,
+        description="SQL condition; rows for which it is not true do not belong to the table",
+    )
+    schema_overrides: Annotated[dict[str, ColumnOverride], BeforeValidator(refuse_wrong_names)] = (
+        Field(
+            default_factory=dict,
+            description="Harper type or index per column, where the mapping is not wanted",
+        )
+    )
+    sync: Sync = Field(default=Sync(), description="Batch sizes, phases, poll interval and start")
+
+    @model_validator(mode="after")
+    def _says_nothing_against_itself(self) -> "TableContract":
+        if faults := tuple(self._contradictions()):
+            raise Wrong(*faults)
+        return self
+
+    def _contradictions(self) -> Iterator[Fault]:
+        if self.custom_query is None:
+            for name, value in (("dataset", self.dataset), ("table", self.table)):
+                if value is None:
+                    message = f"is missing: name the source's {name}, or give a customQuery"
+                    yield Fault((name,), message, ("customQuery",))
+        if missing := self._left_out(self.timestamp_column):
+            message = f"leaves out {self.timestamp_column}, the timestamp column: {missing}"
+            yield Fault(("columns",), message, ("timestampColumn",))
+        for name in self.key or ():
+            if missing := self._left_out(name):
+                yield Fault(("key",), f"columns leaves out {name}: {missing}", ("columns",))
+        for name in self.schema_overrides:
+            if missing := self._left_out(name):
+                message = f"columns leaves out {name}: {missing}"
+                yield Fault(("schemaOverrides", name), message, ("columns",))
+        if self.latest and not self.key:
+            message = "keeps the newest row of each key: give key, or take latest out"
+            yield Fault(("latest",), message, ("key",))
+
+    def _left_out(self, name: str) -> str | None:
+        if self.columns == ALL_COLUMNS or name in self.columns:
+            return None
+        for column in self.columns:
+            if column.lower() == name.lower():
+                return f"it is spelled {column} there; spell it alike"
+        return "add it, or use ['*']"

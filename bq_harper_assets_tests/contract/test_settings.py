@@ -1,0 +1,330 @@
+"""Where settings come from: which place wins, what goes with what, and what is said of each."""
+
+import pytest
+from pydantic import SecretStr
+
+from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
+from bq_harper_assets.contract.problems import ConfigError
+from bq_harper_assets.contract.project import Project, load_project
+from bq_harper_assets_tests.contract.conftest import Disk
+
+TOP = "bigquery:\n  projectId: from-file\n  credentials: key.json\n"
+
+
+@pytest.fixture
+def stack(disk: Disk) -> StackAddresses:
+    """A local stack that was started once: its files are there."""
+    password = disk.write(".local/admin-password", "of-the-stack\n")
+    addresses = StackAddresses(
+        harper_url="http://127.0.0.1:19925",
+        harper_rest_url="http://127.0.0.1:19926",
+        harper_user="stack-admin",
+        harper_password_file=password,
+        bigquery_url="http://127.0.0.1:19050",
+        bigquery_storage="127.0.0.1:19060",
+        bigquery_project="stack-project",
+    )
+    write_addresses(disk.root / ".local", addresses)
+    return addresses
+
+
+def sources(project: Project) -> dict[str, tuple[str, str]]:
+    return {setting.name: (setting.value, setting.source) for setting in project.settings}
+
+
+@pytest.mark.promise("A13")
+def test_harper_has_an_address_and_a_user_by_default_but_no_password(disk: Disk) -> None:
+    project = disk.load({"OPERATIONSAPI_PASS": "hunter2"})
+    assert (project.harper.url, project.harper.user) == ("http://localhost:9925", "admin")
+    assert project.harper.password == SecretStr("hunter2")
+    assert sources(project)["harper.url"] == ("http://localhost:9925", "default")
+    assert sources(project)["harper.password"] == ("***", "OPERATIONSAPI_PASS")
+
+
+@pytest.mark.promise("A13")
+def test_contracts_load_without_a_stack_and_its_absence_is_told_when_it_is_needed(
+    disk: Disk,
+) -> None:
+    project = disk.load()
+    with pytest.raises(ConfigError) as harper:
+        _ = project.harper
+    assert "bqh up" in str(harper.value)
+    assert "OPERATIONSAPI_PASS" in str(harper.value)
+    with pytest.raises(ConfigError) as bigquery:
+        _ = project.bigquery
+    assert "projectId" in str(bigquery.value)
+    with pytest.raises(ConfigError, match="type bqh up"):
+        _ = disk.load(overrides={"bigquery.project": "demo"}).bigquery
+
+
+@pytest.mark.promise("A13")
+def test_without_a_password_another_profile_names_the_variable(disk: Disk) -> None:
+    disk.write("config/profiles/gcp.yaml", "harper:\n  url: https://harper.example.com:9925\n")
+    with pytest.raises(ConfigError) as told:
+        _ = disk.load(profile="gcp").harper
+    assert "no password for Harper at https://harper.example.com:9925" in str(told.value)
+    assert "OPERATIONSAPI_PASS" in str(told.value)
+    assert "bqh up" not in str(told.value)
+
+
+@pytest.mark.promise("A13")
+def test_argument_beats_environment_beats_dotenv_beats_file_beats_stack(
+    disk: Disk, stack: StackAddresses
+) -> None:
+    def found(environ: dict[str, str] | None = None, typed: str | None = None) -> tuple[str, str]:
+        project = disk.load(
+            {"OPERATIONSAPI_PASS": "p", **(environ or {})}, overrides={"harper.url": typed}
+        )
+        value, source = sources(project)["harper.url"]
+        assert project.harper.url == value
+        return value, source
+
+    assert found() == ("http://127.0.0.1:19925", "local stack")
+    disk.write("config/profiles/local.yaml", "harper:\n  url: http://localhost:3\n")
+    assert found() == ("http://localhost:3", "config/profiles/local.yaml:2")
+    disk.write(".env", "OPERATIONSAPI_URL=http://localhost:2\n")
+    overruled = " (overrules config/profiles/local.yaml:2)"
+    assert found() == ("http://localhost:2", f".env (OPERATIONSAPI_URL){overruled}")
+    environ = {"OPERATIONSAPI_URL": "http://localhost:1"}
+    assert found(environ) == ("http://localhost:1", f"OPERATIONSAPI_URL{overruled}")
+    assert found(environ, typed="http://localhost:9")[0] == "http://localhost:9"
+    # An empty variable is one that is not set.
+    assert found({"OPERATIONSAPI_URL": ""})[0] == "http://localhost:2"
+
+
+@pytest.mark.promise("G1")
+def test_project_and_credentials_of_a_file_beat_what_platforms_preset(disk: Disk) -> None:
+    key = disk.write("config/key.json", "{}")
+    disk.write("config/profiles/gcp.yaml", "")
+    environ = {"GOOGLE_CLOUD_PROJECT": "preset", "GOOGLE_APPLICATION_CREDENTIALS": "/preset.json"}
+    project = disk.tables(TOP).load(environ, profile="gcp")
+    assert (project.bigquery.project, project.bigquery.credentials) == ("from-file", key)
+    assert sources(project)["bigquery.project"] == (
+        "from-file",
+        "config/tables.yaml:2 (GOOGLE_CLOUD_PROJECT is overruled)",
+    )
+    by_command = disk.load(environ, profile="gcp", overrides={"bigquery.project": "typed"})
+    assert by_command.bigquery.project == "typed"
+    alone = disk.tables("").load({"GOOGLE_CLOUD_PROJECT": "preset"}, profile="gcp")
+    assert sources(alone)["bigquery.project"] == ("preset", "GOOGLE_CLOUD_PROJECT")
+    assert alone.bigquery.credentials is None
+
+
+@pytest.mark.promise("G1")
+def test_a_profile_beats_the_tables_file(disk: Disk) -> None:
+    disk.write("config/profiles/gcp.yaml", "bigquery:\n  project: of-profile\n  location: EU\n")
+    project = disk.tables("bigquery:\n  projectId: of-tables\n").load(profile="gcp")
+    assert (project.bigquery.project, project.bigquery.location) == ("of-profile", "EU")
+    assert sources(project)["bigquery.project"][1] == (
+        "config/profiles/gcp.yaml:2 (overrules config/tables.yaml:2)"
+    )
+
+
+@pytest.mark.promise("G1")
+@pytest.mark.parametrize("place", ["config", "."], ids=["beside the file", "in the project's root"])
+def test_a_key_file_is_found_beside_the_file_and_in_the_root(place: str, disk: Disk) -> None:
+    key = disk.write(f"{place}/key.json", "{}")
+    disk.write("config/profiles/gcp.yaml", "")
+    project = disk.tables(TOP).load(profile="gcp")
+    assert project.bigquery.credentials == key
+    assert project.bigquery.location == "US"
+
+
+@pytest.mark.promise("G1")
+def test_the_local_profile_needs_no_key_file(disk: Disk, stack: StackAddresses) -> None:
+    project = disk.tables(TOP).load()
+    assert project.bigquery.credentials is None
+    assert sources(project)["bigquery.credentials"][1].endswith("(an emulator needs none)")
+
+
+def test_the_local_profile_reads_the_stack(disk: Disk, stack: StackAddresses) -> None:
+    project = disk.load()
+    assert project.harper.url == stack.harper_url
+    assert project.harper.user == "stack-admin"
+    assert project.harper.password == SecretStr("of-the-stack")
+    assert project.bigquery.endpoint == stack.bigquery_url
+    assert project.bigquery.storage_endpoint == stack.bigquery_storage
+    assert project.bigquery.project == "stack-project"
+    assert disk.tables("bigquery: {projectId: mine}").load().bigquery.project == "mine"
+
+
+def test_another_profile_does_not_read_the_stack(disk: Disk, stack: StackAddresses) -> None:
+    disk.write("config/profiles/gcp.yaml", "bigquery: {project: demo}")
+    project = disk.load(profile="gcp")
+    assert project.bigquery.endpoint is None
+    with pytest.raises(ConfigError):
+        _ = project.harper
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [{"OPERATIONSAPI_URL": "https://harper.example.com"}, {"OPERATIONSAPI_USER": "somebody"}],
+    ids=["another server", "another user"],
+)
+def test_the_password_of_the_stack_is_given_to_nobody_else(
+    environ: dict[str, str], disk: Disk, stack: StackAddresses
+) -> None:
+    with pytest.raises(ConfigError, match="no password for Harper"):
+        _ = disk.load(environ).harper
+
+
+def test_an_emulator_of_ones_own_is_not_mixed_with_the_stack(
+    disk: Disk, stack: StackAddresses
+) -> None:
+    own = {"BIGQUERY_EMULATOR_HOST": "emulator:9050", "GOOGLE_CLOUD_PROJECT": "demo"}
+    project = disk.load(own)
+    assert project.bigquery.endpoint == "http://emulator:9050"
+    assert project.bigquery.storage_endpoint == "emulator:9060"
+    assert sources(project)["bigquery.storageEndpoint"] == (
+        "emulator:9060",
+        "BIGQUERY_EMULATOR_HOST (same host, port 9060)",
+    )
+    named = disk.load({**own, "BIGQUERY_EMULATOR_STORAGE_HOST": "emulator:7"})
+    assert named.bigquery.storage_endpoint == "emulator:7"
+    with pytest.raises(ConfigError, match="no Google Cloud project"):
+        _ = disk.load({"BIGQUERY_EMULATOR_HOST": "emulator:9050"}).bigquery
+
+
+def test_an_emulator_of_ones_own_is_not_mixed_with_that_of_a_file(disk: Disk) -> None:
+    text = "bigquery: {project: demo, endpoint: 'http://filed:1', storageEndpoint: 'filed:2'}"
+    disk.write("config/profiles/local.yaml", text)
+    assert disk.load().bigquery.storage_endpoint == "filed:2"
+    own = disk.load({"BIGQUERY_EMULATOR_HOST": "emulator:9050"})
+    assert own.bigquery.storage_endpoint == "emulator:9060"
+
+
+def test_an_emulator_outside_the_local_profile_is_used_with_a_warning(disk: Disk) -> None:
+    disk.write("config/profiles/gcp.yaml", "bigquery: {project: demo}")
+    project = disk.tables(TOP).load(
+        {"BIGQUERY_EMULATOR_HOST": "https://emulator:9050"}, profile="gcp"
+    )
+    assert project.bigquery.endpoint == "https://emulator:9050"
+    assert project.bigquery.credentials is None
+    assert any("profile gcp reads from an emulator" in str(warning) for warning in project.warnings)
+
+
+@pytest.mark.promise("A13")
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.9.9.9", "[::1]"])
+def test_plain_http_is_right_on_this_machine(host: str, disk: Disk) -> None:
+    environ = {"OPERATIONSAPI_URL": f"http://{host}:9925/", "OPERATIONSAPI_PASS": "p"}
+    assert disk.load(environ).harper.url == f"http://{host}:9925"
+
+
+@pytest.mark.promise("A13")
+@pytest.mark.parametrize("host", ["harper", "10.0.0.1", "localhost.example.com", "[2001:db8::1]"])
+def test_plain_http_to_another_machine_needs_a_flag(host: str, disk: Disk) -> None:
+    environ = {"OPERATIONSAPI_URL": f"http://{host}:9925", "OPERATIONSAPI_PASS": "p"}
+    assert "unencrypted" in disk.refusal(environ)
+    disk.write("config/profiles/local.yaml", "harper:\n  allow_http: true\n")
+    assert disk.load(environ).harper.allow_http is True
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "harper",
+        "ftp://harper",
+        "http://",
+        "http://h:0",
+        "http://h:99999",
+        "http://h/a",
+        "http://h h",
+    ],
+)
+def test_what_is_no_url_is_refused(url: str, disk: Disk) -> None:
+    assert "OPERATIONSAPI_URL" in disk.refusal({"OPERATIONSAPI_URL": url})
+
+
+@pytest.mark.parametrize("variable", ["OPERATIONSAPI_URL", "BIGQUERY_EMULATOR_HOST"])
+def test_a_url_with_a_password_inside_is_refused(variable: str, disk: Disk) -> None:
+    told = disk.refusal({variable: "http://u:hunter2@localhost:1"})
+    assert "must not hold a user or password" in told
+    assert "hunter2" not in told
+
+
+def test_a_wrong_value_is_told_even_where_it_is_overruled(disk: Disk) -> None:
+    disk.write("config/profiles/local.yaml", "harper:\n  url: nonsense\n  requestsInFlight: 0\n")
+    told = disk.refusal({"OPERATIONSAPI_URL": "http://localhost:1"})
+    assert told.startswith("2 problems ")
+
+
+def test_spark_and_ledger_have_defaults_for_one_machine(disk: Disk) -> None:
+    project = disk.load()
+    assert (project.spark.master, project.spark.remote) == ("local[*]", None)
+    assert project.ledger.url.get_secret_value() == f"sqlite:///{disk.root}/.local/ledger.db"
+
+
+def test_a_spark_named_in_a_command_replaces_the_one_of_the_file(disk: Disk) -> None:
+    disk.write(
+        "config/profiles/local.yaml",
+        "spark:\n  master: local[2]\n  settings: {spark.ui.enabled: false, spark.task.cpus: 2}\n",
+    )
+    project = disk.load(overrides={"spark.remote": "sc://host"})
+    assert (project.spark.master, project.spark.remote) == (None, "sc://host")
+    settings = {name: value.get_secret_value() for name, value in project.spark.settings.items()}
+    assert settings == {"spark.ui.enabled": "false", "spark.task.cpus": "2"}
+    disk.write("config/profiles/local.yaml", "spark: {master: 'local[2]', remote: 'sc://host'}")
+    assert "spark.remote = sc://host\n    stands beside master" in disk.refusal()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ledger: {url: mysql://db}",
+        "spark: {settings: {a: 1}}",
+        "spark: {settings: {spark.a: [1]}}",
+        "harper: 5",
+        "bigquery: {project: 'a b'}",
+        "bigquery: {location: 'U S'}",
+        "bigquery: {storageEndpoint: 'localhost:9060'}",
+        "bigquery: {endpoint: 'http://a', storageEndpoint: a}",
+    ],
+)
+def test_what_is_wrong_in_a_profile_is_told_at_its_line(text: str, disk: Disk) -> None:
+    disk.write("config/profiles/local.yaml", text)
+    told = disk.refusal()
+    assert told.startswith("1 problem ")
+    assert "config/profiles/local.yaml:1: " in told
+
+
+@pytest.mark.parametrize("name", ["../local", "a/b", ".", "a b"])
+def test_a_profile_name_is_no_path(name: str, disk: Disk) -> None:
+    assert "is not a profile name" in disk.refusal({"BQH_PROFILE": name})
+
+
+def test_an_option_that_does_not_exist_is_told(disk: Disk) -> None:
+    assert "did you mean harper.url?" in disk.refusal(overrides={"harper.uri": "x"})
+
+
+def test_a_torn_address_file_is_told_with_what_to_do(disk: Disk) -> None:
+    disk.write(".local/addresses.json", '{"harper_url": ')
+    assert "delete it, then type bqh up" in disk.refusal()
+
+
+def test_a_dotenv_value_is_taken_as_it_is(disk: Disk) -> None:
+    disk.write(".env", "OPERATIONSAPI_PASS='a$b${c}#d'\n")
+    assert disk.load().harper.password.get_secret_value() == "a$b${c}#d"
+
+
+def test_a_dotenv_that_is_no_text_is_told(disk: Disk) -> None:
+    (disk.root / ".env").write_bytes(b"A=\xff\n")
+    assert ".env\n    cannot be read" in disk.refusal()
+
+
+def test_table_settings_tell_their_line(disk: Disk) -> None:
+    disk.tables(
+        "sync: {pollInterval: 5000}\ntables:\n- {id: a, dataset: b, table: c, timestampColumn: d,\n"
+        "   targetTable: E, slices: 2}\n"
+    )
+    told = sources(disk.load())
+    assert told["tables.a.slices"] == ("2", "config/tables.yaml:4")
+    assert told["tables.a.window"] == ("60m", "default")
+    assert told["tables.a.sync.pollInterval"] == ("5000", "config/tables.yaml:1")
+
+
+def test_the_environment_of_the_process_is_used_when_none_is_given(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPERATIONSAPI_PASS", "p")
+    monkeypatch.setenv("OPERATIONSAPI_USER", "somebody")
+    assert load_project(disk.root).harper.user == "somebody"

@@ -1,0 +1,152 @@
+"""YAML as it is read here: lines, variables, and files that are no YAML at all."""
+
+from pathlib import Path
+
+import pytest
+
+from bq_harper_assets.contract.located import Located
+from bq_harper_assets.contract.problems import Problem
+from bq_harper_assets.contract.variables import Variables
+from bq_harper_assets.contract.yaml_file import read_yaml
+from bq_harper_assets_tests.contract.conftest import Disk
+
+
+def read(
+    folder: Path, content: str | bytes, **variables: str
+) -> tuple[Located | None, list[Problem]]:
+    file = folder / "a.yaml"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    problems: list[Problem] = []
+    return read_yaml(file, "a.yaml", Variables(variables, {}), problems), problems
+
+
+def value(folder: Path, text: str, **variables: str) -> object:
+    located, problems = read(folder, text, **variables)
+    assert problems == []
+    assert located is not None
+    return located.plain()
+
+
+def test_every_value_knows_its_line(tmp_path: Path) -> None:
+    located, _ = read(tmp_path, "a: 1\nb:\n  - c: 2\n    d: [3,\n      4]\n")
+    assert located is not None
+    for steps, line in [(("a",), 1), (("b",), 2), (("b", 0, "c"), 3), (("b", 0, "d", 1), 5)]:
+        found, beyond = located.nearest(steps)
+        assert (found.place.line, beyond) == (line, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("no", "no"),
+        ("on", "on"),
+        ("1:30", "1:30"),
+        ("0x1f", "0x1f"),
+        ("'5'", "5"),
+        ("!!str 5", "5"),
+        ("5", 5),
+        ("-5", -5),
+        ("1.5", 1.5),
+        ("true", True),
+        ("2026-01-01", "2026-01-01"),
+        ("", None),
+        ("~", None),
+        ("null", None),
+        ("99999999999999999999999", "99999999999999999999999"),
+    ],
+)
+def test_scalars_have_the_types_of_yaml_1_2(text: str, expected: object, tmp_path: Path) -> None:
+    assert value(tmp_path, f"a: {text}") == {"a": expected}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("${X}", "x"),
+        ("a-${X}-${Y:-d}", "a-x-d"),
+        ("${X:-d}", "x"),
+        ("${Y:-}", None),
+        ("${EMPTY:-d}", "d"),
+        ("$${X}", "${X}"),
+        ("$X {X}", "$X {X}"),
+        ("${INJECTED}", "b: [c] # d\ne: f"),
+    ],
+)
+def test_variables_are_put_in_as_text(text: str, expected: object, tmp_path: Path) -> None:
+    assert value(tmp_path, f"a: {text}", X="x", EMPTY="", INJECTED="b: [c] # d\ne: f") == {
+        "a": expected
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: ${X}", "the variable X is not set"),
+        ("a: ${EMPTY}", "the variable EMPTY is not set"),
+        ("a: ${1X}", "write ${NAME} or ${NAME:-default}"),
+        ("a: ${X", "write ${NAME}"),
+    ],
+)
+def test_a_variable_that_cannot_be_put_in_is_told(text: str, told: str, tmp_path: Path) -> None:
+    _, (problem,) = read(tmp_path, text, EMPTY="")
+    assert told in problem.message
+    assert (problem.line, problem.path) == (1, "a")
+
+
+def test_anchors_and_merges_work(tmp_path: Path) -> None:
+    text = "x: &x {a: 1, b: 2}\ny: {<<: *x, b: 3}\nz: {<<: [*x, {c: 4}]}\n"
+    assert value(tmp_path, text) == {
+        "x": {"a": 1, "b": 2},
+        "y": {"a": 1, "b": 3},
+        "z": {"a": 1, "b": 2, "c": 4},
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("a: 1\na: 2", "is written twice, first in line 1"),
+        ("- a", "must hold keys at its top, such as bigquery:"),
+        ("text", "must hold keys"),
+        ("a: [", "is not YAML"),
+        ("a: 1\n---\nb: 2", "is not YAML"),
+        ("a: \x01", "control character U+0001"),
+        (b"a: \xff", "is not UTF-8 text"),
+        ("a: &a [*a]", "refers to itself"),
+        ("? [a]\n: b", "a key must be plain text"),
+        ("a: {<<: 5}", "must name a mapping"),
+        ("a: " + "[" * 1500, "nested too deeply"),
+        ("a: !!python/object/apply:os.system ['true']\nb: 1", None),
+        (
+            "b: &b [1,1,1,1,1,1,1,1,1,1]\n"
+            + "".join(
+                f"{c}: &{c} [{','.join(['*' + p] * 10)}]\n"
+                for p, c in zip("bcdefg", "cdefgh", strict=True)
+            ),
+            "its aliases multiply",
+        ),
+    ],
+)
+def test_what_is_no_plain_yaml_is_told_and_never_runs(
+    content: str | bytes, told: str | None, tmp_path: Path
+) -> None:
+    _, problems = read(tmp_path, content)
+    if told is None:
+        assert problems == []
+    else:
+        assert [told in problem.message for problem in problems] == [True]
+
+
+def test_empty_files_and_a_byte_order_mark_are_fine(tmp_path: Path) -> None:
+    assert value(tmp_path, "") == {}
+    assert value(tmp_path, "# nothing\n") == {}
+    assert value(tmp_path, "\ufeffa: 1") == {"a": 1}
+
+
+def test_both_endings_are_read_and_other_files_are_not(disk: Disk) -> None:
+    table = "tables: [{{id: {0}, dataset: d, table: {0}, timestampColumn: t, targetTable: {0}}}]"
+    disk.write("config/a.yaml", table.format("one"))
+    disk.write("config/b.yml", table.format("two"))
+    disk.write("config/examples/c.yaml", table.format("three"))
+    disk.write("config/d.txt", table.format("four"))
+    assert [contract.id for contract in disk.load().tables] == ["one", "two"]
