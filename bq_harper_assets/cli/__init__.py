@@ -1,0 +1,1 @@
+"""`bqh`: the product's capabilities from a terminal."""

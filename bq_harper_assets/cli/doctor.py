@@ -1,0 +1,89 @@
+"""`bqh doctor`: every setting with its source, every connection and right tried, what to do."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bq_harper_assets.contract.problems import ConfigError
+from bq_harper_assets.contract.project import Project, load_project
+from bq_harper_assets.contract.root import find_project_root
+from bq_harper_assets.local.checkup import check_machine
+from bq_harper_assets.stores.bigquery.probe import probe_bigquery
+from bq_harper_assets.stores.finding import Finding
+from bq_harper_assets.stores.harper.probe import probe_harper
+
+COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@click.command()
+@click.option(
+    "--profile",
+    help="The profile of config/profiles to look at. [default: BQH_PROFILE, else local]",
+)
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def doctor(profile: str | None, output: str) -> None:
+    """Print each setting with its source, try each connection and right, and say what to do.
+
+    Exit code 0 if nothing failed, 1 if something did, 2 if the configuration cannot be read.
+    """
+    root = find_project_root(os.environ, Path.cwd())
+    project = load_project(root, profile=profile)
+    findings = examine(project)
+    if output == "json":
+        settings = [asdict(setting) for setting in project.settings]
+        report = {
+            "profile": project.profile_name,
+            "settings": settings,
+            "warnings": [str(warning) for warning in project.warnings],
+        }
+        click.echo(
+            json.dumps(report | {"findings": [asdict(found) for found in findings]}, indent=2)
+        )
+    else:
+        _print(project, findings)
+    sys.exit(any(found.verdict == "fail" for found in findings))
+
+
+def examine(project: Project) -> list[Finding]:
+    """Try everything; what cannot be tried for want of a setting is a finding too."""
+    return [
+        *check_machine(project.root, os.environ),
+        *_unless_unset(
+            "bigquery: settings", lambda: probe_bigquery(project.bigquery, project.tables)
+        ),
+        *_unless_unset("harper: settings", lambda: probe_harper(project.harper)),
+    ]
+
+
+def _unless_unset(subject: str, probe: Callable[[], list[Finding]]) -> list[Finding]:
+    try:
+        return probe()
+    except ConfigError as error:
+        return [Finding(subject, "fail", str(error))]
+
+
+def _print(project: Project, findings: list[Finding]) -> None:
+    console = Console()
+    settings = Table(
+        "setting", "value", "from", title=f"Profile {project.profile_name}", title_justify="left"
+    )
+    for setting in project.settings:
+        settings.add_row(setting.name, Text(setting.value), setting.source)
+    console.print(settings)
+    for warning in project.warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"))
+    for found in findings:
+        console.print(
+            Text(f"{found.verdict:4}", style=COLOURS[found.verdict]),
+            Text(f"{found.subject}: {found.detail}"),
+        )
+        if found.next_step:
+            console.print(Text(f"     next: {found.next_step}"))

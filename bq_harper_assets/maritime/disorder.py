@@ -1,0 +1,73 @@
+"""The shapes real tables have and tidy samples lack: which rows get which, by exact counts."""
+
+from dataclasses import astuple, dataclass, fields
+from math import floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.maritime import chance
+
+# Positions in Disorder, plus one; 0 is a row with nothing wrong.
+LATE, TIE, DUPLICATE, UPDATE, MOVE, DELETE, NULL, FUTURE = range(1, 9)
+
+
+class DisorderTooLarge(BqhError):
+    """More rows were to be disordered than there are rows to pick from."""
+
+
+@dataclass(frozen=True)
+class Disorder:
+    """Below 1: a share of the rows. From 1 on: a number of rows (in `start`, of each batch)."""
+
+    late: float = 0  # arrives in a later load than its neighbours
+    ties: float = 0  # has the timestamp of its neighbour, another vessel
+    duplicates: float = 0  # is there twice, equal in every column
+    updates: float = 0  # is changed after the load, timestamp kept
+    moves: float = 0  # is changed after the load, and its timestamp moved back
+    deletes: float = 0  # is deleted after the load
+    nulls: float = 0  # has no timestamp
+    futures: float = 0  # has a timestamp from the future
+
+    def counts(self, rows: int, lap: int) -> tuple[int, ...]:
+        """How many of each in a lap of `rows` rows; a share holds exactly in the long run."""
+        wanted = tuple(
+            int(value)
+            if value >= 1
+            # The nudge: 0.07 * 100 is a hair over 7 in binary, 0.29 * 100 a hair under 29.
+            else floor((lap + 1) * value * rows + 1e-6) - floor(lap * value * rows + 1e-6)
+            for value in astuple(self)
+        )
+        if sum(wanted) > rows // 2:
+            parts = ", ".join(
+                f"{n} {field.name}" for n, field in zip(wanted, fields(self), strict=True) if n
+            )
+            raise DisorderTooLarge(
+                f"of {rows:,} rows at most half ({rows // 2:,}) can be disordered, and {parts} were"
+                " asked for. Nothing was written; ask for fewer, or for more rows."
+            )
+        return wanted
+
+    def kinds(self, seed: int, rows: int, number: NDArray[np.int64]) -> NDArray[np.int8]:
+        """What each row is, by its number; at most one thing. Laps are `rows` long.
+
+        Only the first of each pair of rows is ever picked. The second stays as it is: a tie has a
+        partner, and the last row of a lap says that the lap was loaded.
+        """
+        kinds = np.zeros(len(number), dtype=np.int8)
+        if not any(astuple(self)):
+            return kinds
+        for lap in np.unique(number // rows):
+            place = number % rows
+            here = (number // rows == lap) & (place % 2 == 0) & (place < rows // 2 * 2)
+            edges = np.cumsum(self.counts(rows, int(lap)))
+            turn = int(chance.bits(seed, "disorder of lap", [lap])[0] >> np.uint64(33))
+            pair = place[here] // 2
+            rank = (chance.shuffle(pair, rows // 2, seed, "disorder") + turn) % (rows // 2)
+            kind = np.searchsorted(edges, rank, side="right") + 1
+            kinds[here] = np.where(kind <= len(edges), kind, 0)
+        return kinds
+
+
+ORDERLY = Disorder()

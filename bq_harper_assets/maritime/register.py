@@ -1,0 +1,45 @@
+"""vessel_metadata: one row per vessel."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bq_harper_assets.maritime.fleet import OWNERS, type_column
+from bq_harper_assets.maritime.itinerary import Itineraries
+from bq_harper_assets.maritime.ports import PORTS
+from bq_harper_assets.maritime.reports import Schedule
+from bq_harper_assets.maritime.tables import REGISTER, arrow_table
+from bq_harper_assets.maritime.track import STATUSES, locate
+from bq_harper_assets.maritime.vessel_types import FLAGS, MAX_CALLS, VESSEL_TYPES
+
+
+def register_rows(plan: Itineraries, start: int, end: int) -> Any:
+    """The whole fleet; entries were last updated at times spread over [start, end)."""
+    fleet = plan.fleet
+    number = np.arange(fleet.size, dtype=np.int64)
+    updated = Schedule(fleet.seed, fleet.size, start, end - start, fleet.size).times(number)
+    home = plan.port.reshape(-1, MAX_CALLS)[:, 0]
+    tonnage = fleet.length * fleet.beam * fleet.draft
+    deadweight = fleet.length * fleet.draft * type_column("tonnes_per_m")[fleet.kind]
+    return arrow_table(
+        REGISTER,
+        {
+            "last_updated": pa.array(updated).cast(pa.timestamp("us", tz="UTC")),
+            "mmsi": fleet.mmsi,
+            "imo": fleet.imo,
+            "vessel_name": fleet.name,
+            "vessel_type": pa.array([t.name for t in VESSEL_TYPES]).take(pa.array(fleet.kind)),
+            "flag": pa.array([f.code for f in FLAGS]).take(pa.array(fleet.flag)),
+            "callsign": fleet.callsign,
+            "length": pa.array(fleet.length),
+            "beam": pa.array(fleet.beam),
+            "draft": pa.array(np.rint(fleet.draft).astype(np.int64)),
+            "gross_tonnage": pa.array((tonnage * 0.6).astype(np.int64)),
+            "deadweight": pa.array(deadweight.astype(np.int64)),
+            "year_built": pa.array(fleet.year_built),
+            "home_port": pa.array([p.name for p in PORTS]).take(pa.array(home)),
+            "owner": pa.array(OWNERS).take(pa.array(fleet.owner)),
+            "status": pa.array(STATUSES).take(pa.array(locate(plan, number, updated).status)),
+        },
+    )

@@ -1,0 +1,147 @@
+"""The sample tables in BigQuery: make, fill, count, trim, empty, drop."""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.maritime.itinerary import Ints
+from bq_harper_assets.maritime.reports import Reports, moment
+from bq_harper_assets.maritime.tables import EVENTS, POSITIONS, REGISTER, SHAPES, with_optional
+from bq_harper_assets.stores.bigquery.client import Dataset
+
+_WHO = {POSITIONS.name: "mmsi", EVENTS.name: "vessel_mmsi", REGISTER.name: "mmsi"}
+_ADDRESSES_PER_STATEMENT = 2_000
+
+_ADDRESSED = "WHERE timestamp IN UNNEST(@times) AND mmsi IN UNNEST(@vessels)"
+_UPDATE = "UPDATE `{dataset}.vessel_positions` SET draft = draft + 0.5 " + _ADDRESSED
+_MOVE = (
+    "UPDATE `{dataset}.vessel_positions` SET timestamp = TIMESTAMP_SUB(timestamp, INTERVAL 3 HOUR),"
+    " report_date = FORMAT_TIMESTAMP('%Y%m%d', TIMESTAMP_SUB(timestamp, INTERVAL 3 HOUR)) "
+    + _ADDRESSED
+)
+_DELETE = "DELETE FROM `{dataset}.vessel_positions` " + _ADDRESSED
+
+
+class NoSampleData(BqhError):
+    """The tables are not there."""
+
+
+@dataclass(frozen=True)
+class TableStats:
+    """What one table holds; times are None where it has no rows."""
+
+    table: str
+    rows: int
+    oldest: datetime | None
+    newest: datetime | None
+    vessels: int
+
+
+def parquet_bytes(rows: Any) -> bytes:
+    """The same bytes for the same rows."""
+    file = io.BytesIO()
+    pq.write_table(rows, file, compression="zstd", store_schema=False)
+    return file.getvalue()
+
+
+class Warehouse:
+    """The three tables in one dataset."""
+
+    def __init__(self, connection: BigQueryConnection, dataset: str) -> None:
+        self.dataset = Dataset(connection, dataset)
+
+    def make(self, *, null_timestamps: bool = False) -> None:
+        """Makes what is missing."""
+        for shape in SHAPES:
+            optional = null_timestamps and shape is POSITIONS
+            self.dataset.make(with_optional(shape, "timestamp") if optional else shape)
+
+    def missing(self) -> list[str]:
+        """The names of tables that are not there."""
+        return [shape.name for shape in SHAPES if self.dataset.labels(shape.name) is None]
+
+    def append(self, table: str, rows: Any) -> None:
+        """One load job: all of the rows or none."""
+        self.dataset.append_parquet(table, io.BytesIO(parquet_bytes(rows)))
+
+    def newest(self, table: str, now: datetime) -> datetime | None:
+        """The newest time stored that is not in the future."""
+        column = next(shape.day_column for shape in SHAPES if shape.name == table)
+        found = self.dataset.query(
+            f"SELECT MAX({column}) FROM `{{dataset}}.{table}` WHERE {column} <= @now", {"now": now}
+        )
+        newest: datetime | None = found[0][0]
+        return newest
+
+    def stored(self, times: list[datetime]) -> set[datetime]:
+        """Those of the times at which there is a position."""
+        if not times:
+            return set()
+        found = self.dataset.query(
+            "SELECT DISTINCT timestamp FROM `{dataset}.vessel_positions`"
+            " WHERE timestamp IN UNNEST(@times)",
+            {"times": times},
+        )
+        return {row[0] for row in found}
+
+    def stats(self) -> list[TableStats]:
+        """Of all three tables; NoSampleData if one is missing."""
+        if missing := self.missing():
+            raise NoSampleData(
+                f"no sample data in {self.dataset.id}: {', '.join(missing)} not found. Nothing was"
+                " changed; make it with `bqh maritime initialize small`."
+            )
+        found = []
+        for shape in (POSITIONS, EVENTS, REGISTER):
+            time, who = shape.day_column, _WHO[shape.name]
+            row = self.dataset.query(
+                f"SELECT COUNT(*), MIN({time}), MAX({time}), COUNT(DISTINCT {who})"
+                f" FROM `{{dataset}}.{shape.name}`"
+            )[0]
+            found.append(TableStats(shape.name, row[0], row[1], row[2], row[3]))
+        return found
+
+    def change(self, reports: Reports, updates: Ints, moves: Ints, deletes: Ints) -> int:
+        """Updates, moves and deletes these rows, which are stored; returns how many it reached."""
+        return (
+            self._each(_UPDATE, reports, updates)
+            + self._each(_MOVE, reports, moves)
+            + self._each(_DELETE, reports, deletes)
+        )
+
+    def _each(self, sql: str, reports: Reports, number: Ints) -> int:
+        reached = 0
+        for first in range(0, len(number), _ADDRESSES_PER_STATEMENT):
+            some = number[first : first + _ADDRESSES_PER_STATEMENT]
+            times = [moment(time) for time in reports.times(some)]
+            reached += self.dataset.change(sql, {"times": times, "vessels": reports.mmsi(some)})
+        return reached
+
+    def trim(self, older_than: datetime) -> int:
+        """Deletes positions and events from before that time; the register stays whole."""
+        return sum(
+            self.dataset.change(
+                f"DELETE FROM `{{dataset}}.{shape.name}` WHERE {shape.day_column} < @cutoff",
+                {"cutoff": older_than},
+            )
+            for shape in (POSITIONS, EVENTS)
+        )
+
+    def clear(self, say: Callable[[str], None]) -> None:
+        """Deletes all rows; the tables stay."""
+        for shape in SHAPES:
+            if self.dataset.labels(shape.name) is not None:
+                gone = self.dataset.change(f"DELETE FROM `{{dataset}}.{shape.name}` WHERE TRUE")
+                say(f"{shape.name}: {gone:,} rows deleted")
+
+    def clean(self, say: Callable[[str], None]) -> None:
+        """Drops the tables; the dataset stays, for it may hold others."""
+        for shape in SHAPES:
+            self.dataset.drop(shape.name)
+            say(f"{shape.name}: dropped")

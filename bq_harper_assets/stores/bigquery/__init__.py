@@ -1,0 +1,1 @@
+"""BigQuery, real or emulated."""

@@ -1,0 +1,1 @@
+"""Harper, through its Operations API."""

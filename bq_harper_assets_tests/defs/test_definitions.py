@@ -1,0 +1,85 @@
+"""The project as Dagster loads it, and sample data made from there."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from dagster import AssetKey, DagsterInstance, Definitions
+
+from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
+from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.definitions import build_definitions
+
+TABLES = ("port_events", "vessel_metadata", "vessel_positions")
+
+
+@pytest.fixture
+def project(tmp_path: Path, project_root: Path) -> Path:
+    shutil.copytree(project_root / "config", tmp_path / "config")
+    return tmp_path
+
+
+def _keys(definitions: Definitions) -> set[AssetKey]:
+    return {spec.key for spec in definitions.resolve_all_asset_specs()}
+
+
+def test_the_sources_are_assets_also_when_no_stack_runs(project: Path) -> None:
+    assert _keys(build_definitions(project)) == {
+        AssetKey(["bigquery", "maritime", table]) for table in TABLES
+    }
+
+
+@pytest.mark.promise("G2", "G11")
+def test_each_table_of_the_examples_is_an_asset_of_its_own(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(project / "config/examples/events-and-logs.yaml", project / "config/tables.yaml")
+    assert _keys(build_definitions(project)) >= {
+        AssetKey(["bigquery", "production", "user_events"]),
+        AssetKey(["bigquery", "production", "application_logs"]),
+    }
+
+
+@pytest.mark.bigquery
+@pytest.mark.promise("K1", "K6")
+def test_sample_data_is_made_and_trimmed_by_dagster_jobs(
+    project: Path, bigquery_server: StackAddresses
+) -> None:
+    local_folder(project).mkdir()
+    write_addresses(local_folder(project), bigquery_server)
+    definitions = build_definitions(project)
+    with DagsterInstance.ephemeral() as instance:
+        config = {"ops": {"maritime_sample_data": {"config": {"scenario": "small"}}}}
+        made = definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+            run_config=config, instance=instance
+        )
+        rows = {
+            event.asset_key.path[-1]: event.materialization.metadata["dagster/row_count"].value
+            for event in made.get_asset_materialization_events()
+            if event.asset_key
+        }
+        assert rows == {"port_events": 10, "vessel_metadata": 20, "vessel_positions": 100}
+        trimmed = definitions.resolve_job_def("maritime_retention").execute_in_process(
+            instance=instance
+        )
+        assert trimmed.success
+
+
+def test_dagster_loads_the_workspace_without_a_warning_of_ours(project_root: Path) -> None:
+    command = [str(Path(sys.executable).with_name("dagster")), "definitions", "validate"]
+    done = subprocess.run(
+        [*command, "--workspace", "workspace.yaml"],
+        cwd=project_root,
+        env={**os.environ, "DAGSTER_DISABLE_TELEMETRY": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert "bq_harper_assets" not in "".join(
+        line for line in said.splitlines() if "Warning" in line
+    )

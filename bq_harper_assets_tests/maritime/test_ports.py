@@ -1,0 +1,72 @@
+"""The 29 ports: real places, and visited as often as their weight says."""
+
+import numpy as np
+import pytest
+
+from bq_harper_assets.maritime.itinerary import build_itineraries
+from bq_harper_assets.maritime.ports import BASINS, PORTS, WEIGHTS, WORLD
+from bq_harper_assets.maritime.sphere import distance_km
+from bq_harper_assets.maritime.vessel_types import MAX_CALLS, VESSEL_TYPES
+
+# Harbours as charts give them.
+KNOWN = {
+    "Singapore": (1.26, 103.83),
+    "Shanghai": (31.36, 121.62),
+    "Hong Kong": (22.34, 114.13),
+    "Busan": (35.10, 129.04),
+    "Rotterdam": (51.95, 4.05),
+    "Hamburg": (53.54, 9.93),
+    "Piraeus": (37.94, 23.62),
+    "Dubai": (25.01, 55.06),
+    "Jeddah": (21.48, 39.17),
+    "Los Angeles": (33.74, -118.26),
+    "New York/New Jersey": (40.68, -74.04),
+    "Houston": (29.73, -95.02),
+    "Vancouver": (49.29, -123.11),
+    "Santos": (-23.96, -46.30),
+    "Cape Town": (-33.91, 18.44),
+    "Durban": (-29.87, 31.03),
+    "Lagos": (6.44, 3.40),
+}
+
+
+@pytest.mark.promise("K4")
+def test_there_are_29_ports_with_distinct_ids_and_names() -> None:
+    assert len({port.id for port in PORTS}) == len({port.name for port in PORTS}) == 29
+    assert WEIGHTS.sum() == 127
+    assert all(port.id.startswith(port.country) and len(port.id) == 5 for port in PORTS)
+
+
+@pytest.mark.promise("K4")
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_port_is_where_charts_have_it(name: str) -> None:
+    port = next(port for port in PORTS if port.name == name)
+    assert distance_km(*map(np.float64, (*port.at, *KNOWN[name]))) < 8
+
+
+def test_fairways_and_fishing_grounds_are_near_their_port() -> None:
+    for port in PORTS:
+        assert 2 < distance_km(*map(np.float64, (*port.at, *port.fairway))) < 160, port.name
+        assert 15 < distance_km(*map(np.float64, (*port.fairway, *port.fishing_ground))) < 200
+
+
+def test_every_port_is_in_one_basin() -> None:
+    assert sorted(port for basin in BASINS for port in basin) == list(WORLD)
+
+
+@pytest.mark.promise("K4")
+def test_loops_hold_ports_by_weight() -> None:
+    port = build_itineraries(11, 20_000).port
+    held = np.bincount(port[port >= 0], minlength=len(PORTS))
+    expected = WEIGHTS / WEIGHTS.sum() * held.sum()
+    chi_square = float(((held - expected) ** 2 / expected).sum())
+    assert chi_square < 56.9  # 28 degrees of freedom, one in a thousand
+    uniform = np.full(len(PORTS), held.sum() / len(PORTS))
+    assert ((held - uniform) ** 2 / uniform).sum() > 1000
+
+
+def test_a_loop_never_calls_twice_at_a_port_and_has_its_types_number_of_calls() -> None:
+    plan = build_itineraries(11, 5_000)
+    for vessel, row in enumerate(plan.port.reshape(-1, MAX_CALLS)):
+        loop = row[row >= 0]
+        assert len(set(loop)) == len(loop) == VESSEL_TYPES[plan.fleet.kind[vessel]].calls
