@@ -1,0 +1,11 @@
+"""What can go wrong with the local stack. Standard library only: set-up imports it first."""
+
+from bq_harper_assets.errors import BqhError
+
+
+class SetupError(BqhError):
+    """A tool that the local stack or Spark needs is missing, too old or cannot be installed."""
+
+
+class StackError(BqhError):
+    """A server of the local stack cannot be started, reached or stopped."""

@@ -1,0 +1,90 @@
+"""The machine's own Java and Node. Standard library only: set-up runs it first."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+JAVA_NEEDED = 17
+NODE_NEEDED = 20
+ASKING_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Java:
+    """One Java of this machine; `home` is what it calls its own."""
+
+    executable: Path
+    home: Path
+    version: int
+
+
+@dataclass(frozen=True)
+class Node:
+    """One Node of this machine; some systems package npm apart from it."""
+
+    executable: Path
+    version: int
+    npm: Path | None
+
+
+def find_java(environ: Mapping[str, str]) -> Java | None:
+    """JAVA_HOME's, else the one on PATH; None if neither is new enough for Spark."""
+    return next((java for java in javas(environ) if java.version >= JAVA_NEEDED), None)
+
+
+def find_node(environ: Mapping[str, str]) -> Node | None:
+    """The one on PATH; None if it is missing, too old for Harper, or without npm."""
+    node = any_node(environ)
+    return node if node and node.version >= NODE_NEEDED and node.npm else None
+
+
+def javas(environ: Mapping[str, str]) -> list[Java]:
+    """Every Java that answers, in the order of preference, whatever its version."""
+    named = environ.get("JAVA_HOME")
+    candidates = [Path(named) / "bin" / "java"] if named else []
+    if on_path := shutil.which("java", path=environ.get("PATH", "")):
+        candidates.append(Path(on_path))
+    return [java for candidate in candidates if (java := _ask_java(candidate))]
+
+
+def any_node(environ: Mapping[str, str]) -> Node | None:
+    """The Node on PATH, whatever its version."""
+    path = environ.get("PATH", "")
+    on_path = shutil.which("node", path=path)
+    if not on_path:
+        return None
+    match = re.match(r"v(\d+)\.", _answer([on_path, "--version"]))
+    npm = shutil.which("npm", path=path)
+    return Node(Path(on_path), int(match[1]), Path(npm) if npm else None) if match else None
+
+
+def _ask_java(executable: Path) -> Java | None:
+    # One call tells both; the home of /usr/bin/java is not to be seen from its path.
+    answer = _answer([str(executable), "-XshowSettings:properties", "-version"])
+    home = re.search(r"^\s*java\.home = (.+)$", answer, re.MULTILINE)
+    # Java 8 calls itself 1.8.
+    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", answer, re.MULTILINE)
+    if not home or not version:
+        return None
+    return Java(executable, Path(home[1].strip()), int(version[1]))
+
+
+def _answer(command: list[str]) -> str:
+    """What the command prints on either stream; nothing if it cannot run or fails."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=ASKING_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""

@@ -1,0 +1,91 @@
+"""What the stack asks of each of its servers, and how a server is watched while it starts."""
+
+import http.client
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from bq_harper_assets.local.errors import StackError
+from bq_harper_assets.local.ports import LOOPBACK
+from bq_harper_assets.local.processes import Process, is_running
+
+READY_WITHIN_SECONDS = 180.0
+ASKING_SECONDS = 5.0
+LAST_LINES = 12
+# What a server needs of the user's environment. The rest could change its settings or hold secrets.
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+
+Start = Callable[[Sequence[str], Mapping[str, str]], Process]
+
+
+class Server(Protocol):
+    """A server of the stack."""
+
+    name: str
+    title: str
+
+    def boot(self, start: Start) -> Iterator[None]:
+        """Start it and wait until it is ready; yields at each look: several can start together."""
+
+    def answers(self) -> bool:
+        """True if it is this stack's own server that answers, and it is ready."""
+
+
+def child_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """The part of the user's environment that a server may see."""
+    return {name: environ[name] for name in PASSED_ON if name in environ}
+
+
+def wait_until_ready(server: Server, process: Process, log: Path, log_start: int) -> Iterator[None]:
+    """StackError with the server's last words if it ends, or is not ready in time."""
+    deadline = time.monotonic() + READY_WITHIN_SECONDS
+    while not server.answers():
+        if not is_running(process):
+            raise StackError(
+                f"{server.title} ended while it was starting. {last_words(log, log_start)}"
+            )
+        if time.monotonic() > deadline:
+            raise StackError(
+                f"{server.title} is not ready after {READY_WITHIN_SECONDS:.0f} seconds. "
+                f"{last_words(log, log_start)}"
+            )
+        yield
+
+
+def last_words(log: Path, log_start: int) -> str:
+    """What to do next, and the last lines since `log_start`, without colours and pictures."""
+    text = written_since(log, log_start)
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()]
+    words = [f"  | {line}" for line in lines if re.search(r"\w", line)][-LAST_LINES:]
+    return "\n".join(
+        [f"Data is safe. Its log is {log}. Next, with the cause removed: bqh up", *words]
+    )
+
+
+def log_size(log: Path) -> int:
+    """Where the next line of the log will begin."""
+    return log.stat().st_size if log.exists() else 0
+
+
+def written_since(log: Path, start: int) -> str:
+    """What the log got after it had `start` bytes."""
+    with log.open("rb") as file:
+        file.seek(start, os.SEEK_SET)
+        return file.read().decode("utf-8", errors="replace")
+
+
+def http_status(
+    port: int, method: str, path: str, body: str = "", headers: Mapping[str, str] | None = None
+) -> int | None:
+    """The status of one request to loopback, past any proxy; None if nobody answers."""
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=ASKING_SECONDS)
+    try:
+        connection.request(method, path, body or None, dict(headers or {}))
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
