@@ -92,31 +92,16 @@ def _ensure_packages(root: Path, python: Path, environ: Mapping[str, str]) -> No
     installer.write_text(requirement_blocks(lock)["uv"], encoding="utf-8")
     count = len(requirement_blocks(wanted))
     print(f"set-up: installing {count} packages into .venv (about a minute)", flush=True)
-    pip = [
-        str(python),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--require-hashes",
-        "--requirement",
-    ]
+    options = ["--quiet", "--no-deps", "--require-hashes", "--requirement"]
+    pip = [str(python), "-m", "pip", "install", *options]
     _run([*pip, str(installer)], root, "installing uv, the installer")
-    uv = [
-        str(python.with_name("uv")),
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--require-hashes",
-        "--requirement",
-    ]
+    # The system's certificates, as pip uses them: a company's proxy may have one of its own.
+    uv = [str(python.with_name("uv")), "pip", "install", "--system-certs", *options]
     try:
         _run([*uv, str(chosen)], root, "installing the packages")
-    except SetupError:
-        # uv does not read pip's configuration, where company mirrors and certificates are set.
-        print("set-up: trying again with pip (slower)", flush=True)
+    except SetupError as error:
+        # uv does not read pip's configuration, where a company's mirror is set.
+        print(f"set-up: {error}\nset-up: trying again with pip, which is slower", flush=True)
         _run([*pip, str(chosen)], root, "installing the packages")
     _stamp(root, "packages", wanted)
 
