@@ -28,7 +28,7 @@ def judge(contract: TableContract, now: datetime) -> Verdict:
     """What a table's cells up to now mean for the budget."""
     start = contract.sync.start_timestamp
     if start is not None and start > now:
-        return Verdict(0, warning=f"lies in the future: nothing is synced before {_day(start)}")
+        return Verdict(0, warning=_future(start))
     begin = start or now - JUDGED_SPAN
     cells = windows_between(begin, now, contract.window) * contract.slices
     span = f"from {_day(begin)} to now" if start else "in one year (no startTimestamp is given)"
@@ -78,5 +78,9 @@ def _ways_out(contract: TableContract, begin: datetime, now: datetime) -> list[s
     return ways
 
 
+def _future(start: datetime) -> str:
+    return f"sync.startTimestamp lies in the future: nothing is synced before {_day(start)}"
+
+
 def _day(instant: datetime) -> str:
-    return instant.strftime("%Y-%m-%d")
+    return instant.date().isoformat()

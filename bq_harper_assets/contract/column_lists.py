@@ -54,10 +54,11 @@ def _one_more(item: Any, names: list[str]) -> str:
 
 def refuse_wrong_names(value: Any) -> Any:
     """A mapping by column: each name must be one that a column can have."""
+    names: list[str] = []
     faults: list[Fault] = []
     for name in value if isinstance(value, dict) else ():
         try:
-            column_name(name)
+            names.append(_one_more(name, names))
         except ValueError as error:
             faults.append(Fault((name,), str(error)))
     if faults:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 
 class BigQueryConnection(BaseModel):
@@ -38,7 +38,7 @@ class SparkSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     master: str | None = "local[*]"
-    remote: str | None = None
+    remote: str | None = Field(default=None, repr=False)  # may hold a token
     settings: dict[str, SecretStr] = {}  # some settings are secrets, so all are kept as such
 
 

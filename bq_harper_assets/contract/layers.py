@@ -142,5 +142,5 @@ def to_block(entries: Mapping[str, Located]) -> Located:
 def _password(file: Path) -> str | None:
     try:
         return file.read_text(encoding="utf-8").strip() or None
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return None

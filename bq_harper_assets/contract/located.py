@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from bq_harper_assets.contract.problems import Problem
-from bq_harper_assets.contract.secrets import is_secret_name, without_secrets
+from bq_harper_assets.contract.secrets import is_secret_name, value_without_secrets
 
 Step: TypeAlias = str | int
 MOST_SHOWN = 60
@@ -82,7 +82,7 @@ class Located:
         if isinstance(self.value, tuple):
             text = "[" + ", ".join(inner.shown() for inner in self.value) + "]"
         else:
-            text = without_secrets(self.raw)
+            text = value_without_secrets(self.raw)
         text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
         return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 3] + "..."
 
@@ -111,5 +111,7 @@ def path_text(path: Sequence[Step]) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            text += f".{step}" if text else step
+            # password:abc, its space forgotten, is a key to YAML.
+            shown = value_without_secrets(step)
+            text += f".{shown}" if text else shown
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bq_harper_assets.contract.layers import ARGUMENT, ENVIRONMENT, STACK, Layers, source_text
 from bq_harper_assets.contract.located import Expanded, Located, Place
-from bq_harper_assets.contract.urls import host_of
+from bq_harper_assets.contract.urls import EMULATOR_URL, host_of
 from bq_harper_assets.contract.variables import DOTENV_FILE
 
 STORAGE_PORT = 9060
@@ -33,8 +33,11 @@ def _with_storage(layers: Layers) -> Layers:
     storage = layers.winner("bigquery.storageEndpoint")
     if endpoint is None or (storage is not None and _rank(storage) <= _rank(endpoint)):
         return layers
-    url = str(endpoint.value)
-    text = f"{host_of(url if '://' in url else f'http://{url}')}:{STORAGE_PORT}"
+    try:
+        url = EMULATOR_URL.parse(endpoint.value)
+    except ValueError:
+        return layers  # told where it is checked
+    text = f"{host_of(url)}:{STORAGE_PORT}"
     place = Place(f"{source_text(endpoint)} (same host, port {STORAGE_PORT})")
     return replace(
         layers, derived={"bigquery.storageEndpoint": Located(place, Expanded(text), text)}

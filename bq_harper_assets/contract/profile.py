@@ -1,6 +1,7 @@
 """Profiles: where BigQuery, Harper, Spark and the ledger are; one file per place to run in."""
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,12 @@ from bq_harper_assets.contract.declared import Declared, Fault, Reads, Wrong
 from bq_harper_assets.contract.located import Located
 from bq_harper_assets.contract.problems import Problem
 from bq_harper_assets.contract.quantities import FLAG, whole
-from bq_harper_assets.contract.secrets import is_secret_name, literal_part, password_in_url
+from bq_harper_assets.contract.secrets import (
+    is_key_itself,
+    is_secret_name,
+    literal_part,
+    password_in_url,
+)
 from bq_harper_assets.contract.urls import EMULATOR_URL, HARPER_URL, HOST_AND_PORT
 
 LOCAL = "local"
@@ -24,7 +30,19 @@ _TEXT_SCHEMA = {"type": "string", "minLength": 1}
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("must be text: put it in quotes")
-    return str(value).strip()
+    text = str(value).strip()
+    for char in text:
+        if unicodedata.category(char) in ("Cc", "Cs"):
+            raise ValueError(f"holds the control character U+{ord(char):04X}: take it out")
+    return text
+
+
+def key_path(value: Any) -> str:
+    """The path of a key file, which may not be there; never the key."""
+    text = _text(value)
+    if is_key_itself(text):
+        raise ValueError("is the key itself: save it in a file and give the path of that file")
+    return text
 
 
 def _secret(value: Any) -> SecretStr:
@@ -32,6 +50,10 @@ def _secret(value: Any) -> SecretStr:
         return value
     if not isinstance(value, str):
         raise ValueError("must be text: put it in quotes")
+    if not value.strip():
+        raise ValueError("is blank: give it, or leave the key out")
+    if re.search("[\ud800-\udfff]", value):
+        raise ValueError("is not UTF-8 text: set it again in a terminal that writes UTF-8")
     return SecretStr(str(value))
 
 
@@ -87,7 +109,7 @@ class BigQueryProfile(Declared):
     storage_endpoint: Annotated[str, HOST_AND_PORT] | None = Field(
         default=None, description="host:port of the emulator's Storage API"
     )
-    credentials: Text | None = Field(
+    credentials: Annotated[str, Reads(key_path, _TEXT_SCHEMA)] | None = Field(
         default=None,
         description="Service account key file; left out: application default credentials",
     )
@@ -123,7 +145,9 @@ class SparkProfile(Declared):
     """Where the moving is done."""
 
     master: Text | None = Field(default=None, description="Spark master")
-    remote: Text | None = Field(default=None, description="Spark Connect server, instead of master")
+    remote: Text | None = Field(
+        default=None, repr=False, description="Spark Connect server, instead of master"
+    )
     settings: Annotated[dict[str, SecretStr], Reads(_spark_settings, {"type": "object"})] = Field(
         default_factory=dict, description="Further Spark settings"
     )
@@ -180,8 +204,13 @@ def literal_secrets(profile: Located) -> Iterator[Problem]:
                 "and write ${NAME} here"
             )
     ledger = profile.mapping.get("ledger")
-    url = ledger.mapping.get("url") if ledger else None
-    if url and password_in_url(literal_part(url.raw)):
-        yield url.problem(
-            "holds a password written in a file: put it into the environment and write ${NAME} here"
-        )
+    for entry in (
+        *((ledger.mapping.get("url"),) if ledger else ()),
+        *((spark.mapping.get("remote"),) if spark else ()),
+        *(settings.mapping.values() if settings else ()),
+    ):
+        if entry and password_in_url(literal_part(entry.raw)):
+            yield entry.problem(
+                "holds a password written in a file: "
+                "put it into the environment and write ${NAME} here"
+            )

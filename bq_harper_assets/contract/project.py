@@ -131,7 +131,8 @@ def load_project(
 
 def _config_files(root: Path, variables: Variables, problems: list[Problem]) -> list[Located]:
     folder = root / "config"
-    files = sorted(file for file in folder.glob("*") if file.suffix in (".yaml", ".yml"))
+    # Hidden files are what editors and file systems leave beside the real ones.
+    files = sorted(file for file in folder.glob("[!.]*") if file.suffix in (".yaml", ".yml"))
     read = (read_yaml(f, f.relative_to(root).as_posix(), variables, problems) for f in files)
     return [file for file in read if file is not None]
 

@@ -73,7 +73,7 @@ def _window(value: Any) -> timedelta:
         minutes = None if rest else whole_minutes
     elif type(value) is int:
         minutes = value
-    elif isinstance(value, Expanded) and value.isdecimal():
+    elif isinstance(value, Expanded) and re.fullmatch(r"\d{1,4}", value):
         minutes = int(value)
     elif isinstance(value, str) and (match := _WINDOW_TEXT.fullmatch(value.strip())):
         minutes = int(match[1]) * {"m": 1, "h": 60, "d": 1440}[match[2][0]]

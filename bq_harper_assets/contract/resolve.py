@@ -1,5 +1,6 @@
 """From layers to connections: what is wrong fails at once, what is missing when it is asked for."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,9 +23,9 @@ from bq_harper_assets.contract.profile import (
     LedgerProfile,
     Profile,
     SparkProfile,
+    key_path,
 )
 from bq_harper_assets.contract.urls import is_loopback
-from bq_harper_assets.contract.variables import DOTENV_FILE
 
 _SQLITE = "sqlite:///"
 
@@ -143,11 +144,14 @@ def _refuse_open_http(layers: Layers, problems: list[Problem]) -> None:
 
 def _key_file(layers: Layers, root: Path, problems: list[Problem]) -> Path | None:
     entry = layers.winner("bigquery.credentials")
-    if entry is None or not isinstance(entry.value, str):
+    if entry is None:
         return None
-    tried = _places_of(entry, root)
+    try:
+        tried = _places_of(entry, key_path(entry.value), root)
+    except ValueError:
+        return None  # told with the profile
     for file in tried:
-        if file.is_file():
+        if os.path.isfile(file):  # unlike Path's own, False also for what cannot be looked at
             return file
     message = (
         f"there is no key file at {' or '.join(map(str, tried))}: put it there, correct the path, "
@@ -158,9 +162,9 @@ def _key_file(layers: Layers, root: Path, problems: list[Problem]) -> Path | Non
     return None
 
 
-def _places_of(entry: Located, root: Path) -> list[Path]:
-    written = Path(str(entry.value)).expanduser()
-    if entry.place.file in (ARGUMENT, ENVIRONMENT, DOTENV_FILE):
+def _places_of(entry: Located, path: str, root: Path) -> list[Path]:
+    written = Path(os.path.expanduser(path))
+    if entry.place.file in (ARGUMENT, ENVIRONMENT):
         return [written.absolute()]
     return list(dict.fromkeys([(root / entry.place.file).parent / written, root / written]))
 

@@ -1,5 +1,6 @@
 """Where the project is on disk: the folder with config/, and .local/ for what is made here."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,7 +10,7 @@ ROOT_VARIABLE = "BQH_HOME"
 def find_project_root(environ: Mapping[str, str], start: Path) -> Path:
     """BQH_HOME, else the nearest folder upwards with a config/tables.yaml, else `start`."""
     if named := environ.get(ROOT_VARIABLE):
-        return Path(named).expanduser().resolve()
+        return Path(os.path.expanduser(named)).resolve()
     start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / "config" / "tables.yaml").is_file():

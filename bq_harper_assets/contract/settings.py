@@ -11,7 +11,7 @@ from bq_harper_assets.contract.layers import DEFAULT, NAMES, VARIABLES, Layers, 
 from bq_harper_assets.contract.located import Located
 from bq_harper_assets.contract.profile import Profile
 from bq_harper_assets.contract.quantities import duration_text, window_text
-from bq_harper_assets.contract.secrets import HIDDEN, is_secret_name, without_secrets
+from bq_harper_assets.contract.secrets import HIDDEN, is_secret_name, value_without_secrets
 from bq_harper_assets.contract.table import TableContract
 
 NOT_SET = "not set"
@@ -97,4 +97,4 @@ def _shown(name: str, value: Any) -> str:
         return ", ".join(value)
     if isinstance(value, dict):
         return ", ".join(value)
-    return without_secrets(str(value))
+    return value_without_secrets(str(value))

@@ -131,7 +131,7 @@ def _read_tables(entry: Located, found: Declarations, problems: list[Problem]) -
     for table in entry.value:
         if isinstance(table.value, dict):
             found.listed.append(table)
-        else:
+        elif not table.broken:
             problems.append(
                 table.problem("must be a table with keys such as id, dataset and table")
             )

@@ -1,12 +1,14 @@
 """rowFilter and customQuery: SQL that users write and we put inside parentheses of our own.
 
 Read by the lexical rules of GoogleSQL, far enough to know that it cannot end those parentheses,
-start a second statement or hide what follows it in a comment.
+start a second statement or hide what follows it in a comment; and that it says nothing that
+would give other rows when the same snapshot is read again.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 _TOKEN = re.compile(
@@ -21,6 +23,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _CLOSING = {")": "(", "]": "[", "}": "{"}
+_CLOCKS = frozenset({"CURRENT_DATE", "CURRENT_DATETIME", "CURRENT_TIME", "CURRENT_TIMESTAMP"})
+_VARYING_CALLS = _CLOCKS | {"RAND", "GENERATE_UUID", "SESSION_USER", "EXTERNAL_QUERY"}
+_STEADY_VARIABLES = ("project_id",)
 
 
 @dataclass(frozen=True)
@@ -31,14 +36,24 @@ class Token:
     text: str
     at: int  # 1-based
 
+    def is_word(self, *words: str) -> bool:
+        return self.kind == "word" and self.text.upper() in words
+
+
+_NOTHING = Token("", "", 0)
+
 
 def row_filter(value: Any) -> str:
     """A condition on the row's own columns, safe inside WHERE ( ... )."""
     text = _sql(value)
-    if any(token.kind == "word" and token.text.upper() == "SELECT" for token in _checked(text)):
-        raise ValueError(
-            "is a condition on the row's own columns: for a SELECT inside it use customQuery"
-        )
+    tokens = list(_checked(text))
+    for before, token in pairwise((_NOTHING, *tokens)):
+        # A pipe query needs no SELECT; elsewhere FROM is a part of EXTRACT(DAY FROM a).
+        if token.is_word("SELECT") or (token.is_word("FROM") and before.text == "("):
+            raise ValueError(
+                "is a condition on the row's own columns: for a SELECT inside it use customQuery"
+            )
+    _refuse_what_varies(tokens)
     return text
 
 
@@ -48,6 +63,7 @@ def custom_query(value: Any) -> str:
     tokens = list(_checked(text))
     if tokens[0].kind != "word" or tokens[0].text.upper() not in ("SELECT", "WITH"):
         raise ValueError("must begin with SELECT or WITH")
+    _refuse_what_varies(tokens)
     return text
 
 
@@ -56,7 +72,35 @@ def _sql(value: Any) -> str:
         raise ValueError("must be SQL text")
     if not value.strip():
         raise ValueError("is blank: write the SQL, or leave the key out")
-    return str(value).strip()
+    text = str(value).strip()
+    for at, char in enumerate(text, start=1):
+        if "\ud800" <= char <= "\udfff":
+            raise ValueError(f"holds U+{ord(char):04X} (character {at}), which is no character")
+    return text
+
+
+def _refuse_what_varies(tokens: list[Token]) -> None:
+    """A cell is proved by reading it again: what changes with time, user or luck would fail it."""
+    for before, token, after in zip(
+        (_NOTHING, *tokens), tokens, (*tokens[1:], _NOTHING), strict=False
+    ):
+        name = token.text.strip("`").upper()
+        if token.is_word("FOR") and after.is_word("SYSTEM_TIME", "SYSTEM"):
+            raise ValueError(
+                f"holds FOR SYSTEM_TIME (character {token.at}): take it out; the moment that is "
+                "read is the same for a whole run, the sync pins it itself"
+            )
+        called = name in _VARYING_CALLS and after.text == "("
+        # Without parentheses it is the clock too, unless it is a field or a name that is given.
+        bare = token.is_word(*_CLOCKS) and before.text != "." and not before.is_word("AS")
+        if before.text == "@@" and token.text.lower() not in _STEADY_VARIABLES:
+            name = f"@@{token.text}"
+        elif not (called or bare or token.is_word("TABLESAMPLE")):
+            continue
+        raise ValueError(
+            f"holds {name} (character {token.at}), but a window must give the same rows each time "
+            "it is read: use a column or a fixed value; a column of this name goes into `backticks`"
+        )
 
 
 def _checked(text: str) -> Iterator[Token]:

@@ -7,7 +7,9 @@ from urllib.parse import urlsplit
 
 from bq_harper_assets.contract.declared import Reads
 
-_HOST_AND_PORT = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})")
+_HOST = r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])"
+_HOST_AND_PORT = re.compile(rf"{_HOST}:([0-9]{{1,5}})")
+_AUTHORITY = re.compile(rf"{_HOST}(?::[0-9]{{1,5}})?")
 
 
 def is_loopback(url: str) -> bool:
@@ -35,16 +37,18 @@ def _server_url(value: Any, *, instead: str) -> str:
         raise ValueError(f"must not hold a user or password: {instead}")
     try:
         parts = urlsplit(text)
-        host, port = parts.hostname, parts.port
+        port = parts.port
     except ValueError:
-        host, port, parts = None, None, urlsplit("")
-    if parts.scheme not in ("http", "https") or not host or port == 0 or re.search(r"\s", text):
+        port, parts = None, urlsplit("")
+    known = parts.scheme in ("http", "https") and _AUTHORITY.fullmatch(parts.netloc)
+    if not known or port == 0 or re.search(r"\s", text):
         raise ValueError(
             "must be a URL such as http://localhost:9925 or https://harper.example.com:9925"
         )
-    if parts.path or parts.query or parts.fragment:
+    if parts.path or "?" in text or "#" in text:
         raise ValueError("must end after the host and port")
-    return text
+    # The scheme in lower case: what is asked of http must not miss HTTP.
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _emulator_url(value: Any) -> str:

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 
-from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 
 from bq_harper_assets.contract.located import Expanded, Located, Place
 from bq_harper_assets.contract.problems import Problem
@@ -57,10 +58,19 @@ class Variables:
 
 def read_variables(root: Path, environ: Mapping[str, str], problems: list[Problem]) -> Variables:
     """Nothing inside .env is expanded, so a password may hold any character."""
+    file = root / DOTENV_FILE
     try:
-        found = dotenv_values(root / DOTENV_FILE, interpolate=False)
+        content = file.read_text(encoding="utf-8-sig") if file.is_file() else ""
     except (OSError, UnicodeDecodeError):
         message = "cannot be read: it must be a UTF-8 text file that this user may open"
         problems.append(Problem(DOTENV_FILE, 0, "", None, message))
-        found = {}
-    return Variables(environ, {name: text for name, text in found.items() if text})
+        content = ""
+    found: dict[str, str] = {}
+    # Not dotenv_values, which only logs the lines it cannot read and goes on without them.
+    for line in parse_stream(StringIO(content)):
+        if line.error:
+            message = "is not NAME=value: write it so, and close every quote"
+            problems.append(Problem(DOTENV_FILE, line.original.line, "", None, message))
+        elif line.key and line.value:
+            found[line.key] = line.value
+    return Variables(environ, found)

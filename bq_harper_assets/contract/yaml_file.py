@@ -14,12 +14,20 @@ from bq_harper_assets.contract.problems import Problem
 from bq_harper_assets.contract.variables import Variables
 
 MOST_VALUES = 100_000  # aliases of aliases can make a small file huge
-_MERGE = "tag:yaml.org,2002:merge"
-_TEXT = "tag:yaml.org,2002:str"
+MOST_NESTED = 40  # far more than any key needs, far less than Python's stack holds
+_TAG = "tag:yaml.org,2002:"
+_MERGE = f"{_TAG}merge"
+_TEXT = f"{_TAG}str"
+_PLAIN_TAGS = frozenset(
+    f"{_TAG}{kind}"
+    for kind in ("map", "seq", "str", "null", "bool", "int", "float", "timestamp", "value")
+)
 _NULL = re.compile(r"(?:~|null|Null|NULL)?")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_TAGGED = "begins with !, which YAML reads as a tag: take it away, or put the text in quotes"
+_NO_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 def read_yaml(
@@ -62,15 +70,30 @@ def _syntax_problem(name: str, text: str, error: yaml.YAMLError) -> Problem:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 0
-        message += f": {error.problem}"
-        if error.problem and "'\\t'" in error.problem:
-            message += "; indent with spaces, not tabs"
-        elif error.problem and "<block" in error.problem:
-            message += "; is this line indented like the ones it belongs to?"
+        message = _in_words(error.problem or "")
     elif isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
         message += f": it holds the control character U+{ord(text[error.position]):04X}"
     return Problem(name, line, "", None, message)
+
+
+def _in_words(problem: str) -> str:
+    if "another document" in problem:
+        return "holds a second document after ---: take the line out, or make it a file of its own"
+    if problem == "second occurrence":
+        return "is not YAML: an anchor (&name) is defined twice; give each its own name"
+    # These two would quote the text, and a password may begin with * or !.
+    if "undefined alias" in problem:
+        return (
+            "is not YAML: * begins an alias that is nowhere defined; is it text? Put it in quotes"
+        )
+    if "tag handle" in problem:
+        return f"is not YAML: a value {_TAGGED}"
+    if "'\\t'" in problem:
+        return f"is not YAML: {problem}; indent with spaces, not tabs"
+    if "<block" in problem:
+        return f"is not YAML: {problem}; is this line indented like the ones it belongs to?"
+    return f"is not YAML: {problem}"
 
 
 def _line(node: yaml.Node) -> int:
@@ -87,14 +110,15 @@ class _Reader:
     def read(self, node: yaml.Node, place: Place) -> Located:
         self._count += 1
         if id(node) in self._open:
-            self._problems.append(
-                Located(place, None).key_problem("refers to itself: write it out")
-            )
-            return Located(place, None, broken=True)
+            return self._broken(place, "refers to itself: write it out")
+        if len(self._open) > MOST_NESTED:
+            return self._broken(place, "is nested too deeply to be read")
+        if node.tag not in _PLAIN_TAGS:
+            return self._broken(place, _TAGGED)
         if self._count > MOST_VALUES:
             if self._count == MOST_VALUES + 1:
                 message = f"the file holds more than {MOST_VALUES:,} values: its aliases multiply"
-                self._problems.append(Located(place, None).key_problem(message))
+                return self._broken(place, message)
             return Located(place, None, broken=True)
         self._open.add(id(node))
         try:
@@ -108,6 +132,10 @@ class _Reader:
             return self._scalar(node, place)
         finally:
             self._open.discard(id(node))
+
+    def _broken(self, place: Place, message: str) -> Located:
+        self._problems.append(Located(place, None).key_problem(message))
+        return Located(place, None, broken=True)
 
     def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Located]:
         found: dict[str, Located] = {}
@@ -148,6 +176,9 @@ class _Reader:
 
     def _scalar(self, node: yaml.Node, place: Place) -> Located:
         raw = str(node.value)
+        if wrong_one := _NO_CHARACTER.search(raw):
+            message = f"holds U+{ord(wrong_one[0]):04X}, which is no character: take it out"
+            return self._broken(place, message)
         if "${" not in raw:
             # A quoted or block scalar is text; only a plain one has a type.
             return Located(place, _typed(raw) if _is_plain(node) else raw, raw)

@@ -38,7 +38,7 @@ BEYOND_A_SCHEMA = (
     "sync: {startTimestamp: 2026-13-01}",
     "schemaOverrides: {a: {}}",
     "schemaOverrides: {_hash",
-    "schemaOverrides: {a: {indexed: true}}",
+    "schemaOverrides: {a: {indexed: true}",
     "rowFilter: 'a",
     "customQuery: DELETE",
     "customQuery: ' '",

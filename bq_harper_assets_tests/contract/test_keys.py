@@ -133,6 +133,7 @@ BAD = [
     *(f"schemaOverrides: {bad}" for bad in ["{a: {}}", "{a: {type: int}}", "{a: {indexed: yes}}"]),
     *(f"schemaOverrides: {bad}" for bad in ["[a]", "{a: number}", "{_hash: {indexed: true}}"]),
     "schemaOverrides: {a: {indexed: true}}\ncolumns: [created_at]",
+    "schemaOverrides: {a: {indexed: true}, A: {indexed: false}}",
     *(f"rowFilter: {bad}" for bad in ["''", "5", "'a = 1; DROP TABLE x'", "'a IN (SELECT 1)'"]),
     *(f"customQuery: {bad}" for bad in ["DELETE FROM x", "5", "' '", "'SELECT 1; SELECT 2'"]),
 ]

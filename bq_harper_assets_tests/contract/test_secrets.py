@@ -1,11 +1,18 @@
 """Secrets stay out of files, messages, reprs and lists of settings."""
 
+from base64 import b64encode
+
 import pytest
 from pydantic import ValidationError
 
 from bq_harper_assets.contract.problems import ConfigError
 from bq_harper_assets.contract.profile import HarperProfile
-from bq_harper_assets.contract.secrets import literal_part, password_in_url, without_secrets
+from bq_harper_assets.contract.secrets import (
+    literal_part,
+    password_in_url,
+    value_without_secrets,
+    without_secrets,
+)
 from bq_harper_assets_tests.contract.conftest import Disk
 
 CANARY = "hunter2-canary"
@@ -15,7 +22,11 @@ PLACES = [
     "harper:\n  password: ${{PW:-{0}}}\n",
     "ledger:\n  url: postgresql://sync:{0}@db/ledger\n",
     "ledger:\n  url: postgresql://db/ledger?user=sync&password={0}\n",
+    "ledger:\n  url: postgresql://sync:{0} {0}@db/ledger\n",
     "spark:\n  settings:\n    spark.hadoop.fs.s3a.secret.key: {0}\n",
+    "spark:\n  settings:\n    spark.hadoop.fs.gs.auth.service.account.private.key: {0}\n",
+    "spark:\n  settings:\n    spark.hadoop.fs.azure.account.key.a.blob.core.windows.net: {0}\n",
+    "spark:\n  remote: sc://head:443/;user_id=me;token={0}\n",
 ]
 WRONG = [
     *PLACES,
@@ -27,6 +38,12 @@ WRONG = [
     "ledger:\n  url: mysql://sync:{0}@db/ledger\n",
     "harper:\n  password: '{0}\n",
     "operations:\n  password: {0}\n",
+    "harper:\n  password:{0}\n",
+    "harper: {{password:{0}}}\n",
+    "harper:\n  password: *{0}\n",
+    "harper:\n  password: !{0}\n",
+    "bigquery:\n  endpoint: sync:{0}@emulator:9050\n",
+    'bigquery:\n  credentials: \'{{"private_key": "{0}"}}\'\n',
 ]
 
 
@@ -50,7 +67,8 @@ def test_a_secret_in_a_variable_is_taken_and_never_shown(place: str, disk: Disk)
         held += [project.harper.password, project.harper.token]
         assert CANARY not in repr(project.harper)
         assert CANARY not in str(project.harper)
-    assert any(secret and CANARY in secret.get_secret_value() for secret in held)
+    texts = [project.spark.remote, *(secret.get_secret_value() for secret in held if secret)]
+    assert any(text and CANARY in text for text in texts)
     assert CANARY not in repr(project)
     assert CANARY not in repr(project.settings)
 
@@ -97,6 +115,21 @@ def test_a_value_of_a_variable_is_not_shown_in_a_message(disk: Disk) -> None:
 )
 def test_urls_are_shown_without_what_is_secret(text: str, shown: str) -> None:
     assert without_secrets(text) == shown
+    assert value_without_secrets(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("postgresql://a:p w@h/d", "postgresql://***@h/d"),
+        ("a:b@h:1", "***@h:1"),
+        ("password:a b", "password:***"),
+    ],
+)
+def test_values_hide_more_than_prose(value: str, shown: str) -> None:
+    assert value_without_secrets(value) == shown
+    told = '{"error": "token: not known, ask admin@example.com"}'
+    assert without_secrets(told) == told
 
 
 def test_what_a_file_says_itself_is_told_apart_from_variables() -> None:
@@ -106,3 +139,28 @@ def test_what_a_file_says_itself_is_told_apart_from_variables() -> None:
     assert password_in_url("postgresql://a:b@h/d")
     assert not password_in_url(literal_part("postgresql://a:${B}@h/d"))
     assert not password_in_url("sqlite:///a.db")
+
+
+KEY_ITSELF = '{"type": "service_account", "private_key": "' + CANARY + "x" * 5000 + '"}'
+
+
+@pytest.mark.parametrize(
+    "key", [KEY_ITSELF, b64encode(KEY_ITSELF.encode()).decode()], ids=["JSON", "base64"]
+)
+def test_a_key_in_place_of_its_file_is_refused_and_not_shown(key: str, disk: Disk) -> None:
+    disk.write("config/profiles/gcp.yaml", "")
+    told = disk.refusal({"GOOGLE_APPLICATION_CREDENTIALS": key}, profile="gcp")
+    assert told.startswith("1 problem ")
+    assert "GOOGLE_APPLICATION_CREDENTIALS = ***" in told
+    assert "save it in a file" in told
+    assert CANARY not in told
+
+
+@pytest.mark.parametrize("password", ["''", "' '"])
+def test_a_blank_password_is_none(password: str, disk: Disk) -> None:
+    disk.write("config/profiles/local.yaml", f"harper:\n  password: {password}\n")
+    assert "harper.password = ***\n    is blank" in disk.refusal()
+
+
+def test_a_password_that_cannot_be_sent_is_told(disk: Disk) -> None:
+    assert "is not UTF-8 text" in disk.refusal({"OPERATIONSAPI_PASS": "a\udcff"})

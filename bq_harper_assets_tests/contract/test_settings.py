@@ -1,11 +1,15 @@
 """Where settings come from: which place wins, what goes with what, and what is said of each."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from pydantic import SecretStr
 
 from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.problems import ConfigError
 from bq_harper_assets.contract.project import Project, load_project
+from bq_harper_assets.contract.root import find_project_root
 from bq_harper_assets_tests.contract.conftest import Disk
 
 TOP = "bigquery:\n  projectId: from-file\n  credentials: key.json\n"
@@ -211,9 +215,10 @@ def test_plain_http_is_right_on_this_machine(host: str, disk: Disk) -> None:
 
 
 @pytest.mark.promise("A13")
+@pytest.mark.parametrize("scheme", ["http", "HTTP"])
 @pytest.mark.parametrize("host", ["harper", "10.0.0.1", "localhost.example.com", "[2001:db8::1]"])
-def test_plain_http_to_another_machine_needs_a_flag(host: str, disk: Disk) -> None:
-    environ = {"OPERATIONSAPI_URL": f"http://{host}:9925", "OPERATIONSAPI_PASS": "p"}
+def test_plain_http_to_another_machine_needs_a_flag(host: str, scheme: str, disk: Disk) -> None:
+    environ = {"OPERATIONSAPI_URL": f"{scheme}://{host}:9925", "OPERATIONSAPI_PASS": "p"}
     assert "unencrypted" in disk.refusal(environ)
     disk.write("config/profiles/local.yaml", "harper:\n  allow_http: true\n")
     assert disk.load(environ).harper.allow_http is True
@@ -222,17 +227,26 @@ def test_plain_http_to_another_machine_needs_a_flag(host: str, disk: Disk) -> No
 @pytest.mark.parametrize(
     "url",
     [
-        "harper",
+        "://harper",
         "ftp://harper",
         "http://",
         "http://h:0",
         "http://h:99999",
         "http://h/a",
         "http://h h",
+        "http://[::1",
+        "http://[::1]]:9925",
+        "https://h?",
+        "https://h#",
+        "https://h%00",
+        "https://h\udcff",
     ],
 )
-def test_what_is_no_url_is_refused(url: str, disk: Disk) -> None:
-    assert "OPERATIONSAPI_URL" in disk.refusal({"OPERATIONSAPI_URL": url})
+@pytest.mark.parametrize("variable", ["OPERATIONSAPI_URL", "BIGQUERY_EMULATOR_HOST"])
+def test_what_is_no_url_is_refused(url: str, variable: str, disk: Disk) -> None:
+    told = disk.refusal({variable: url})
+    assert told.startswith("1 problem ")
+    assert f"environment: {variable} = " in told
 
 
 @pytest.mark.parametrize("variable", ["OPERATIONSAPI_URL", "BIGQUERY_EMULATOR_HOST"])
@@ -306,6 +320,24 @@ def test_a_dotenv_value_is_taken_as_it_is(disk: Disk) -> None:
     assert disk.load().harper.password.get_secret_value() == "a$b${c}#d"
 
 
+@pytest.mark.parametrize(
+    "line", ["OPERATIONSAPI_PASS: hunter2", "OPERATIONSAPI_PASS='hunter2", "=hunter2"]
+)
+def test_a_dotenv_line_that_sets_nothing_is_told(
+    line: str, disk: Disk, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk.write(".env", f"# mine\nOPERATIONSAPI_USER=a\n{line}\n")
+    told = disk.refusal()
+    assert ".env:3\n    is not NAME=value" in told
+    assert "hunter2" not in told + caplog.text
+
+
+def test_a_dotenv_of_windows_is_read(disk: Disk) -> None:
+    disk.write(".env", "\ufeffOPERATIONSAPI_USER=a\r\nOPERATIONSAPI_PASS=b\r\n")
+    assert disk.load().harper.user == "a"
+    assert disk.load().harper.password.get_secret_value() == "b"
+
+
 def test_a_dotenv_that_is_no_text_is_told(disk: Disk) -> None:
     (disk.root / ".env").write_bytes(b"A=\xff\n")
     assert ".env\n    cannot be read" in disk.refusal()
@@ -328,3 +360,54 @@ def test_the_environment_of_the_process_is_used_when_none_is_given(
     monkeypatch.setenv("OPERATIONSAPI_PASS", "p")
     monkeypatch.setenv("OPERATIONSAPI_USER", "somebody")
     assert load_project(disk.root).harper.user == "somebody"
+
+
+@pytest.mark.parametrize("path", ["~nobody-of-this-name/key.json", "x" * 290])
+def test_a_key_file_that_cannot_be_is_told(path: str, disk: Disk) -> None:
+    disk.write("config/profiles/gcp.yaml", "")
+    told = disk.tables(f"bigquery: {{credentials: {path}.json}}").refusal(profile="gcp")
+    assert "there is no key file at" in told
+
+
+def test_a_blank_key_file_is_told_once(disk: Disk) -> None:
+    disk.write("config/profiles/gcp.yaml", "")
+    told = disk.tables("bigquery: {credentials: ' '}").refusal(profile="gcp")
+    assert told.startswith("1 problem ")
+
+
+def test_a_key_file_named_in_dotenv_is_relative_to_the_project(disk: Disk) -> None:
+    key = disk.write("keys/key.json", "{}")
+    disk.write("config/profiles/gcp.yaml", "bigquery: {project: demo}")
+    disk.write(".env", "GOOGLE_APPLICATION_CREDENTIALS=keys/key.json\n")
+    assert disk.load(profile="gcp").bigquery.credentials == key
+
+
+def test_a_password_file_that_is_no_text_counts_as_none(disk: Disk, stack: StackAddresses) -> None:
+    stack.harper_password_file.write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match="no password for Harper"):
+        _ = disk.load().harper
+
+
+@pytest.mark.parametrize("user", ["a\nb", "a\x1b[31m", "a\udcff"])
+def test_text_with_control_characters_is_refused(user: str, disk: Disk) -> None:
+    assert "control character" in disk.refusal({"OPERATIONSAPI_USER": user})
+
+
+def test_a_start_in_the_future_is_told_by_its_name(one_table: Callable[[str], Disk]) -> None:
+    (warning,) = one_table("sync: {startTimestamp: 2030-01-01}").load().warnings
+    assert warning.message.startswith("sync.startTimestamp lies in the future")
+
+
+def test_a_home_of_nobody_is_taken_as_it_is(tmp_path: Path) -> None:
+    root = find_project_root({"BQH_HOME": "~nobody-of-this-name/x"}, tmp_path)
+    assert root.name == "x"
+
+
+def test_a_window_far_too_long_is_told_like_any_other(one_table: Callable[[str], Disk]) -> None:
+    told = one_table("window: ${WINDOW}").refusal({"WINDOW": "9" * 5000})
+    assert "tables[0].window = ${WINDOW} (table orders)\n    must be 5m, 15m" in told
+
+
+def test_a_start_in_antiquity_is_told_as_a_date(one_table: Callable[[str], Disk]) -> None:
+    told = one_table("sync: {startTimestamp: 0001-01-01}").refusal()
+    assert "from 0001-01-01 to now" in told

@@ -102,6 +102,8 @@ def test_any_text_is_refused_or_stays_inside_its_parentheses(text: str) -> None:
         "EXTRACT(DAY FROM created_at) = 1",
         "arr[OFFSET(0)] = STRUCT(1 AS x).x",
         "project = @@project_id",
+        "rand = 1 AND t.current_date = 2 AND `current_timestamp` > a",
+        "a = 'RAND()' AND my_rand(a) > 1",
     ],
 )
 def test_a_condition_is_taken(text: str) -> None:
@@ -123,7 +125,9 @@ def test_a_condition_is_taken(text: str) -> None:
         ("a /* x */ = 1", "holds a comment"),
         ("a = 1; DELETE FROM b WHERE TRUE", "holds ; (character 6)"),
         ("a IN (SELECT b FROM c)", "use customQuery"),
+        ("a IN (FROM c |> AGGREGATE MAX(b))", "use customQuery"),
         ("a > @start", "holds the parameter @start"),
+        ("a = '\ud800'", "U+D800 (character 6), which is no character"),
         ("a > @`lastTimestamp`", "the time window is added"),
         ("a = \0", "control character U+0000"),
         ("  ", "is blank"),
@@ -165,3 +169,45 @@ def test_a_query_that_could_break_out_is_refused(text: str, told: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         custom_query(text)
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("a > CURRENT_TIMESTAMP()", "CURRENT_TIMESTAMP"),
+        ("a > current_timestamp", "CURRENT_TIMESTAMP"),
+        ("a = CURRENT_DATE", "CURRENT_DATE"),
+        ("a > CURRENT_DATETIME('UTC')", "CURRENT_DATETIME"),
+        ("a > SAFE.CURRENT_TIME ()", "CURRENT_TIME"),
+        ("RAND() < 0.5", "RAND"),
+        ("`rand`() < 0.5", "RAND"),
+        ("a = GENERATE_UUID()", "GENERATE_UUID"),
+        ("a = SESSION_USER()", "SESSION_USER"),
+        ("a = @@session_id", "@@session_id"),
+    ],
+)
+def test_sql_that_would_answer_differently_later_is_refused(text: str, named: str) -> None:
+    for read, sql in ((row_filter, text), (custom_query, f"SELECT * FROM t WHERE {text}")):
+        with pytest.raises(ValueError, match="the same rows each time") as caught:
+            read(sql)
+        assert f"holds {named} (character " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("SELECT * FROM t TABLESAMPLE SYSTEM (10 PERCENT)", "holds TABLESAMPLE (character 17)"),
+        ("SELECT * FROM EXTERNAL_QUERY('c', 'q')", "holds EXTERNAL_QUERY (character 15)"),
+        ("SELECT * FROM t FOR SYSTEM_TIME AS OF '2026-01-01'", "the sync pins it itself"),
+        ("SELECT * FROM t for system time AS OF '2026-01-01'", "the sync pins it itself"),
+    ],
+)
+def test_a_query_that_chooses_its_own_moment_or_sample_is_refused(text: str, told: str) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        custom_query(text)
+    assert told in str(caught.value)
+
+
+def test_a_column_may_be_called_like_a_function() -> None:
+    text = "SELECT t.current_date, a AS rand, b AS current_time FROM t"
+    assert custom_query(text) == text
