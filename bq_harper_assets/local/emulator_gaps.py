@@ -291,11 +291,27 @@ def snapshot_growth() -> None:
     manager.capture = take_and_drop
 
 
+def broken_stream() -> None:
+    """A ReadRows whose client goes away blocks a thread for ever; after six no call is answered.
+
+    As an async generator it ends with its client.
+    """
+    handler = _inside("grpc_api.read_servicer").BigQueryReadHandler
+    read = handler._handle_read_rows
+
+    async def read_until_gone(self: Any, request: bytes, context: Any) -> Any:
+        for message in read(self, request, context):
+            yield message
+
+    handler._handle_read_rows = read_until_gone
+
+
 GAPS: dict[str, Callable[[], None]] = {
     "spatial": spatial,
     "snapshot_time": snapshot_time,
     "offset": offset,
     "message_size": message_size,
+    "broken_stream": broken_stream,
     "session_memory": session_memory,
     "schema_snapshot": schema_snapshot,
     "snapshot_growth": snapshot_growth,

@@ -19,6 +19,7 @@ from google.api_core.exceptions import GoogleAPICallError, NotFound
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery
 from google.cloud.bigquery_storage_v1 import BigQueryReadClient
+from google.cloud.bigquery_storage_v1.services import big_query_read
 from google.cloud.bigquery_storage_v1.services.big_query_read.transports import (
     BigQueryReadGrpcTransport,
 )
@@ -212,6 +213,21 @@ def old_copies_of_a_large_table_are_dropped(emulator: Emulator) -> None:
         emulator.run(pinned.format(times[0].isoformat()))
 
 
+def streams_that_their_readers_left_do_not_block_others(emulator: Emulator) -> None:
+    emulator.run(
+        "CREATE OR REPLACE TABLE gaps.left AS SELECT n FROM UNNEST(GENERATE_ARRAY(1, 600000)) n"
+    )
+    [stream] = emulator.session("left").streams
+    # The library's wrapper would not let go of the stream.
+    read = big_query_read.BigQueryReadClient.read_rows
+    for _ in range(12):
+        messages = read(emulator.storage, read_stream=stream.name, retry=None, timeout=10)
+        next(iter(messages))
+        messages.cancel()
+    whole = read(emulator.storage, read_stream=stream.name, retry=None, timeout=10)
+    assert sum(message.row_count for message in whole) == 600_000
+
+
 @dataclass(frozen=True)
 class Check:
     """What a closed gap makes possible, and what is seen instead when the gap is open."""
@@ -247,6 +263,8 @@ CHECKS = [
         r"assert \[\(1,\)\] == \[\(1,\), \(2,\)\]",
     ),
     Check("snapshot_growth", old_copies_of_a_large_table_are_dropped, "DID NOT RAISE"),
+    # Last: it leaves the emulator with the gap open unable to answer.
+    Check("broken_stream", streams_that_their_readers_left_do_not_block_others, "Deadline"),
 ]
 each_check = pytest.mark.parametrize(
     "check", [pytest.param(check, id=check.passes.__name__) for check in CHECKS]

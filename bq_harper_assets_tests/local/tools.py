@@ -38,7 +38,7 @@ def java(folder: Path, version: str) -> Path:
 
 
 def installed_package(project_root: Path, package: str, module: str) -> Path:
-    """The folder to import a package from: installed here by set-up, or else now and for later runs."""
+    """The folder to import a package from: installed by set-up, or else now, for later runs too."""
     found = importlib.util.find_spec(module)
     if found and found.origin:
         return Path(found.origin).parents[1]

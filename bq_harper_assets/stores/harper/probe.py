@@ -1,5 +1,7 @@
 """Can we work with this Harper? Reach it, log in, look at our rights; nothing is written."""
 
+import os
+
 import requests
 
 from bq_harper_assets.contract.connections import HarperConnection
@@ -13,6 +15,7 @@ def probe_harper(connection: HarperConnection) -> list[Finding]:
     """Findings in the order a user would look; stops at the first that makes the next pointless."""
     with requests.Session() as session:
         session.trust_env = False  # a proxy or a .netrc must not answer in Harper's place
+        session.verify = os.environ.get("REQUESTS_CA_BUNDLE", True)
         reached = _reach(session, connection)
         if reached.verdict == "fail":
             return [reached]
@@ -92,7 +95,7 @@ def _rights(permission: dict[str, object], user: str) -> Finding:
             subject,
             "warn",
             f"{user!r} is a super_user: it works, and may do far more than it needs",
-            f'outside a laptop, use a role with "structure_user": ["{DATABASE}"]',
+            f'outside a laptop, use a role with "structure_user": ["{DATABASE}"] and its tables',
         )
     structure = permission.get("structure_user")
     if structure is True or (isinstance(structure, list) and DATABASE in structure):
