@@ -1,0 +1,1 @@
+"""Logical types: what a column is, whichever store spells it how."""

@@ -1,0 +1,38 @@
+"""What can be wrong between a contract, the source's real schema and the values that come back.
+
+BqhError
+├── SchemaMismatch       the contract asks for what the source does not have, or Harper cannot take
+└── UnreadableValue      a value in Harper is not of the form that the sync writes
+"""
+
+from collections.abc import Sequence
+
+from bq_harper_assets.errors import BqhError
+
+
+class SchemaMismatch(BqhError):
+    """Contract and source do not fit: every problem at once, nothing was started."""
+
+    exit_code = 2
+
+    def __init__(self, table: str, problems: Sequence[str]) -> None:
+        self.table = table
+        self.problems = tuple(problems)
+        count = f"{len(self.problems)} problem{'' if len(self.problems) == 1 else 's'}"
+        lines = (f"  - {problem}" for problem in self.problems)
+        title = f"table {table} does not fit its source ({count}); nothing was started."
+        advice = f"Correct this, then look again with: bqh schema show {table}"
+        super().__init__("\n".join([title, *lines, advice]))
+
+
+class UnreadableValue(BqhError):
+    """A stored value that the sync cannot have written: changed by others, or another schema."""
+
+    def __init__(self, path: str, value: object, expected: str) -> None:
+        self.path = path
+        shown = repr(value)
+        shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+        super().__init__(
+            f"Harper holds {shown} in {path}, where the sync stores {expected}. Nothing was"
+            " changed; materialise this row's partition again to write what the source says"
+        )

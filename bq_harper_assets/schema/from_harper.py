@@ -1,0 +1,82 @@
+"""Values read back from Harper as the values BigQuery had: the inverse of how the sync writes."""
+
+import json
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from bq_harper_assets.schema.errors import UnreadableValue
+from bq_harper_assets.schema.geography import wkt_of
+from bq_harper_assets.schema.harper_types import Form, HarperColumn
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.schema.text_forms import read_text
+
+
+def row_from_harper(row: Mapping[str, Any], columns: Iterable[HarperColumn]) -> dict[str, Any]:
+    """The source's columns of a record; one that the record lacks is NULL, or an empty array."""
+    return {column.name: from_harper(row.get(column.name), column) for column in columns}
+
+
+def from_harper(value: Any, column: HarperColumn, path: str = "") -> Any:
+    """A JSON value as the Python value of its kind; UnreadableValue if it cannot be one.
+
+    A GEOGRAPHY is WKT, a JSON its value, a STRUCT a dict; see text_forms for Interval and Range.
+    """
+    path = path or column.name
+    if not column.repeated:
+        return _single(value, column, path)
+    if value is None:
+        return []  # BigQuery has no NULL arrays
+    if not isinstance(value, list):
+        raise UnreadableValue(path, value, "an array")
+    return [_single(item, column, f"{path}[{at}]") for at, item in enumerate(value)]
+
+
+def _single(value: Any, column: HarperColumn, path: str) -> Any:
+    if value is None:
+        return None
+    if column.form is Form.TEXT:
+        if not isinstance(value, str):
+            raise UnreadableValue(path, value, f"{column.kind} as text")
+        return _of_text(value, column, path)
+    return _native(value, column, path)
+
+
+def _of_text(text: str, column: HarperColumn, path: str) -> Any:
+    try:
+        if column.kind in (Kind.FLOAT64, Kind.BOOL, Kind.JSON, Kind.GEOGRAPHY, Kind.STRUCT):
+            return _native(json.loads(text), column, path)
+        return read_text(column.kind, text)
+    except ValueError as error:
+        raise UnreadableValue(path, text, f"{column.kind} as text") from error
+
+
+def _native(value: Any, column: HarperColumn, path: str) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    match column.kind:
+        case Kind.INT64 if is_number and value == int(value):
+            return int(value)
+        case Kind.FLOAT64 if is_number:
+            return float(value)
+        case Kind.NUMERIC | Kind.BIGNUMERIC if is_number:
+            # The shortest text of a double holds the 15 digits that were written.
+            return Decimal(repr(value))
+        case Kind.BOOL if isinstance(value, bool):
+            return value
+        case Kind.STRUCT if isinstance(value, dict):
+            return {
+                field.name: from_harper(value.get(field.name), field, f"{path}.{field.name}")
+                for field in column.fields
+            }
+        case Kind.GEOGRAPHY if isinstance(value, dict):
+            return _geography(value, path)
+        case Kind.JSON:
+            return value
+    raise UnreadableValue(path, value, f"{column.kind} as {column.form}")
+
+
+def _geography(value: dict[str, Any], path: str) -> str:
+    try:
+        return wkt_of(value)
+    except ValueError as error:
+        raise UnreadableValue(path, value, "GeoJSON") from error

@@ -1,0 +1,133 @@
+"""How each column is stored in Harper: the attribute's type, and what its values are in JSON."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from bq_harper_assets.contract.table import ColumnOverride, TableContract, ValuePolicies
+from bq_harper_assets.schema.logical import Column, Kind
+
+
+class Form(StrEnum):
+    """What a value is in Harper's JSON; a repeated column is an array of it."""
+
+    NUMBER = "number"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    OBJECT = "object"  # any JSON value where the kind is JSON
+
+
+class HarperType(StrEnum):
+    """The types we declare: Harper checks them at each write, and Any not at all."""
+
+    LONG = "Long"  # whole numbers to +-2^53, exactly those that JSON keeps
+    FLOAT = "Float"
+    BOOLEAN = "Boolean"
+    # Never Harper's Date: it drops microseconds, and stores null for a text it cannot read.
+    STRING = "String"
+    ANY = "Any"
+
+
+NATIVE = {
+    Kind.INT64: Form.NUMBER,
+    Kind.FLOAT64: Form.NUMBER,
+    Kind.NUMERIC: Form.NUMBER,
+    Kind.BIGNUMERIC: Form.NUMBER,
+    Kind.BOOL: Form.BOOLEAN,
+    Kind.JSON: Form.OBJECT,
+    Kind.GEOGRAPHY: Form.OBJECT,
+    Kind.STRUCT: Form.OBJECT,
+}  # all others are text
+_OVERRIDES = {
+    "number": Form.NUMBER,
+    "string": Form.TEXT,
+    "boolean": Form.BOOLEAN,
+    "object": Form.OBJECT,
+}
+_FALLBACK = (Kind.INTERVAL, Kind.RANGE, Kind.UNKNOWN)
+
+
+@dataclass(frozen=True)
+class HarperColumn:
+    """A column or nested field as it is stored."""
+
+    name: str
+    kind: Kind
+    form: Form
+    repeated: bool = False
+    fields: tuple["HarperColumn", ...] = ()
+
+    def __post_init__(self) -> None:
+        native = NATIVE.get(self.kind, Form.TEXT)
+        if self.form not in (native, Form.TEXT):
+            raise ValueError(
+                f"{self.name}: {self.kind} is stored as {native} or text, not {self.form}"
+            )
+
+    @classmethod
+    def of(cls, column: Column, as_text: Collection[Kind] = ()) -> "HarperColumn":
+        """The column in its native form; kinds that a policy keeps as text are so at any depth."""
+        form = Form.TEXT if column.kind in as_text else NATIVE.get(column.kind, Form.TEXT)
+        fields = tuple(cls.of(field, as_text) for field in column.fields)
+        return cls(column.name, column.kind, form, column.repeated, fields)
+
+    @property
+    def type(self) -> HarperType:
+        """The type its attribute is declared with."""
+        if self.repeated or self.form is Form.OBJECT:
+            return HarperType.ANY
+        if self.form is Form.TEXT:
+            return HarperType.STRING
+        if self.form is Form.BOOLEAN:
+            return HarperType.BOOLEAN
+        return HarperType.LONG if self.kind is Kind.INT64 else HarperType.FLOAT
+
+
+def harper_column(column: Column, contract: TableContract) -> HarperColumn:
+    """The column under the contract's overrides and value policies."""
+    stored = HarperColumn.of(column, _kept_as_text(contract.values))
+    return replace(stored, form=form_of(column, contract))
+
+
+def form_of(column: Column, contract: TableContract) -> Form:
+    """The form of a top-level column: the override's, else the policies', else its native one."""
+    override = contract.schema_overrides.get(column.name)
+    if override is None or override.type is None or column.repeated:
+        return HarperColumn.of(column, _kept_as_text(contract.values)).form
+    return _OVERRIDES[override.type]
+
+
+def impossible_override(column: Column, override: ColumnOverride) -> str | None:
+    """Why the source's type cannot be stored as the type asked for; None if it can."""
+    if override.type is None:
+        return None
+    native = NATIVE.get(column.kind, Form.TEXT)
+    allowed = ["array"] if column.repeated else sorted({"string", _override_of(native)})
+    if override.type in allowed:
+        return None
+    source = column.spelling or column.kind
+    source = f"ARRAY<{source}>" if column.repeated else source
+    return (
+        f"is {source} in BigQuery, which cannot be stored as {override.type};"
+        f" it can be {' or '.join(allowed)}"
+    )
+
+
+def fallback_warnings(columns: tuple[Column, ...], path: str = "") -> Iterator[str]:
+    """One text for each column, at any depth, whose type has no counterpart and is kept as text."""
+    for column in columns:
+        name = f"{path}.{column.name}" if path else column.name
+        if column.kind in _FALLBACK:
+            known = "an unknown type" if column.kind is Kind.UNKNOWN else "no type of Harper's"
+            yield f"{name} is {column.spelling or column.kind}, {known}: it is stored as text"
+        yield from fallback_warnings(column.fields, name)
+
+
+def _override_of(form: Form) -> str:
+    return "string" if form is Form.TEXT else form.value
+
+
+def _kept_as_text(values: ValuePolicies) -> tuple[Kind, ...]:
+    whole = (Kind.INT64,) if values.int64 == "string" else ()
+    decimal = (Kind.NUMERIC, Kind.BIGNUMERIC) if values.numeric == "string" else ()
+    return whole + decimal

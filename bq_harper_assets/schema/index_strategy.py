@@ -1,0 +1,106 @@
+"""Which columns Harper indexes, each with the reason: an index makes every write dearer."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.schema.harper_types import Form, form_of
+from bq_harper_assets.schema.logical import Column, Kind, TableSchema
+from bq_harper_assets.schema.selection import Selection
+
+LONGEST_INDEXED = 256  # characters
+NO_RULE = "no rule"
+_NAMES = ("id", "created_at", "updated_at")
+_TIME_WORDS = ("time", "timestamp", "datetime")
+_DATE_WORDS = ("date", "datetime")
+# The word alone does not say it: time_to_port is a length of time, is_date_known a yes or no.
+_TIME_NAMED = (
+    Kind.TIMESTAMP,
+    Kind.DATETIME,
+    Kind.DATE,
+    Kind.TIME,
+    Kind.INT64,
+    Kind.STRING,
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+")
+
+
+@dataclass(frozen=True)
+class IndexDecision:
+    """One column: timestampColumn, partition, cluster, name:<rule>, refused: <why>, override..."""
+
+    column: str
+    indexed: bool
+    reason: str
+
+
+def decide_indexes(
+    selection: Selection,
+    schema: TableSchema,
+    contract: TableContract,
+    sampled_lengths: Mapping[str, int] | None = None,
+) -> tuple[IndexDecision, ...]:
+    """One decision per column; `sampled_lengths` holds the longest text seen in a column."""
+    lengths = sampled_lengths or {}
+    return tuple(
+        _decide(column, selection, schema, contract, lengths) for column in selection.columns
+    )
+
+
+def _decide(
+    column: Column,
+    selection: Selection,
+    schema: TableSchema,
+    contract: TableContract,
+    lengths: Mapping[str, int],
+) -> IndexDecision:
+    name = column.name
+    if name == contract.timestamp_column:
+        return IndexDecision(name, True, "timestampColumn")
+    if name == selection.primary_key:
+        return IndexDecision(name, False, "refused: it is the primary key, which needs no other")
+    override = contract.schema_overrides.get(name)
+    if override is not None and override.indexed is not None:
+        return IndexDecision(name, override.indexed, "override")
+    if why := _unfit(column, contract, lengths.get(name)):
+        return IndexDecision(name, False, f"refused: {why}")
+    if name == schema.partition_field:
+        return IndexDecision(name, True, "partition")
+    if name in schema.clustering:
+        return IndexDecision(name, True, "cluster")
+    if rule := _name_rule(column):
+        return IndexDecision(name, True, f"name:{rule}")
+    return IndexDecision(name, False, NO_RULE)
+
+
+def _unfit(column: Column, contract: TableContract, sampled: int | None) -> str | None:
+    if column.repeated:
+        return "an array"
+    if column.kind is Kind.JSON:
+        return "JSON"
+    if column.kind is Kind.STRUCT or form_of(column, contract) is Form.OBJECT:
+        return "an object"
+    if column.kind in (Kind.STRING, Kind.BYTES, Kind.UNKNOWN):
+        for length, said in ((column.max_length, "declared"), (sampled, "found")):
+            if length is not None and length > LONGEST_INDEXED:
+                return f"text of up to {length} characters ({said}), more than {LONGEST_INDEXED}"
+    return None
+
+
+def _name_rule(column: Column) -> str | None:
+    name = column.name
+    if name in _NAMES:
+        return name
+    if name.endswith("_id"):
+        return "_id"
+    if name.endswith("Id"):
+        return "Id"
+    if column.kind not in _TIME_NAMED:
+        return None
+    words = {word.lower() for word in _WORD.findall(name)}
+    if words.intersection(_TIME_WORDS):
+        return "time"
+    if words.intersection(_DATE_WORDS):
+        return "date"
+    return None

@@ -1,0 +1,57 @@
+"""What a table's columns are, independent of how BigQuery, Arrow or Harper spell them."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """The logical types: BigQuery's, and UNKNOWN for those it may add."""
+
+    INT64 = "INT64"
+    FLOAT64 = "FLOAT64"
+    NUMERIC = "NUMERIC"
+    BIGNUMERIC = "BIGNUMERIC"
+    BOOL = "BOOL"
+    STRING = "STRING"
+    BYTES = "BYTES"
+    TIMESTAMP = "TIMESTAMP"
+    DATETIME = "DATETIME"
+    DATE = "DATE"
+    TIME = "TIME"
+    JSON = "JSON"
+    GEOGRAPHY = "GEOGRAPHY"
+    INTERVAL = "INTERVAL"
+    RANGE = "RANGE"
+    STRUCT = "STRUCT"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column or nested field."""
+
+    name: str
+    kind: Kind
+    repeated: bool = False
+    required: bool = False
+    fields: tuple["Column", ...] = ()  # of a STRUCT
+    spelling: str = ""  # the source's own type name where the kind does not say it all
+    description: str = ""
+    max_length: int | None = None  # of a STRING or BYTES, where the source declares one
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """A table's columns in order, and what its store says about how it is laid out."""
+
+    columns: tuple[Column, ...]
+    partition_field: str | None = None
+    clustering: tuple[str, ...] = ()
+    primary_key: tuple[str, ...] = ()
+
+    def column(self, name: str) -> Column:
+        """KeyError if there is none of that name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)

@@ -1,0 +1,173 @@
+"""The columns that a contract selects, held against the source's real schema."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bq_harper_assets.contract.column_lists import ALL_COLUMNS
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.schema.errors import SchemaMismatch
+from bq_harper_assets.schema.harper_types import Form, form_of, impossible_override
+from bq_harper_assets.schema.logical import Column, Kind, TableSchema
+from bq_harper_assets.schema.reserved_names import refusal_of_column, refusal_of_field
+
+TIME_KINDS = (Kind.TIMESTAMP, Kind.DATETIME, Kind.DATE)
+PRIMARY_KEY = "id"
+OTHER_PRIMARY_KEY = "_id"
+# Kinds whose value is the id itself; of other keys, and of several columns, the id is a hash.
+ID_KINDS = frozenset(
+    {
+        Kind.STRING,
+        Kind.INT64,
+        Kind.NUMERIC,
+        Kind.BIGNUMERIC,
+        Kind.DATE,
+        Kind.DATETIME,
+        Kind.TIMESTAMP,
+        Kind.TIME,
+        Kind.BYTES,
+    }
+)
+_NO_KEYS = frozenset({Kind.JSON, Kind.GEOGRAPHY, Kind.STRUCT, Kind.RANGE, Kind.UNKNOWN})
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is synced of a table; the key is empty where the whole row identifies it."""
+
+    columns: tuple[Column, ...]
+    timestamp: Column
+    key: tuple[str, ...]
+    primary_key: str  # Harper's attribute
+    id_column: Column | None  # whose value is the id; None where ids are hashes
+
+
+def select_columns(contract: TableContract, schema: TableSchema) -> Selection:
+    """The contract's columns in the source's order; SchemaMismatch tells all that does not fit."""
+    problems = [*_problems(contract, schema)]
+    if problems:
+        raise SchemaMismatch(contract.id, problems)
+    columns = _selected(contract, schema)
+    by_name = {column.name: column for column in columns}
+    key = contract.key or schema.primary_key
+    only = by_name[key[0]] if len(key) == 1 else None
+    id_column = only if only and only.kind in ID_KINDS else None
+    primary_key = PRIMARY_KEY
+    if PRIMARY_KEY in by_name and not _is_stored_as_id(contract, id_column):
+        primary_key = OTHER_PRIMARY_KEY
+    if primary_key == OTHER_PRIMARY_KEY and primary_key in by_name:
+        problem = (
+            "the source has columns id and _id, and neither can hold the row's id: rename one in"
+            " customQuery (SELECT * EXCEPT (_id), _id AS ...)"
+        )
+        raise SchemaMismatch(contract.id, [problem])
+    return Selection(columns, by_name[contract.timestamp_column], key, primary_key, id_column)
+
+
+def _is_stored_as_id(contract: TableContract, id_column: Column | None) -> bool:
+    """Whether the source's own `id`, as it is stored, can be the primary key."""
+    if id_column is None or id_column.name != PRIMARY_KEY:
+        return False
+    return id_column.kind is Kind.INT64 or form_of(id_column, contract) is Form.TEXT
+
+
+def _selected(contract: TableContract, schema: TableSchema) -> tuple[Column, ...]:
+    if contract.columns == ALL_COLUMNS:
+        return schema.columns
+    return tuple(column for column in schema.columns if column.name in contract.columns)
+
+
+def _problems(contract: TableContract, schema: TableSchema) -> Iterator[str]:
+    if contract.columns != ALL_COLUMNS:
+        for name in contract.columns:
+            yield from _missing("columns", name, schema)
+    selected = _selected(contract, schema)
+    yield from _timestamp_problems(contract, schema)
+    yield from _key_problems(contract, schema, selected)
+    for column in selected:
+        yield from _name_problems(column)
+    yield from _override_problems(contract, schema)
+
+
+def _missing(where: str, name: str, schema: TableSchema) -> Iterator[str]:
+    names = [column.name for column in schema.columns]
+    if name in names:
+        return
+    for other in names:
+        if other.lower() == name.lower():
+            yield f"{where}: {name} is spelled {other} in the source; spell it alike"
+            return
+    yield f"{where}: the source has no column {name}; it has {', '.join(names)}"
+
+
+def _timestamp_problems(contract: TableContract, schema: TableSchema) -> Iterator[str]:
+    name = contract.timestamp_column
+    found = next((column for column in schema.columns if column.name == name), None)
+    if found is not None and found.kind in TIME_KINDS and not found.repeated:
+        return
+    fitting = [c.name for c in schema.columns if c.kind in TIME_KINDS and not c.repeated]
+    kinds = "TIMESTAMP, DATETIME or DATE"
+    candidates = (
+        f"candidates are {', '.join(fitting)}"
+        if fitting
+        else f"the source has no such column: make one in customQuery, a {kinds}"
+    )
+    if found is None:
+        yield f"timestampColumn: the source has no column {name}; {candidates}"
+    else:
+        yield f"timestampColumn: {name} is {type_text(found)}, not {kinds}; {candidates}"
+
+
+def _key_problems(
+    contract: TableContract, schema: TableSchema, selected: tuple[Column, ...]
+) -> Iterator[str]:
+    names = {column.name for column in selected}
+    if contract.key is None:
+        for name in schema.primary_key:
+            if name not in names:
+                whole = ", ".join(schema.primary_key)
+                yield f"columns: leaves out {name} of BigQuery's primary key ({whole}); add it"
+    for name in contract.key or ():
+        yield from _missing("key", name, schema)
+    for column in selected:
+        if column.name not in (contract.key or schema.primary_key):
+            continue
+        if column.repeated or column.kind in _NO_KEYS:
+            yield f"key: {column.name} is {type_text(column)}, whose values cannot identify a row"
+
+
+def _name_problems(column: Column) -> Iterator[str]:
+    if why := refusal_of_column(column.name):
+        yield (
+            f"column {column.name}: {why}. Leave it out by listing the others in columns, or rename"
+            f" it in customQuery (SELECT * EXCEPT ({column.name}), {column.name} AS ...)"
+        )
+    for path in _refused_fields(column, column.name):
+        yield f"field {path}: {refusal_of_field(path.rsplit('.', 1)[-1])}. Rename it in customQuery"
+
+
+def _refused_fields(column: Column, path: str) -> Iterator[str]:
+    for field in column.fields:
+        below = f"{path}.{field.name}"
+        if refusal_of_field(field.name):
+            yield below
+        yield from _refused_fields(field, below)
+
+
+def _override_problems(contract: TableContract, schema: TableSchema) -> Iterator[str]:
+    by_name = {column.name: column for column in schema.columns}
+    for name, override in contract.schema_overrides.items():
+        if name not in by_name:
+            yield from _missing("schemaOverrides", name, schema)
+        elif why := impossible_override(by_name[name], override):
+            yield f"schemaOverrides: {name} {why}"
+        elif name == contract.timestamp_column and override.indexed is False:
+            yield (
+                f"schemaOverrides: {name} is the timestampColumn, by whose index windows are read"
+                " back; take indexed: false out"
+            )
+
+
+def type_text(column: Column) -> str:
+    """The source's type as a user knows it: ARRAY<INT64>."""
+    name = column.spelling or column.kind
+    return f"ARRAY<{name}>" if column.repeated else name

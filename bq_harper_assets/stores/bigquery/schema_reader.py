@@ -1,0 +1,86 @@
+"""A table's schema as BigQuery describes it: one call, no query."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from bq_harper_assets.schema.logical import Column, Kind, TableSchema
+from bq_harper_assets.stores.bigquery.calls import NO_RETRY, REQUEST_TIMEOUT_S, BigQueryCalls
+from bq_harper_assets.stores.bigquery.errors import Feature
+from bq_harper_assets.stores.bigquery.table_ref import TableRef
+
+if TYPE_CHECKING:
+    from google.cloud import bigquery
+
+# The service answers with the names of its first years, DDL uses others.
+_ALIASES = {
+    "INTEGER": Kind.INT64,
+    "FLOAT": Kind.FLOAT64,
+    "BOOLEAN": Kind.BOOL,
+    "RECORD": Kind.STRUCT,
+    "DECIMAL": Kind.NUMERIC,
+    "BIGDECIMAL": Kind.BIGNUMERIC,
+}
+_KINDS = {kind.value: kind for kind in Kind if kind is not Kind.UNKNOWN} | _ALIASES
+
+
+def read_schema(
+    client: "bigquery.Client",
+    project: str,
+    dataset: str,
+    table: str,
+    *,
+    calls: BigQueryCalls,
+) -> TableSchema:
+    """Columns with types, modes and nested fields, partitioning, clustering, primary key; of a view
+    the columns alone. `calls` says how often it is tried again.
+    """
+    ref = TableRef(project, dataset, table)
+    described = calls.call(
+        lambda: client.get_table(str(ref), retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S),
+        doing="reading the schema",
+        feature=Feature.DESCRIBE,
+        table=str(ref),
+    )
+    return TableSchema(
+        columns_of(described.schema),
+        partition_field=_partition_field(described),
+        clustering=tuple(described.clustering_fields or ()),
+        primary_key=_primary_key(described),
+    )
+
+
+def columns_of(fields: "Iterable[bigquery.SchemaField]") -> tuple[Column, ...]:
+    """Logical columns of a table's or a query result's fields."""
+    return tuple(_column(field) for field in fields)
+
+
+def _column(field: "bigquery.SchemaField") -> Column:
+    name = str(field.field_type).upper()
+    kind = _KINDS.get(name, Kind.UNKNOWN)
+    spelling = name if kind is Kind.UNKNOWN else ""
+    if kind is Kind.RANGE and field.range_element_type is not None:
+        spelling = f"RANGE<{field.range_element_type.element_type}>"
+    return Column(
+        field.name,
+        kind,
+        repeated=field.mode == "REPEATED",
+        required=field.mode == "REQUIRED",
+        fields=columns_of(field.fields) if kind is Kind.STRUCT else (),
+        spelling=spelling,
+        description=field.description or "",
+        max_length=field.max_length,
+    )
+
+
+def _partition_field(described: Any) -> str | None:
+    """None also where rows are partitioned by when they arrived, which is no column."""
+    by_time, by_range = described.time_partitioning, described.range_partitioning
+    partitioning = by_time or by_range
+    return partitioning.field if partitioning is not None else None
+
+
+def _primary_key(described: Any) -> tuple[str, ...]:
+    constraints = described.table_constraints
+    if constraints is None or constraints.primary_key is None:
+        return ()
+    return tuple(constraints.primary_key.columns)

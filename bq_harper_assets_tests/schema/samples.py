@@ -1,0 +1,25 @@
+"""Contracts and columns that the tests of the schema share."""
+
+from typing import Any
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.schema.logical import Column, Kind, TableSchema
+
+TS = Column("event_time", Kind.TIMESTAMP)
+
+
+def contract(**changes: Any) -> TableContract:
+    """A contract of a table with the timestamp column event_time."""
+    fields: dict[str, Any] = {
+        "id": "orders",
+        "dataset": "shop",
+        "table": "orders",
+        "timestamp_column": "event_time",
+        "target_table": "Orders",
+    }
+    return TableContract.model_validate(fields | changes)
+
+
+def schema(*columns: Column, **layout: Any) -> TableSchema:
+    """These columns after the timestamp."""
+    return TableSchema((TS, *columns), **layout)

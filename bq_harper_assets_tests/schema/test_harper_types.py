@@ -1,0 +1,117 @@
+"""How each BigQuery type is stored in Harper."""
+
+import pytest
+
+from bq_harper_assets.schema.harper_types import (
+    Form,
+    HarperColumn,
+    HarperType,
+    harper_column,
+)
+from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets_tests.schema.samples import contract, schema
+
+EXPECTED = {
+    Kind.INT64: (Form.NUMBER, HarperType.LONG),
+    Kind.FLOAT64: (Form.NUMBER, HarperType.FLOAT),
+    Kind.NUMERIC: (Form.NUMBER, HarperType.FLOAT),
+    Kind.BIGNUMERIC: (Form.NUMBER, HarperType.FLOAT),
+    Kind.BOOL: (Form.BOOLEAN, HarperType.BOOLEAN),
+    Kind.STRING: (Form.TEXT, HarperType.STRING),
+    Kind.BYTES: (Form.TEXT, HarperType.STRING),
+    Kind.TIMESTAMP: (Form.TEXT, HarperType.STRING),
+    Kind.DATETIME: (Form.TEXT, HarperType.STRING),
+    Kind.DATE: (Form.TEXT, HarperType.STRING),
+    Kind.TIME: (Form.TEXT, HarperType.STRING),
+    Kind.JSON: (Form.OBJECT, HarperType.ANY),
+    Kind.GEOGRAPHY: (Form.OBJECT, HarperType.ANY),
+    Kind.INTERVAL: (Form.TEXT, HarperType.STRING),
+    Kind.RANGE: (Form.TEXT, HarperType.STRING),
+    Kind.STRUCT: (Form.OBJECT, HarperType.ANY),
+    Kind.UNKNOWN: (Form.TEXT, HarperType.STRING),
+}
+
+
+def stored(column: Column, **changes: object) -> HarperColumn:
+    return harper_column(column, contract(**changes))
+
+
+@pytest.mark.promise("B1", "B2", "B3", "B4", "B5", "B7", "B8", "B9")
+@pytest.mark.parametrize("kind", Kind)
+def test_each_kind_has_its_form_and_type(kind: Kind) -> None:
+    column = stored(Column("c", kind))
+    assert (column.form, column.type) == EXPECTED[kind]
+
+
+@pytest.mark.promise("B6")
+@pytest.mark.parametrize("kind", Kind)
+def test_a_repeated_column_is_an_array_of_the_same_form(kind: Kind) -> None:
+    column = stored(Column("c", kind, repeated=True))
+    assert (column.form, column.type, column.repeated) == (EXPECTED[kind][0], HarperType.ANY, True)
+
+
+@pytest.mark.promise("B5")
+@pytest.mark.parametrize("kind", Kind)
+def test_a_nested_field_is_stored_as_a_column_would_be(kind: Kind) -> None:
+    deep = Column("c", Kind.STRUCT, fields=(Column("f", kind), Column("g", kind, True)))
+    column = stored(Column("top", Kind.STRUCT, repeated=True, fields=(deep,)))
+    assert [(field.form, field.repeated) for field in column.fields[0].fields] == [
+        (EXPECTED[kind][0], False),
+        (EXPECTED[kind][0], True),
+    ]
+
+
+@pytest.mark.promise("B1", "B2")
+def test_the_policies_make_numbers_text_at_any_depth() -> None:
+    kinds = (Kind.INT64, Kind.NUMERIC, Kind.BIGNUMERIC, Kind.FLOAT64)
+    fields = tuple(Column(kind, kind) for kind in kinds)
+    column = stored(
+        Column("c", Kind.STRUCT, fields=fields), values={"int64": "string", "numeric": "string"}
+    )
+    assert [field.form for field in column.fields] == [Form.TEXT, Form.TEXT, Form.TEXT, Form.NUMBER]
+
+
+def test_each_policy_is_about_its_own_types() -> None:
+    assert stored(Column("c", Kind.INT64), values={"numeric": "string"}).form is Form.NUMBER
+    assert stored(Column("c", Kind.NUMERIC), values={"int64": "string"}).form is Form.NUMBER
+
+
+@pytest.mark.parametrize(
+    "kind", [Kind.INT64, Kind.FLOAT64, Kind.BOOL, Kind.JSON, Kind.GEOGRAPHY, Kind.STRUCT]
+)
+def test_an_override_keeps_any_column_as_text(kind: Kind) -> None:
+    column = stored(Column("c", kind), schema_overrides={"c": {"type": "string"}})
+    assert (column.form, column.type) == (Form.TEXT, HarperType.STRING)
+
+
+def test_an_array_stays_an_array_of_its_own_form() -> None:
+    column = stored(Column("c", Kind.INT64, True), schema_overrides={"c": {"type": "array"}})
+    assert (column.form, column.type) == (Form.NUMBER, HarperType.ANY)
+
+
+def test_an_override_wins_over_a_policy() -> None:
+    column = stored(
+        Column("c", Kind.INT64),
+        values={"int64": "string"},
+        schema_overrides={"c": {"type": "number"}},
+    )
+    assert column.form is Form.NUMBER
+
+
+@pytest.mark.promise("B9")
+def test_each_column_without_a_counterpart_gives_one_warning() -> None:
+    plan = plan_table(
+        contract(),
+        schema(
+            Column("length", Kind.INTERVAL),
+            Column("stay", Kind.RANGE, spelling="RANGE<DATE>"),
+            Column("name", Kind.STRING),
+            Column("a", Kind.STRUCT, fields=(Column("b", Kind.UNKNOWN, True, spelling="VECTOR"),)),
+        ),
+    )
+    assert plan.warnings == (
+        "length is INTERVAL, no type of Harper's: it is stored as text",
+        "stay is RANGE<DATE>, no type of Harper's: it is stored as text",
+        "a.b is VECTOR, an unknown type: it is stored as text",
+    )

@@ -1,0 +1,196 @@
+"""What a contract selects, and what it is told when it does not fit its source."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bq_harper_assets.schema.errors import SchemaMismatch
+from bq_harper_assets.schema.logical import Column, Kind, TableSchema
+from bq_harper_assets.schema.selection import select_columns
+from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets_tests.schema.samples import TS, contract, schema
+
+MMSI = Column("mmsi", Kind.INT64)
+NAME = Column("name", Kind.STRING)
+
+
+def problems_of(source: TableSchema, **changes: Any) -> str:
+    with pytest.raises(SchemaMismatch) as caught:
+        select_columns(contract(**changes), source)
+    assert caught.value.exit_code == 2
+    return str(caught.value)
+
+
+@pytest.mark.promise("A1")
+def test_without_a_list_all_columns_are_selected_in_the_sources_order() -> None:
+    selection = select_columns(contract(), schema(NAME, MMSI))
+    assert selection.columns == (TS, NAME, MMSI)
+    assert selection.key == ()
+    assert selection.primary_key == "id"
+    assert selection.id_column is None
+
+
+def test_a_list_selects_only_its_columns_in_the_sources_order() -> None:
+    selection = select_columns(contract(columns=["mmsi", "event_time"]), schema(NAME, MMSI))
+    assert selection.columns == (TS, MMSI)
+
+
+@pytest.mark.parametrize("kind", [Kind.TIMESTAMP, Kind.DATETIME, Kind.DATE])
+def test_each_kind_of_time_column_is_taken(kind: Kind) -> None:
+    column = Column("event_time", kind)
+    assert select_columns(contract(), TableSchema((column,))).timestamp == column
+
+
+def test_a_timestamp_column_of_another_type_is_told_with_the_candidates() -> None:
+    source = schema(NAME, Column("seen", Kind.DATE), Column("stamps", Kind.TIMESTAMP, True))
+    told = problems_of(source, timestamp_column="name")
+    assert "name is STRING, not TIMESTAMP, DATETIME or DATE" in told
+    assert "candidates are event_time, seen\n" in told
+
+
+def test_an_array_of_timestamps_is_no_timestamp_column() -> None:
+    source = schema(Column("stamps", Kind.TIMESTAMP, repeated=True))
+    assert "stamps is ARRAY<TIMESTAMP>" in problems_of(source, timestamp_column="stamps")
+
+
+def test_a_missing_timestamp_column_is_told_with_the_candidates() -> None:
+    told = problems_of(schema(NAME), timestamp_column="at")
+    assert "the source has no column at; candidates are event_time" in told
+
+
+def test_all_problems_are_told_at_once() -> None:
+    told = problems_of(
+        schema(NAME, Column("_hash", Kind.STRING)), timestamp_column="at", key=["mmsi"]
+    )
+    assert "(3 problems)" in told
+    assert "timestampColumn" in told
+    assert "key: the source has no column mmsi" in told
+    assert "column _hash" in told
+
+
+def test_a_column_in_another_case_is_told_how_it_is_spelled() -> None:
+    told = problems_of(schema(NAME), columns=["event_time", "Name"])
+    assert "columns: Name is spelled name in the source" in told
+
+
+@pytest.mark.parametrize(
+    "name", ["_syncedAt", "_SYNCEDAT", "_batch", "_hash", "_deletedAt"], ids=str
+)
+def test_a_column_named_like_our_metadata_is_refused_with_the_way_out(name: str) -> None:
+    told = problems_of(schema(Column(name, Kind.STRING)))
+    assert "is written by the sync" in told
+    assert f"SELECT * EXCEPT ({name}), {name} AS" in told
+    select_columns(contract(columns=["event_time"]), schema(Column(name, Kind.STRING)))
+
+
+@pytest.mark.parametrize("name", ["constructor", "toString", "__proto__", "then", "x" * 251])
+def test_a_name_that_harper_cannot_keep_is_refused(name: str) -> None:
+    assert "customQuery" in problems_of(schema(Column(name, Kind.STRING)))
+
+
+@pytest.mark.parametrize("name", ["Constructor", "skip", "x" * 250, "__createdtime__", "a b"])
+def test_a_name_that_harper_keeps_is_taken(name: str) -> None:
+    select_columns(contract(), schema(Column(name, Kind.STRING)))
+
+
+def test_a_nested_field_that_harper_cannot_keep_is_refused_by_its_path() -> None:
+    inner = Column("b", Kind.STRUCT, fields=(Column("then", Kind.INT64),))
+    told = problems_of(schema(Column("a", Kind.STRUCT, fields=(inner,))))
+    assert "field a.b.then" in told
+
+
+@pytest.mark.parametrize("name", ["toString", "constructor"])
+def test_a_nested_field_may_have_a_name_that_a_column_may_not(name: str) -> None:
+    select_columns(contract(), schema(Column("a", Kind.STRUCT, fields=(Column(name, Kind.INT64),))))
+
+
+def test_the_primary_key_of_bigquery_is_used_where_the_contract_names_none() -> None:
+    source = schema(MMSI, NAME, primary_key=("mmsi",))
+    assert select_columns(contract(), source).key == ("mmsi",)
+    assert select_columns(contract(key="name"), source).key == ("name",)
+
+
+def test_a_column_of_bigquerys_key_that_is_not_selected_is_told() -> None:
+    source = schema(MMSI, NAME, primary_key=("mmsi", "name"))
+    assert "leaves out name of BigQuery's primary key" in problems_of(
+        source, columns=["event_time", "mmsi"]
+    )
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        Column("k", Kind.INT64, repeated=True),
+        Column("k", Kind.JSON),
+        Column("k", Kind.STRUCT),
+        Column("k", Kind.GEOGRAPHY),
+    ],
+    ids=lambda column: f"{column.kind} {column.repeated}",
+)
+def test_a_key_whose_values_identify_nothing_is_refused(column: Column) -> None:
+    assert "cannot identify a row" in problems_of(schema(column), key="k")
+
+
+@pytest.mark.promise("A8")
+@pytest.mark.parametrize(
+    ("columns", "changes", "primary_key", "id_type"),
+    [
+        ((NAME,), {}, "id", "String"),
+        ((MMSI,), {"key": "mmsi"}, "id", "Long"),
+        ((MMSI,), {"key": "mmsi", "values": {"int64": "string"}}, "id", "String"),
+        ((MMSI, NAME), {"key": ["mmsi", "name"]}, "id", "String"),
+        ((Column("v", Kind.FLOAT64),), {"key": "v"}, "id", "String"),
+        ((Column("id", Kind.STRING),), {"key": "id"}, "id", "String"),
+        ((Column("id", Kind.INT64),), {"key": "id"}, "id", "Long"),
+        ((Column("id", Kind.STRING),), {}, "_id", "String"),
+        ((Column("id", Kind.INT64), MMSI), {"key": "mmsi"}, "_id", "Long"),
+        ((Column("id", Kind.INT64), MMSI), {"key": ["id", "mmsi"]}, "_id", "String"),
+        ((Column("id", Kind.NUMERIC),), {"key": "id"}, "_id", "String"),
+        ((Column("id", Kind.FLOAT64),), {"key": "id"}, "_id", "String"),
+        ((Column("_id", Kind.INT64),), {}, "id", "String"),
+        ((Column("ID", Kind.INT64),), {}, "id", "String"),
+    ],
+)
+def test_the_primary_key_is_id_unless_the_source_uses_that_name_for_something_else(
+    columns: tuple[Column, ...], changes: dict[str, Any], primary_key: str, id_type: str
+) -> None:
+    plan = plan_table(contract(**changes), schema(*columns))
+    assert (plan.attributes[0].name, plan.attributes[0].type) == (primary_key, id_type)
+    names = [attribute.name for attribute in plan.attributes]
+    assert len(names) == len(set(names))
+    assert {column.name for column in columns} <= set(names)
+
+
+def test_a_source_that_uses_both_names_is_refused() -> None:
+    source = schema(Column("id", Kind.STRING), Column("_id", Kind.STRING))
+    assert "rename one in customQuery" in problems_of(source)
+
+
+@pytest.mark.parametrize(
+    ("column", "type_", "told"),
+    [
+        (MMSI, "array", "is INT64 in BigQuery, which cannot be stored as array"),
+        (MMSI, "boolean", "it can be number or string"),
+        (NAME, "number", "is STRING in BigQuery, which cannot be stored as number"),
+        (replace(MMSI, repeated=True), "string", "is ARRAY<INT64> in BigQuery"),
+        (Column("r", Kind.RANGE, spelling="RANGE<DATE>"), "object", "is RANGE<DATE> in BigQuery"),
+    ],
+)
+def test_an_impossible_override_is_refused_with_both_sides_named(
+    column: Column, type_: str, told: str
+) -> None:
+    overrides = {column.name: {"type": type_}}
+    assert told in problems_of(schema(column), schema_overrides=overrides)
+
+
+def test_an_override_of_no_column_is_refused() -> None:
+    assert "schemaOverrides: the source has no column nme" in problems_of(
+        schema(NAME), schema_overrides={"nme": {"type": "string"}}
+    )
+
+
+def test_the_timestamp_column_cannot_lose_its_index() -> None:
+    assert "take indexed: false out" in problems_of(
+        schema(), schema_overrides={"event_time": {"indexed": False}}
+    )

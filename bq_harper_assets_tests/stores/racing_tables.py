@@ -1,0 +1,47 @@
+"""What several processes do to one Harper table at the same moment."""
+
+import fcntl
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.table_plan import TablePlan, plan_table
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.ensure_table import ensure_table
+from bq_harper_assets_tests.schema.samples import contract, schema
+
+
+def plan_with(table: str, *names: str) -> TablePlan:
+    """A plan with an indexed column of each name beside the timestamp."""
+    columns = [Column(name, Kind.INT64) for name in names]
+    return plan_table(contract(target_table=table), schema(*columns))
+
+
+@contextmanager
+def one_at_a_time(file: Path) -> Iterator[None]:
+    """Stands for the ledger's lock."""
+    with file.open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def main(url: str, password_file: str, table: str, lock: str, *names: str) -> None:
+    """Says that it is ready, waits for a line, then prints what ensure_table did."""
+    password = SecretStr(Path(password_file).read_text(encoding="ascii"))
+    connection = HarperConnection(url=url, user="admin", password=password)
+    plan = plan_with(table, *names)
+    with HarperClient(connection) as client:
+        client.user_info()  # the connection is open before the start
+        print("ready", flush=True)
+        sys.stdin.readline()
+        ensured = ensure_table(client, plan, alone=lambda: one_at_a_time(Path(lock)))
+    print(ensured.action)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,345 @@
+"""The table is there as planned before any row is, whoever else makes it at the same time."""
+
+import subprocess
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import requests
+from pydantic import SecretStr
+
+from bq_harper_assets.contract.addresses import StackAddresses
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.local.stack import LocalStack
+from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.stores.harper.answers import Attribute, TableDescription
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.stores.harper.ensure_table import (
+    TableAction,
+    TableConflict,
+    TableNotEnsured,
+    ensure_table,
+)
+from bq_harper_assets_tests.conftest import PROJECT_ROOT, environ_without_settings
+from bq_harper_assets_tests.schema.samples import contract, schema
+from bq_harper_assets_tests.stores.racing_tables import plan_with
+
+RACERS = 12
+
+
+@pytest.fixture
+def client(harper_connection: HarperConnection) -> Iterator[HarperClient]:
+    with HarperClient(harper_connection) as client:
+        yield client
+
+
+@pytest.fixture
+def table() -> str:
+    return f"T{uuid.uuid4().hex[:12]}"
+
+
+def indexed(client: HarperClient, table: str) -> set[str]:
+    found = client.describe_table(table)
+    assert found is not None
+    return {attribute.name for attribute in found.attributes if attribute.indexed}
+
+
+@pytest.mark.harper
+@pytest.mark.promise("A2", "A8", "C1")
+def test_a_missing_table_is_created_with_exactly_the_planned_indexes(
+    client: HarperClient, table: str
+) -> None:
+    source = schema(
+        Column("mmsi", Kind.INT64), Column("user_id", Kind.STRING), Column("note", Kind.STRING)
+    )
+    plan = plan_table(contract(target_table=table, key="mmsi"), source)
+    ensured = ensure_table(client, plan)
+    assert (ensured.action, ensured.unindexed, ensured.indexes_all) == ("created", (), False)
+    found = client.describe_table(table)
+    assert found is not None
+    assert found.primary_key == "id"
+    assert {(each.name, each.type, each.indexed) for each in found.attributes} == {
+        ("id", "Long", False),
+        ("event_time", "String", True),
+        ("mmsi", "Long", False),
+        ("user_id", "String", True),
+        ("note", "String", False),
+        ("_syncedAt", "String", False),
+        ("_batch", "Long", False),
+        ("_hash", "String", False),
+    }
+    assert ensure_table(client, plan).action is TableAction.UP_TO_DATE
+
+
+@pytest.mark.harper
+@pytest.mark.promise("C1")
+def test_a_range_of_the_timestamp_returns_the_exact_set(client: HarperClient, table: str) -> None:
+    ensure_table(client, plan_with(table))
+    times = [f"2026-11-16T07:{minute:02d}:00.{micros:06d}Z" for minute in range(4)
+             for micros in (0, 1, 999_999)]  # fmt: skip
+    client.upsert(table, [{"id": str(at), "event_time": time} for at, time in enumerate(times)])
+    start, end = "2026-11-16T07:01:00.000000Z", "2026-11-16T07:03:00.000000Z"
+    rows = client.search_by_conditions(
+        table, [Condition("event_time", "gelt", [start, end])], ["event_time"]
+    )
+    assert sorted(row["event_time"] for row in rows) == times[3:9]
+
+
+@pytest.mark.harper
+@pytest.mark.promise("A2")
+def test_a_new_column_that_must_be_searched_is_added_and_old_rows_are_found_by_it(
+    client: HarperClient, table: str
+) -> None:
+    assert ensure_table(client, plan_with(table, "a_id")).action is TableAction.CREATED
+    client.upsert(table, [{"id": "1", "b_id": 7}])
+    ensured = ensure_table(client, plan_with(table, "a_id", "b_id"))
+    assert (ensured.action, ensured.added) == (TableAction.MIGRATED, ("b_id",))
+    assert indexed(client, table) == {"event_time", "a_id", "b_id"}
+    assert [row["id"] for row in client.search_by_value(table, "b_id", 7)] == ["1"]
+    assert ensure_table(client, plan_with(table, "a_id", "b_id")).action == "up_to_date"
+
+
+@pytest.mark.harper
+def test_columns_that_are_gone_or_need_no_index_change_nothing(
+    client: HarperClient, table: str
+) -> None:
+    ensure_table(client, plan_with(table, "a_id", "b_id"))
+    before = client.describe_table(table)
+    assert ensure_table(client, plan_with(table, "a_id", "note")).action == "up_to_date"
+    assert client.describe_table(table) == before
+
+
+@pytest.mark.harper
+@pytest.mark.promise("C4")
+def test_a_table_made_without_attributes_is_told_to_index_everything(
+    harper_connection: HarperConnection, client: HarperClient, table: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    make_schemaless(harper_connection, table)
+    ensured = ensure_table(client, plan_with(table, "a_id"))
+    assert (ensured.action, ensured.indexes_all) == (TableAction.UP_TO_DATE, True)
+    assert "Harper indexes every one" in caplog.text
+    client.upsert(table, [{"id": "1", "a_id": 7, "note": "x"}])
+    assert {"a_id", "note"} <= indexed(client, table)
+
+
+@pytest.mark.harper
+def test_an_attribute_declared_without_an_index_is_told_to_have_none(
+    client: HarperClient, table: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ensure_table(client, plan_with(table, "note"))
+    plan = plan_table(
+        contract(target_table=table, schema_overrides={"note": {"indexed": True}}),
+        schema(Column("note", Kind.INT64)),
+    )
+    ensured = ensure_table(client, plan)
+    assert (ensured.action, ensured.unindexed) == (TableAction.UP_TO_DATE, ("note",))
+    assert "note has no index" in caplog.text
+
+
+@pytest.mark.harper
+def test_a_table_that_cannot_hold_the_rows_is_left_alone(client: HarperClient, table: str) -> None:
+    client.create_table(
+        table, "key", [Attribute("key"), Attribute("event_time", "Date"), Attribute("a_id")]
+    )
+    before = client.describe_table(table)
+    with pytest.raises(TableConflict) as caught:
+        ensure_table(client, plan_with(table, "a_id"))
+    assert "its primary key is key, and the rows' is id" in str(caught.value)
+    assert "event_time is Date there, and the rows hold String" in str(caught.value)
+    assert "a_id" not in str(caught.value)
+    assert client.describe_table(table) == before
+
+
+@pytest.mark.harper
+@pytest.mark.promise("A3")
+def test_ten_threads_that_create_the_same_table_at_once_end_with_one_schema(
+    harper_connection: HarperConnection, client: HarperClient, table: str
+) -> None:
+    plan = plan_with(table, "a_id")
+
+    def ensure(_: int) -> TableAction:
+        with HarperClient(harper_connection) as own:
+            return ensure_table(own, plan).action
+
+    with ThreadPoolExecutor(10) as pool:
+        actions = Counter(pool.map(ensure, range(10)))
+    assert set(actions) <= {TableAction.CREATED, TableAction.UP_TO_DATE}
+    assert actions[TableAction.CREATED] >= 1
+    assert indexed(client, table) == {"event_time", "a_id"}
+
+
+@pytest.fixture(scope="module")
+def two_threads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StackAddresses]:
+    """A Harper whose threads each have their own idea of what tables there are."""
+    stack = LocalStack(
+        PROJECT_ROOT,
+        tmp_path_factory.mktemp("two-threads"),
+        preferred={},
+        threads=2,
+        environ=environ_without_settings(),
+    )
+    try:
+        yield stack.up(print, servers=["harper"])
+    finally:
+        stack.purge(print)
+
+
+@pytest.mark.harper
+@pytest.mark.promise("A4")
+def test_twelve_processes_with_different_columns_make_one_table_with_all_of_them(
+    two_threads: StackAddresses, table: str, tmp_path: Path
+) -> None:
+    racers = [
+        subprocess.Popen(
+            [
+                sys.executable, "-m", "bq_harper_assets_tests.stores.racing_tables",
+                two_threads.harper_url, str(two_threads.harper_password_file), table,
+                str(tmp_path / "lock"),
+                *(f"c{number}_id" for number in range(racer + 1)),
+            ],
+            cwd=PROJECT_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, encoding="utf-8",
+        )
+        for racer in range(RACERS)
+    ]  # fmt: skip
+    for racer in racers:
+        assert racer.stdout is not None
+        assert racer.stdout.readline() == "ready\n"
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    answers = [racer.communicate(timeout=90) for racer in racers]
+    assert [error for _, error in answers if error] == []
+    actions = Counter(answer.strip() for answer, _ in answers)
+    assert actions["created"] == 1
+    assert set(actions) <= {"created", "migrated", "up_to_date"}
+    password = two_threads.harper_password_file.read_text(encoding="ascii")
+    connection = HarperConnection(
+        url=two_threads.harper_url, user="admin", password=SecretStr(password)
+    )
+    for _ in range(8):  # each on a connection of its own, so that both threads are asked
+        with HarperClient(connection) as client:
+            everything = {"event_time", *(f"c{number}_id" for number in range(RACERS))}
+            assert indexed(client, table) == everything
+
+
+class ScriptedTable:
+    """Harper's answers in an order that no server gives on request."""
+
+    def __init__(self, looks: Sequence[TableDescription | None], *, creates: bool) -> None:
+        self.looks = list(looks)
+        self.creates = creates
+        self.asked: list[str] = []
+
+    def describe_table(self, table: str) -> TableDescription | None:
+        self.asked.append("describe")
+        return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+
+    def create_table(self, table: str, primary_key: str, attributes: Sequence[Attribute]) -> bool:
+        self.asked.append("create")
+        return self.creates
+
+    def create_attribute(self, table: str, name: str) -> bool:
+        self.asked.append(f"add {name}")
+        return True
+
+
+PLAN = plan_with("Orders", "a_id", "b_id")
+WHOLE = TableDescription(
+    database="data",
+    name="Orders",
+    primary_key="id",
+    attributes=tuple(Attribute(each.name, each.type, each.indexed) for each in PLAN.attributes),
+    schema_defined=True,
+    audit=True,
+    record_count=0,
+    is_count_exact=True,
+)
+WITHOUT_B = replace(WHOLE, attributes=tuple(a for a in WHOLE.attributes if a.name != "b_id"))
+
+
+@pytest.mark.promise("A3")
+def test_it_gives_up_after_three_attempts_and_names_table_and_answer() -> None:
+    harper, waits = ScriptedTable([None], creates=False), list[float]()
+    with pytest.raises(TableNotEnsured) as caught:
+        ensure_table(harper, PLAN, sleep=waits.append, chance=lambda: 0.0)
+    assert harper.asked.count("create") == 3
+    assert waits == pytest.approx([0.1, 0.2, 0.3])
+    told = str(caught.value)
+    assert "failed to ensure table Orders after 3 attempts" in told
+    assert "already exists" in told
+
+
+@pytest.mark.promise("A3")
+def test_waits_are_jittered() -> None:
+    waits: list[float] = []
+    with pytest.raises(TableNotEnsured):
+        ensure_table(
+            ScriptedTable([None], creates=False), PLAN, sleep=waits.append, chance=lambda: 1.0
+        )
+    assert waits == pytest.approx([0.15, 0.3, 0.45])
+
+
+def test_a_table_that_one_thread_has_created_is_not_created_again_by_a_slower_one() -> None:
+    harper = ScriptedTable([None, None, None, WHOLE], creates=True)
+    ensured = ensure_table(harper, PLAN, sleep=lambda _: None)
+    assert ensured.action is TableAction.CREATED
+    assert harper.asked.count("create") == 1
+
+
+@pytest.mark.promise("A4")
+def test_an_attribute_that_harper_lost_after_saying_yes_is_added_again() -> None:
+    harper = ScriptedTable([WITHOUT_B, WITHOUT_B, WITHOUT_B, WHOLE], creates=True)
+    ensured = ensure_table(harper, PLAN, sleep=lambda _: None)
+    assert (ensured.action, ensured.added) == (TableAction.MIGRATED, ("b_id",))
+    assert harper.asked.count("add b_id") == 2
+
+
+def test_an_attribute_that_never_stays_is_an_error_that_names_it() -> None:
+    with pytest.raises(TableNotEnsured, match="without an index on b_id"):
+        ensure_table(ScriptedTable([WITHOUT_B], creates=True), PLAN, sleep=lambda _: None)
+
+
+def test_the_lock_is_taken_only_for_changes_and_what_changed_meanwhile_is_seen() -> None:
+    entered: list[str] = []
+
+    @contextmanager
+    def alone() -> Iterator[None]:
+        entered.append("locked")
+        yield
+
+    assert ensure_table(ScriptedTable([WHOLE], creates=True), PLAN, alone=alone).action == (
+        TableAction.UP_TO_DATE
+    )
+    assert entered == []
+    harper = ScriptedTable([None, WHOLE], creates=True)
+    assert ensure_table(harper, PLAN, alone=alone).action is TableAction.UP_TO_DATE
+    assert entered == ["locked"]
+    assert "create" not in harper.asked
+
+
+def test_a_role_that_may_not_see_attributes_is_believed() -> None:
+    harper = ScriptedTable([replace(WHOLE, attributes=())], creates=True)
+    assert ensure_table(harper, PLAN).action is TableAction.UP_TO_DATE
+    assert harper.asked == ["describe"]
+
+
+def make_schemaless(connection: HarperConnection, table: str) -> None:
+    """As a user might, by hand: our own client always sends attributes."""
+    answer = requests.post(
+        connection.url,
+        json={"operation": "create_table", "table": table, "primary_key": "id"},
+        auth=(connection.user, connection.password.get_secret_value()),
+        timeout=30,
+    )
+    answer.raise_for_status()
