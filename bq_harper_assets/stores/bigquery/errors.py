@@ -1,0 +1,158 @@
+"""What BigQuery's refusals and silences mean; the class decides whether a call is sent again.
+
+BigQueryError
+├── BigQueryUnavailable      no answer, 5xx, a broken connection: sent again
+│   └── BigQueryBusy         429, rate limit, quota: sent again, later
+└── BigQueryRefused          a wrong query, a limit of ours: never sent again
+    ├── BigQueryForbidden    a permission is missing, and the text names it
+    └── BigQueryMissing      no such project, dataset, table or job
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any
+
+from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.stores.bigquery.client import (
+    BigQueryError,
+    BigQueryRefused,
+    BigQueryUnavailable,
+)
+
+# The same status means different things: BigQuery's own word for the reason comes first.
+_BUSY = {
+    "rateLimitExceeded",
+    "userRateLimitExceeded",
+    "jobRateLimitExceeded",
+    "quotaExceeded",
+}
+_AWAY = {
+    "backendError",
+    "internalError",
+    "badGateway",
+    "jobBackendError",
+    "jobInternalError",
+    "tableUnavailable",
+}
+_FORBIDDEN = {"accessDenied", "forbidden", "authError"}
+_WRONG = {"invalid", "invalidQuery", "outOfRange", "notImplemented", "bytesBilledLimitExceeded"}
+
+
+class BigQueryBusy(BigQueryUnavailable):
+    """Too many requests, or a quota is used up: later it may work."""
+
+
+class BigQueryForbidden(BigQueryRefused):
+    """A permission is missing."""
+
+
+class BigQueryMissing(BigQueryRefused):
+    """What was named does not exist, or not in this location."""
+
+
+class Feature(Enum):
+    """What we use BigQuery for, with the permissions it takes."""
+
+    QUERY = ("bigquery.jobs.create", "bigquery.tables.getData")
+    DESCRIBE = ("bigquery.tables.get",)
+    READ = (
+        "bigquery.readsessions.create",
+        "bigquery.readsessions.getData",
+        "bigquery.tables.getData",
+    )
+    KEEP_RESULT = (
+        "bigquery.jobs.create",
+        "bigquery.tables.getData",
+        "bigquery.datasets.get",
+        "bigquery.tables.create",
+        "bigquery.tables.updateData",
+        "bigquery.tables.list",
+        "bigquery.tables.delete",
+    )
+
+
+def from_google(
+    error: Exception, connection: BigQueryConnection, doing: str, feature: Feature
+) -> BigQueryError:
+    """Our error for one of theirs; chain it with `from`."""
+    kind, hint = _meaning(error, connection, feature)
+    where = connection.endpoint or f"project {connection.project}"
+    # What follows the first line is the library's own report, the query among it.
+    lines = str(getattr(error, "message", None) or error).splitlines() or [type(error).__name__]
+    return kind(
+        f"BigQuery ({where}) failed while {doing}: {lines[0].rstrip('.')}."
+        f" What was synced before is safe; {hint}."
+    )
+
+
+def retry_after_s(error: BaseException) -> float | None:
+    """How long BigQuery asks to be left alone, if it says so."""
+    response = getattr(error.__cause__, "response", None)
+    text = getattr(response, "headers", {}).get("Retry-After", "")
+    return float(text) if text.isdecimal() else None
+
+
+@contextmanager
+def google_errors(connection: BigQueryConnection, doing: str, feature: Feature) -> Iterator[None]:
+    """Raises our errors for theirs."""
+    import requests
+    from google.api_core.exceptions import GoogleAPIError
+    from google.auth.exceptions import GoogleAuthError
+
+    try:
+        yield
+    except (
+        GoogleAPIError,
+        GoogleAuthError,
+        requests.exceptions.RequestException,
+        OSError,  # a reset, and a timeout as the library hands it on
+    ) as error:
+        raise from_google(error, connection, doing, feature) from error
+
+
+def _meaning(
+    error: Exception, connection: BigQueryConnection, feature: Feature
+) -> tuple[type[BigQueryError], str]:
+    from google.api_core import exceptions
+    from google.auth.exceptions import GoogleAuthError, TransportError
+    from requests.exceptions import SSLError
+
+    reason, status = _reason(error), getattr(error, "code", None)
+    if reason in _BUSY or (status == 429 and reason not in _WRONG):
+        return BigQueryBusy, (
+            "it is tried again by itself; if this goes on, raise sync.pollInterval or lower"
+            " slices, or ask for more quota"
+        )
+    if reason in _FORBIDDEN or (status in (401, 403) and reason is None):
+        return BigQueryForbidden, f"grant {', '.join(feature.value)}, then see `bqh doctor`"
+    if status == 404 or reason == "notFound":
+        return BigQueryMissing, (
+            f"check projectId, dataset, table and location ({connection.location}) with"
+            " `bqh doctor`"
+        )
+    if reason == "bytesBilledLimitExceeded":
+        return BigQueryRefused, "raise the limit on bytes billed, or name fewer columns"
+    if isinstance(error, SSLError) or (
+        isinstance(error, GoogleAuthError) and not isinstance(error, TransportError)
+    ):
+        return BigQueryRefused, (
+            "set credentials, or run `gcloud auth application-default login`, then `bqh doctor`"
+        )
+    answered_no = isinstance(error, exceptions.ClientError) and not isinstance(
+        error, exceptions.Aborted | exceptions.Cancelled
+    )
+    if reason not in _AWAY and (answered_no or reason in _WRONG or status == 501):
+        return BigQueryRefused, (
+            "check timestampColumn, columns, rowFilter and customQuery with `bqh doctor`"
+        )
+    if connection.endpoint is not None and status is None:
+        return BigQueryUnavailable, "start the local stack with `bqh up` and try again"
+    return BigQueryUnavailable, "it is tried again by itself; later, type the same command again"
+
+
+def _reason(error: Any) -> str | None:
+    """BigQuery's word for what went wrong; None from the Storage API, whose status says it."""
+    details = getattr(error, "errors", None) or ()
+    first = details[0] if details else None
+    return first.get("reason") if isinstance(first, dict) else None

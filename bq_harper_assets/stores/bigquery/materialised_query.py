@@ -1,0 +1,153 @@
+"""A customQuery, a view, or the newest row per key: run once, its result kept as a table.
+
+Neither can be read at a past instant, or twice with the same rows. So a query job writes the result
+to a table of its own; T is that job's instant, and the fingerprint, the read and every retry use
+the table. It is dropped after the commit; one that a killed run leaves behind is dropped by a later
+run, and expires by itself on the service.
+"""
+
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bq_harper_assets.contract.column_lists import ALL_COLUMNS
+from bq_harper_assets.contract.identifiers import quoted
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.stores.bigquery import restriction
+from bq_harper_assets.stores.bigquery.calls import NO_RETRY, REQUEST_TIMEOUT_S
+from bq_harper_assets.stores.bigquery.errors import BigQueryMissing, Feature
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.bigquery.server_time import server_time
+from bq_harper_assets.stores.bigquery.table_ref import TableRef
+
+KEPT_FOR = timedelta(days=2)  # longer than any run
+_NAME = re.compile(r"bqh_result_\w+_[0-9a-f]{16}")
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """The rows of the query as they were at `read_at`; nobody changes them."""
+
+    table: TableRef
+    read_at: datetime
+    bytes_billed: int
+
+
+def query_of(contract: TableContract, project: str) -> str:
+    """All rows of a contract's source, without its windows: its query, view or table, filtered."""
+    names = contract.columns
+    columns = "*" if names == ALL_COLUMNS else ", ".join(quoted(name) for name in names)
+    rows = (
+        f"SELECT {columns} FROM {_from(contract, project)} WHERE ({contract.row_filter or 'TRUE'})"
+    )
+    if not contract.latest:
+        return rows
+    return _latest(rows, contract.key or (), contract.timestamp_column)
+
+
+def materialise(
+    queries: Queries,
+    contract: TableContract,
+    within: str,
+    dataset: str,
+    kept_for: timedelta = KEPT_FOR,
+) -> QueryResult:
+    """Runs the contract's query for the rows `within` (see restriction.between) and keeps them."""
+    project = queries.connection.project
+    table = TableRef(project, dataset, f"bqh_result_{contract.id}_{uuid.uuid4().hex[:16]}")
+    _make_dataset(queries, dataset)
+    expires = restriction.literal(Kind.TIMESTAMP, server_time(queries) + kept_for)
+    # OR REPLACE: a try whose answer was lost may have made the table already.
+    answer = queries.run(
+        f"CREATE OR REPLACE TABLE {table.sql}"
+        f" OPTIONS (expiration_timestamp = {expires}, labels = [('bqh', 'query-result')])"
+        f" AS SELECT * FROM ({query_of(contract, project)}) WHERE {within}",
+        doing="running its query",
+        feature=Feature.KEEP_RESULT,
+        table=contract.id,
+    )
+    return QueryResult(table, answer.started.astimezone(UTC), answer.bytes_billed)
+
+
+def drop(queries: Queries, table: TableRef) -> None:
+    """After the commit; also fine if it is gone already."""
+    if not _NAME.fullmatch(table.table):
+        raise ValueError(f"{table} is not the result of a query of ours: it stays")
+    queries.calls.call(
+        lambda: queries.client.delete_table(
+            str(table), not_found_ok=True, retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S
+        ),
+        doing="dropping a query's result",
+        feature=Feature.KEEP_RESULT,
+        table=str(table),
+    )
+
+
+def drop_left_over(
+    queries: Queries, dataset: str, kept_for: timedelta = KEPT_FOR
+) -> list[TableRef]:
+    """Results that no run can still be reading; what was dropped is returned."""
+    oldest = server_time(queries) - kept_for
+    gone = [table for table, made in _results(queries, dataset) if made < oldest]
+    for table in gone:
+        drop(queries, table)
+    return gone
+
+
+def _from(contract: TableContract, project: str) -> str:
+    if contract.custom_query is not None:
+        return f"({contract.custom_query})"
+    return quoted(project, contract.dataset or "", contract.table or "")
+
+
+def _latest(rows: str, key: Sequence[str], timestamp_column: str) -> str:
+    """The newest row of each key; of several equally new ones always the same."""
+    # As JSON text: not every type may stand in PARTITION BY. A row with a NULL in its key has no
+    # key, so it is no other row's older version: all such rows stay, to be seen and quarantined.
+    parts = ", ".join(f"TO_JSON_STRING({quoted(name)})" for name in key)
+    without_key = " OR ".join(f"{quoted(name)} IS NULL" for name in key)
+    return (
+        f"SELECT * FROM ({rows}) AS r WHERE TRUE QUALIFY ({without_key}) OR ROW_NUMBER() OVER"
+        f" (PARTITION BY {parts} ORDER BY {quoted(timestamp_column)} DESC NULLS LAST,"
+        " TO_JSON_STRING(r) DESC) = 1"
+    )
+
+
+def _make_dataset(queries: Queries, dataset: str) -> None:
+    from google.api_core.exceptions import NotFound
+    from google.cloud import bigquery
+
+    client, name = queries.client, f"{queries.connection.project}.{dataset}"
+
+    def make() -> None:
+        try:
+            client.get_dataset(name, retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S)
+        except NotFound:
+            wanted = bigquery.Dataset(name)
+            wanted.location = queries.connection.location
+            client.create_dataset(wanted, exists_ok=True, retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S)
+
+    queries.calls.call(make, doing=f"making dataset {name}", feature=Feature.KEEP_RESULT)
+
+
+def _results(queries: Queries, dataset: str) -> Iterator[tuple[TableRef, datetime]]:
+    project = queries.connection.project
+    try:
+        tables = queries.calls.call(
+            lambda: list(
+                queries.client.list_tables(
+                    f"{project}.{dataset}", retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S
+                )
+            ),
+            doing=f"looking for left-over results in {dataset}",
+            feature=Feature.KEEP_RESULT,
+        )
+    except BigQueryMissing:
+        return  # nothing was ever kept
+    for table in tables:
+        # By name: the emulator drops labels.
+        if _NAME.fullmatch(table.table_id):
+            yield TableRef(project, dataset, table.table_id), table.created

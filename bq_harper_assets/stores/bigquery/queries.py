@@ -1,0 +1,180 @@
+"""Query jobs: labelled, limited in cost, sent again only where that cannot run a query twice."""
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from bq_harper_assets.stores.bigquery.calls import NO_RETRY, REQUEST_TIMEOUT_S, BigQueryCalls
+from bq_harper_assets.stores.bigquery.client import BigQueryUnavailable, connect
+from bq_harper_assets.stores.bigquery.errors import Feature
+
+if TYPE_CHECKING:
+    from google.cloud import bigquery
+
+JOB_TIMEOUT_S = 3600.0
+_FIRST_LOOK_S = 0.05
+_LONGEST_LOOK_S = 2.0
+
+Value = bool | int | float | Decimal | str | bytes | datetime | date
+# bool before int, datetime before date: each is also one of the latter.
+_TYPES: tuple[tuple[type, str], ...] = (
+    (bool, "BOOL"),
+    (int, "INT64"),
+    (float, "FLOAT64"),
+    (Decimal, "NUMERIC"),
+    (str, "STRING"),
+    (bytes, "BYTES"),
+    (datetime, "TIMESTAMP"),
+    (date, "DATE"),
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows of a query job, and what it cost."""
+
+    rows: tuple[Mapping[str, Any], ...]
+    job_id: str
+    started: datetime  # BigQuery's clock, to the millisecond
+    bytes_billed: int
+    bytes_processed: int
+
+
+class Queries:
+    """Runs queries in the connection's location, every one under the same labels and limit."""
+
+    def __init__(
+        self,
+        calls: BigQueryCalls,
+        *,
+        client: "bigquery.Client | None" = None,
+        labels: Mapping[str, str] | None = None,
+        max_bytes_billed: int | None = None,
+        job_timeout_s: float = JOB_TIMEOUT_S,
+    ) -> None:
+        self.calls = calls
+        self.connection = calls.connection
+        self.client = client or connect(calls.connection)
+        self._labels = {_label(name): _label(value) for name, value in (labels or {}).items()}
+        self._max_bytes_billed = max_bytes_billed
+        self._job_timeout_s = job_timeout_s
+
+    def run(
+        self,
+        sql: str,
+        parameters: Mapping[str, Value | Sequence[Value]] | None = None,
+        *,
+        doing: str,
+        feature: Feature = Feature.QUERY,
+        table: str | None = None,
+    ) -> Answer:
+        """Waits for the job to end; parameters are sent as values, never as text of the query."""
+        job = _Job(self, sql, self._settings(parameters or {}), self._job_timeout_s)
+        return self.calls.call(job.answer, doing=doing, feature=feature, table=table)
+
+    def _settings(self, parameters: Mapping[str, Any]) -> "bigquery.QueryJobConfig":
+        from google.cloud import bigquery
+
+        return bigquery.QueryJobConfig(
+            labels=self._labels,
+            maximum_bytes_billed=self._max_bytes_billed,
+            query_parameters=[_parameter(name, value) for name, value in parameters.items()],
+            job_timeout_ms=int(self._job_timeout_s * 1000),
+        )
+
+
+class _Job:
+    """One query over all its tries: a start that got no answer is looked up, not repeated."""
+
+    def __init__(
+        self,
+        queries: Queries,
+        sql: str,
+        settings: "bigquery.QueryJobConfig",
+        timeout_s: float,
+    ) -> None:
+        self._client = queries.client
+        self._location = queries.connection.location
+        self._sql = sql
+        self._settings = settings
+        self._timeout_s = timeout_s
+        self._job: bigquery.QueryJob | None = None
+        self._id = _new_id()
+
+    def answer(self) -> Answer:
+        """One try."""
+        job = self._job = self._job or self._start()
+        self._wait(job)
+        failure = job.exception()  # type: ignore[no-untyped-call]
+        if failure is not None:
+            # The job is over and changed nothing: only another job can do better.
+            self._job, self._id = None, _new_id()
+            raise failure
+        rows = job.result(retry=NO_RETRY, job_retry=None, timeout=REQUEST_TIMEOUT_S)
+        return Answer(
+            rows=tuple(dict(row.items()) for row in rows),
+            job_id=str(job.job_id),
+            started=job.started,
+            bytes_billed=job.total_bytes_billed or 0,
+            bytes_processed=job.total_bytes_processed or 0,
+        )
+
+    def _start(self) -> "bigquery.QueryJob":
+        from google.api_core.exceptions import Conflict
+
+        try:
+            return self._client.query(
+                self._sql,
+                job_config=self._settings,
+                job_id=self._id,
+                location=self._location,
+                retry=NO_RETRY,
+                job_retry=None,
+                timeout=REQUEST_TIMEOUT_S,
+            )
+        except Conflict:
+            job: bigquery.QueryJob = self._client.get_job(  # type: ignore[assignment]
+                self._id, location=self._location, retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S
+            )
+            return job
+
+    def _wait(self, job: "bigquery.QueryJob") -> None:
+        deadline = time.monotonic() + self._timeout_s
+        look = _FIRST_LOOK_S
+        while not job.done(retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S):
+            if time.monotonic() > deadline:
+                raise BigQueryUnavailable(
+                    f"BigQuery job {job.job_id} has not ended after {self._timeout_s:g} s. What"
+                    " was synced before is safe; sync fewer windows with `bqh sync --from --to`."
+                )
+            time.sleep(look)
+            look = min(2 * look, _LONGEST_LOOK_S)
+
+
+def _new_id() -> str:
+    return f"bqh_{uuid.uuid4().hex}"
+
+
+def _parameter(name: str, value: Any) -> Any:
+    from google.cloud import bigquery
+
+    if isinstance(value, list | tuple):
+        kind = _type_of(value[0]) if value else "STRING"
+        return bigquery.ArrayQueryParameter(name, kind, list(value))
+    return bigquery.ScalarQueryParameter(name, _type_of(value), value)
+
+
+def _type_of(value: Value) -> str:
+    for python_type, name in _TYPES:
+        if isinstance(value, python_type):
+            return name
+    raise TypeError(f"no BigQuery parameter is made of {type(value).__name__}")
+
+
+def _label(text: str) -> str:
+    """What BigQuery takes as a label: lower-case letters, digits, _ and -, at most 63 of them."""
+    return "".join(c if c.isalnum() or c in "_-" else "_" for c in text.lower())[:63]

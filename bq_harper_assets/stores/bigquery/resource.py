@@ -1,0 +1,68 @@
+"""Dagster's BigQuery resource, which also knows the emulator, key files and our retries."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dagster_gcp import BigQueryResource
+from google.cloud import bigquery
+from pydantic import Field
+
+from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.stores.bigquery.client import connect
+
+
+class BigQueryConnectionResource(BigQueryResource):
+    """A BigQueryResource to every asset that takes one, with the clients of this project."""
+
+    project: str = Field(description="Project that is read, and billed for queries")
+    location: str = Field(default="US", description="Location of the datasets and of every job")
+    endpoint: str | None = Field(
+        default=None, description="http://host:port of the emulator; then no credentials are used"
+    )
+    storage_endpoint: str | None = Field(
+        default=None, description="host:port of the emulator's Storage API"
+    )
+    credentials: str | None = Field(
+        default=None,
+        description="Path of a key file; left out: application default credentials",
+    )
+    max_retries: int = Field(default=5, description="How often a call that failed is sent again")
+    initial_retry_delay_ms: int = Field(
+        default=1000, description="Milliseconds before the first retry; doubles with each"
+    )
+
+    @classmethod
+    def from_connection(cls, connection: BigQueryConnection) -> "BigQueryConnectionResource":
+        """For a connection that a profile was resolved to."""
+        return cls(
+            project=connection.project,
+            location=connection.location,
+            endpoint=connection.endpoint,
+            storage_endpoint=connection.storage_endpoint,
+            credentials=str(connection.credentials) if connection.credentials else None,
+            max_retries=connection.max_retries,
+            initial_retry_delay_ms=connection.initial_retry_delay_ms,
+        )
+
+    def connection(self) -> BigQueryConnection:
+        """As the stores take it."""
+        return BigQueryConnection(
+            project=self.project,
+            location=self.location,
+            endpoint=self.endpoint,
+            storage_endpoint=self.storage_endpoint,
+            credentials=Path(self.credentials) if self.credentials else None,
+            max_retries=self.max_retries,
+            initial_retry_delay_ms=self.initial_retry_delay_ms,
+        )
+
+    @contextmanager
+    def get_client(self) -> Iterator[bigquery.Client]:
+        """Closed at the end of the block."""
+        if self.gcp_credentials:  # Dagster's own way: the key itself, base64, from an EnvVar
+            with super().get_client() as client:
+                yield client
+            return
+        with connect(self.connection()) as client:
+            yield client

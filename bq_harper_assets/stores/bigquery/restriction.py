@@ -1,0 +1,45 @@
+"""Which rows are read: a half-open range of time, and the contract's own condition."""
+
+from datetime import UTC, datetime, timedelta
+
+from bq_harper_assets.contract.identifiers import quoted
+from bq_harper_assets.schema.logical import Column, Kind
+
+_DAY = timedelta(days=1)
+
+
+def between(column: Column, start: datetime, end: datetime, row_filter: str | None = None) -> str:
+    """Rows whose time lies in [start, end) and for which the filter is true."""
+    name = quoted(column.name)
+    bounds = f"{name} >= {literal(column.kind, start)} AND {name} < {literal(column.kind, end)}"
+    return with_filter(bounds, row_filter)
+
+
+def outside(column: Column, start: datetime, now: datetime, row_filter: str | None = None) -> str:
+    """Rows that no window holds: no time at all, before the start, or in the future."""
+    name = quoted(column.name)
+    unheld = (
+        f"{name} IS NULL OR {name} < {literal(column.kind, start)}"
+        f" OR {name} >= {literal(column.kind, now)}"
+    )
+    return with_filter(unheld, row_filter)
+
+
+def with_filter(condition: str, row_filter: str | None) -> str:
+    """Both, each in parentheses of its own, so that an OR in one does not reach into the other."""
+    return f"({condition}) AND ({row_filter})" if row_filter else f"({condition})"
+
+
+def literal(kind: Kind, instant: datetime) -> str:
+    """The first value of that type at or after the instant; zoneless types count as UTC."""
+    utc = instant.astimezone(UTC)
+    text = utc.replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
+    if kind is Kind.TIMESTAMP:
+        return f"TIMESTAMP '{text}+00:00'"
+    if kind is Kind.DATETIME:
+        return f"DATETIME '{text}'"
+    if kind is Kind.DATE:
+        midnight = utc.replace(hour=0, minute=0, second=0, microsecond=0)
+        day = midnight if midnight == utc else midnight + _DAY
+        return f"DATE '{day.date().isoformat()}'"
+    raise ValueError(f"a {kind} column says nothing about time")

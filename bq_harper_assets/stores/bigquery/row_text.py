@@ -1,0 +1,77 @@
+"""SQL for one text per row, equal exactly where the rows are equal.
+
+Columns are in the order of their names, and NULLs and empty arrays leave no trace, nested too: a
+column that was added, and is still empty, changes no row's text.
+"""
+
+import json
+from collections.abc import Sequence
+
+from bq_harper_assets.contract.identifiers import quoted
+from bq_harper_assets.schema.logical import Column, Kind
+
+
+def row_text(columns: Sequence[Column]) -> str:
+    """The text of a row of these columns."""
+    return _members(columns, path="", depth=0)
+
+
+def row_hash(columns: Sequence[Column]) -> str:
+    """64 bits of the text, as INT64; MD5 first, because FARM alone is no good hash of long text."""
+    return f"FARM_FINGERPRINT(TO_HEX(MD5({row_text(columns)})))"
+
+
+def _members(columns: Sequence[Column], path: str, depth: int) -> str:
+    ordered = sorted(columns, key=lambda column: column.name)
+    members = [_member(column, path + quoted(column.name), depth) for column in ordered]
+    return f"CONCAT({', '.join(members)})"
+
+
+def _member(column: Column, value: str, depth: int) -> str:
+    name = _string(json.dumps(column.name, ensure_ascii=False) + ":")
+    if column.repeated:
+        return f"IF(ARRAY_LENGTH({value}) > 0, CONCAT({name}, {_array(column, value, depth)}), '')"
+    return f"IF({value} IS NULL, '', CONCAT({name}, {_text(column, value, depth)}))"
+
+
+def _array(column: Column, value: str, depth: int) -> str:
+    item, place = f"e{depth}", f"o{depth}"
+    text = _text(column, item, depth + 1)
+    if text == _json(item):
+        return _json(value)
+    return (
+        f"'[', (SELECT STRING_AGG({text}, ',' ORDER BY {place})"
+        f" FROM UNNEST({value}) AS {item} WITH OFFSET AS {place}), ']'"
+    )
+
+
+def _text(column: Column, value: str, depth: int) -> str:
+    """Text that ends where the value ends, so that neighbours cannot be mistaken for each other."""
+    match column.kind:
+        case Kind.STRUCT:
+            return f"CONCAT('{{', {_members(column.fields, f'{value}.', depth)}, '}}')"
+        case Kind.FLOAT64:
+            return _json(f"IF({value} = 0, 0.0, {value})")  # -0.0 counts as 0.0
+        case Kind.BYTES:
+            return _json(f"TO_HEX({value})")
+        case Kind.GEOGRAPHY:
+            return _json(f"ST_ASTEXT({value})")
+        case Kind.INTERVAL:
+            return _json(f"CAST({value} AS STRING)")
+        case Kind.RANGE:
+            start, end = (
+                f"IFNULL(CAST({bound}({value}) AS STRING), 'UNBOUNDED')"
+                for bound in ("RANGE_START", "RANGE_END")
+            )
+            return _json(f"CONCAT({start}, ', ', {end})")
+        case _:
+            return _json(value)
+
+
+def _json(value: str) -> str:
+    return f"TO_JSON_STRING({value})"
+
+
+def _string(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

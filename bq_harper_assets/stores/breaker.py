@@ -1,0 +1,172 @@
+"""Circuit breakers: a table whose store keeps failing is left alone, then tried by one call.
+
+closed ──5 calls in a row failed──> open ──60 s──> half-open: one probe ──it works──> closed
+                                     ^                             └──it fails──> open
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.stores.retry import Call
+
+FAILURES_TO_OPEN = 5
+OPEN_FOR_S = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+class CircuitOpen(BqhError):
+    """The call was not sent: its store has just failed several times for this table."""
+
+    def __init__(self, call: Call, failures: int, next_try_in_s: float) -> None:
+        super().__init__(call, failures, next_try_in_s)
+        self.call = call
+        self.next_try_in_s = next_try_in_s
+        self._failures = failures
+
+    def __str__(self) -> str:
+        when = f"in {self.next_try_in_s:.1f} s" if self.next_try_in_s > 0 else "being made now"
+        return (
+            f"circuit breaker open for {self.call}: {self.call.store} failed "
+            f"{self._failures} calls in a row, so this one was not sent. The next try is {when}. "
+            "What was written stays. Next: bqh doctor, then run the same command again"
+        )
+
+
+@dataclass(frozen=True)
+class BreakerState:
+    """How one breaker stands."""
+
+    store: str
+    table: str | None
+    state: Literal["closed", "open", "half-open"]
+    failures: int  # calls in a row
+    next_try_in_s: float  # 0 unless open
+
+
+@dataclass
+class _Breaker:
+    failures: int = 0
+    opened_at: float | None = None
+    probing: bool = False
+    # A call that began before the last change says nothing about what came after it.
+    changes: int = 0
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Leave to send: `check` before each further try; a probe is tried once only."""
+
+    is_probe: bool
+    check: Callable[[], None]
+
+
+class Breakers:
+    """One breaker per store and table, shared by all threads of a process."""
+
+    def __init__(
+        self,
+        *,
+        failures_to_open: int = FAILURES_TO_OPEN,
+        open_for_s: float = OPEN_FOR_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._failures_to_open = failures_to_open
+        self._open_for_s = open_for_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._breakers: dict[tuple[str, str | None], _Breaker] = {}
+
+    @contextmanager
+    def admit(
+        self, call: Call, *, is_failure: Callable[[BaseException], bool]
+    ) -> Iterator[Admission]:
+        """The body is one call with all its retries; other errors than failures change nothing."""
+        with self._lock:
+            breaker = self._breakers.setdefault((call.store, call.table), _Breaker())
+            is_probe = self._enter(breaker, call)
+            entered = breaker.changes
+        outcome: bool | None = None
+        try:
+            yield Admission(is_probe, lambda: self._check(breaker, call, entered))
+            outcome = True
+        except BaseException as error:
+            outcome = False if is_failure(error) else None
+            raise
+        finally:
+            with self._lock:
+                if breaker.changes == entered:
+                    self._leave(breaker, call, outcome)
+
+    def states(self) -> list[BreakerState]:
+        """Every breaker that was ever asked, by store and table."""
+        with self._lock:
+            return sorted(
+                (
+                    BreakerState(store, table, *self._describe(breaker))
+                    for (store, table), breaker in self._breakers.items()
+                ),
+                key=lambda state: (state.store, state.table or ""),
+            )
+
+    def _enter(self, breaker: _Breaker, call: Call) -> bool:
+        if breaker.opened_at is None:
+            return False
+        if breaker.probing or self._left_s(breaker) > 0:
+            raise CircuitOpen(call, breaker.failures, self._left_s(breaker))
+        breaker.probing = True
+        breaker.changes += 1
+        return True
+
+    def _check(self, breaker: _Breaker, call: Call, entered: int) -> None:
+        with self._lock:
+            if breaker.changes != entered and breaker.opened_at is not None:
+                raise CircuitOpen(call, breaker.failures, self._left_s(breaker))
+
+    def _leave(self, breaker: _Breaker, call: Call, worked: bool | None) -> None:
+        was_open = breaker.opened_at is not None
+        breaker.probing = False
+        if worked is None:
+            return
+        if worked:
+            breaker.failures = 0
+            breaker.opened_at = None
+            if was_open:
+                breaker.changes += 1
+                _log.warning("circuit breaker closed for %s: %s works again", call, call.store)
+            return
+        breaker.failures += 1
+        if was_open or breaker.failures >= self._failures_to_open:
+            breaker.opened_at = self._clock()
+            breaker.changes += 1
+            _log.error(
+                "circuit breaker open for %s: %s failed %d calls in a row; next try in %g s",
+                call,
+                call.store,
+                breaker.failures,
+                self._open_for_s,
+            )
+
+    def _left_s(self, breaker: _Breaker) -> float:
+        if breaker.opened_at is None:
+            return 0.0
+        return max(breaker.opened_at + self._open_for_s - self._clock(), 0.0)
+
+    def _describe(
+        self, breaker: _Breaker
+    ) -> tuple[Literal["closed", "open", "half-open"], int, float]:
+        if breaker.opened_at is None:
+            return "closed", breaker.failures, 0.0
+        left = self._left_s(breaker)
+        is_open = left > 0 and not breaker.probing
+        return "open" if is_open else "half-open", breaker.failures, left
+
+
+# Clients come and go with each run's step; what they learnt of a store stays.
+PROCESS_BREAKERS = Breakers()

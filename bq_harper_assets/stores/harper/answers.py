@@ -1,0 +1,174 @@
+"""Harper's answers: which of them are errors, and what the others say."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from bq_harper_assets.stores.harper.errors import (
+    HarperError,
+    HarperExists,
+    HarperNotFound,
+    HarperNotUnderstood,
+    HarperRefused,
+    HarperUnauthorized,
+    HarperUnavailable,
+)
+from bq_harper_assets.stores.retry import Call
+
+# Anchored: a refused value is quoted in the error text and may say anything.
+_EXISTS = re.compile(r"(?:Table|database|schema|attribute) '.*' already exists\b", re.IGNORECASE)
+_MISSING = re.compile(r"(?:Table|database|schema) '.*' does not exist", re.IGNORECASE)
+# What create_attribute says of a table that is not there, with status 500.
+_NO_SUCH_TABLE = "Cannot read properties of undefined (reading 'attributes')"
+_COUNTS = re.compile(rb'"message":"(?:\w+ )?(\d+) of (\d+) record')
+_TRANSIENT = (429, 502, 503, 504)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One declared attribute; a type of None means that Harper checks nothing."""
+
+    name: str
+    type: str | None = None
+    indexed: bool = False
+    is_primary_key: bool = False
+
+
+@dataclass(frozen=True)
+class TableDescription:
+    """A table as Harper describes it; no attributes at all means that the role may not see them."""
+
+    database: str
+    name: str
+    primary_key: str
+    attributes: tuple[Attribute, ...]
+    schema_defined: bool
+    audit: bool
+    record_count: int
+    is_count_exact: bool
+
+
+@dataclass(frozen=True)
+class Written:
+    """What one write did, in Harper's own count; a doubled id is counted twice."""
+
+    done: int
+    asked: int
+    skipped: tuple[Any, ...] = ()  # ids
+
+
+def error_class(call: Call, status: int, error: str) -> type[HarperError]:
+    """The class of an answer that is not 200, by its status and Harper's own error text."""
+    if status in (401, 403):
+        return HarperUnauthorized
+    # A full disk may be enlarged; every other 500 is about the request.
+    if status in _TRANSIENT or (status == 500 and error.startswith("Commit failed")):
+        return HarperUnavailable
+    if status in (400, 409) and _EXISTS.match(error):
+        return HarperExists
+    if status in (400, 404) and _MISSING.match(error):
+        return HarperNotFound
+    if status == 500 and call.operation == "create_attribute" and error == _NO_SUCH_TABLE:
+        return HarperNotFound
+    return HarperRefused
+
+
+def error_text(body: bytes) -> tuple[str, Mapping[str, Any]]:
+    """Harper's own words, and the whole of its error if it is one; else the body as it is."""
+    try:
+        parsed = json.loads(body)
+    except ValueError:
+        return body.decode("utf-8", "replace"), {}
+    if not isinstance(parsed, dict):
+        return str(parsed), {}
+    # Failures before Harper's own code have the reason under `message`.
+    text = parsed["message"] if "statusCode" in parsed else parsed.get("error")
+    return str(text), parsed
+
+
+def missing_rights(error: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a 403 asks for, one right each."""
+    rights = []
+    for item in error.get("unauthorized_access", ()):
+        if not isinstance(item, dict):
+            rights.append(str(item))
+            continue
+        where = f"table {item.get('schema')}.{item.get('table')}"
+        rights += [f"{right} on {where}" for right in item.get("required_table_permissions", ())]
+        rights += [
+            f"{right} on attribute {attribute.get('attribute_name')!r} of {where}"
+            for attribute in item.get("required_attribute_permissions", ())
+            for right in attribute.get("required_permissions", ())
+        ]
+    # Harper says so of tables that exist too, where the role has no right to them.
+    rights += [
+        f"a right to it, if it is there: {item}" for item in error.get("invalid_schema_items", ())
+    ]
+    return tuple(rights)
+
+
+def retry_after_s(header: str | None, now: datetime | None = None) -> float | None:
+    """Seconds until a Retry-After, which is a number of them or a date; None if it is neither."""
+    if header is None:
+        return None
+    if header.strip().isdecimal():
+        return float(header)
+    try:
+        moment = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max((moment - (now or datetime.now(UTC))).total_seconds(), 0.0)
+
+
+def read_written(call: Call, body: bytes) -> Written:
+    """The counts of a write. The ids that Harper echoes are not parsed, unless it skipped some."""
+    counts = _COUNTS.search(body)
+    if counts is None:
+        raise HarperNotUnderstood(call, "answered 200 without a count", 200)
+    done, asked = int(counts[1]), int(counts[2])
+    skipped: tuple[Any, ...] = ()
+    if done != asked or (b'"skipped_hashes":' in body and b'"skipped_hashes":[]' not in body):
+        skipped = tuple(read_json(call, body).get("skipped_hashes", ()))
+    return Written(done, asked, skipped)
+
+
+def read_json(call: Call, body: bytes) -> Any:
+    """The answer as Python values."""
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise HarperNotUnderstood(
+            call, "answered 200 with something else than JSON", 200
+        ) from error
+
+
+def read_description(call: Call, told: Any) -> TableDescription:
+    """One table of describe_table or describe_all."""
+    try:
+        return TableDescription(
+            database=told["schema"],
+            name=told["name"],
+            primary_key=told["hash_attribute"],
+            attributes=tuple(
+                Attribute(
+                    name=attribute["attribute"],
+                    type=attribute.get("type"),
+                    # {} once a component has adopted the table, true otherwise: it is there or not.
+                    indexed="indexed" in attribute and attribute["indexed"] is not False,
+                    is_primary_key=bool(attribute.get("is_primary_key")),
+                )
+                for attribute in told["attributes"]
+            ),
+            schema_defined=told["schema_defined"],
+            audit=told["audit"],
+            record_count=told["record_count"],
+            is_count_exact="estimated_record_range" not in told,
+        )
+    except (KeyError, TypeError) as error:
+        raise HarperNotUnderstood(call, "described a table in an unknown way", 200) from error

@@ -1,0 +1,141 @@
+"""One call to Harper: its breaker, its tries, and the answers that mean "not yet"."""
+
+import time
+from collections.abc import Callable
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.stores.breaker import Breakers
+from bq_harper_assets.stores.harper.errors import (
+    HarperError,
+    HarperNotFound,
+    HarperRefused,
+    HarperUnavailable,
+)
+from bq_harper_assets.stores.harper.transport import Request, Timeouts, Transport
+from bq_harper_assets.stores.retry import Call, Retry, RetryPolicy
+
+# A server thread may not know yet of a table that another thread has just made.
+NEW_TABLE_S = 5.0
+NEW_TABLE_WAIT_S = 0.2
+
+_READS = frozenset(
+    {
+        "describe_all",
+        "describe_table",
+        "search_by_conditions",
+        "search_by_id",
+        "search_by_value",
+        "sql",
+        "system_information",
+        "user_info",
+    }
+)
+# They take longer the more rows there are, or wait for a restart.
+_SLOW = frozenset(
+    {
+        "create_attribute",
+        "deploy_component",
+        "describe_all",
+        "search_by_conditions",
+        "sql",
+        "system_information",
+    }
+)
+
+
+class Calls:
+    """Sends a call until it is answered, refused, out of retries or stopped by its breaker."""
+
+    def __init__(
+        self,
+        connection: HarperConnection,
+        *,
+        retry: RetryPolicy,
+        breakers: Breakers,
+        timeouts: Timeouts,
+        send_guard: Callable[[], None] | None,
+        on_retry: Callable[[Retry], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.transport = Transport(connection, send_guard=send_guard, clock=clock)
+        self._retry = retry
+        self._breakers = breakers
+        self._timeouts = timeouts
+        self._on_retry = on_retry
+        self._clock = clock
+        self._made_at: dict[str, float] = {}
+
+    def send(
+        self, call: Call, body: bytes, *, accept: type[HarperRefused] | None = None
+    ) -> bytes | None:
+        """The answer's body; None for the one refusal that is as good as an answer."""
+        with self._breakers.admit(call, is_failure=_is_transient) as admission:
+            tries = 0
+
+            def attempt() -> bytes:
+                nonlocal tries
+                admission.check()
+                tries += 1
+                try:
+                    return self._once(call, body)
+                except HarperUnavailable as error:
+                    error.tries = tries
+                    raise
+
+            # A probe is one request: a Harper that is just coming back is not to be flooded.
+            policy = self._retry.once() if admission.is_probe else self._retry
+            try:
+                return policy.call(
+                    attempt,
+                    is_transient=_is_transient,
+                    describe=call,
+                    retry_after_s=_retry_after_s,
+                    reason=_reason,
+                    on_retry=self._on_retry,
+                )
+            except HarperRefused as error:
+                if accept is None or not isinstance(error, accept):
+                    raise
+                return None
+
+    def note_table(self, table: str) -> None:
+        """Harper has just said it is there: answers that deny it are only late, for a while."""
+        self._made_at[table] = self._clock()
+
+    def knows_table(self, table: str) -> bool:
+        """True once Harper has said that it is there."""
+        return table in self._made_at
+
+    def _once(self, call: Call, body: bytes) -> bytes:
+        slow = call.operation in _SLOW
+        read_s = self._timeouts.slow_read_s if slow else self._timeouts.read_s
+        try:
+            return self.transport.send(
+                Request(
+                    call,
+                    body,
+                    timeout=(self._timeouts.connect_s, read_s),
+                    writes=call.operation not in _READS,
+                )
+            )
+        except HarperNotFound as error:
+            # describe_table is how one asks whether it is there: its no stays a no.
+            if call.operation == "describe_table" or not self._is_new(call.table):
+                raise
+            raise HarperUnavailable(call, error.said, error.status, NEW_TABLE_WAIT_S) from error
+
+    def _is_new(self, table: str | None) -> bool:
+        made_at = self._made_at.get(table) if table else None
+        return made_at is not None and self._clock() - made_at < NEW_TABLE_S
+
+
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, HarperUnavailable)
+
+
+def _retry_after_s(error: Exception) -> float | None:
+    return error.retry_after_s if isinstance(error, HarperUnavailable) else None
+
+
+def _reason(error: Exception) -> str:
+    return f"{error.call.store} {error.said}" if isinstance(error, HarperError) else str(error)

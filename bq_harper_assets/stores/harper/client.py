@@ -1,0 +1,264 @@
+"""Harper's Operations API, verb by verb; it has none that drops."""
+
+import base64
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.stores.breaker import PROCESS_BREAKERS, Breakers
+from bq_harper_assets.stores.harper.answers import (
+    Attribute,
+    TableDescription,
+    Written,
+    read_description,
+    read_json,
+    read_written,
+)
+from bq_harper_assets.stores.harper.calls import Calls
+from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.stores.harper.errors import (
+    HarperExists,
+    HarperNotFound,
+    HarperRefused,
+    HarperUnauthorized,
+)
+from bq_harper_assets.stores.harper.transport import Timeouts
+from bq_harper_assets.stores.retry import Call, Retry, RetryPolicy
+
+DATABASE = "data"  # where Harper puts a table that names no database
+
+DEFAULT_RETRY = RetryPolicy()
+DEFAULT_TIMEOUTS = Timeouts()
+
+Row = dict[str, Any]
+
+
+class HarperClient:
+    """One Harper database; safe to share between threads, and to close more than once."""
+
+    def __init__(
+        self,
+        connection: HarperConnection,
+        *,
+        database: str = DATABASE,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        breakers: Breakers = PROCESS_BREAKERS,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        send_guard: Callable[[], None] | None = None,
+        on_retry: Callable[[Retry], None] = lambda retry: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._calls = Calls(
+            connection,
+            retry=retry,
+            breakers=breakers,
+            timeouts=timeouts,
+            send_guard=send_guard,
+            on_retry=on_retry,
+            clock=clock,
+        )
+        self._database = database
+
+    def __enter__(self) -> "HarperClient":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop idle connections."""
+        self._calls.transport.close()
+
+    @property
+    def last_unanswered_at(self) -> float | None:
+        """When, by `clock`, the newest write was sent that Harper may apply without our knowing."""
+        return self._calls.transport.last_unanswered_at
+
+    def describe_table(self, table: str, *, exact_count: bool = False) -> TableDescription | None:
+        """None if it is not there, as far as the server thread that answers knows."""
+        call = self._call("describe_table", table)
+        fields = _given(exact_count=exact_count or None)
+        try:
+            body = self._send(call, fields, accept=HarperNotFound)
+        except HarperUnauthorized as error:
+            if not _is_hidden_or_missing(error):
+                raise
+            described = self.describe_all().get(table)
+            if described is None and self._calls.knows_table(table):
+                raise
+            return described
+        return None if body is None else read_description(call, read_json(call, body))
+
+    def describe_all(self) -> dict[str, TableDescription]:
+        """The tables of our database by name."""
+        call = self._call("describe_all")
+        tables = self._read(call, {}).get(self._database, {})
+        return {name: read_description(call, told) for name, told in tables.items()}
+
+    def create_table(
+        self,
+        table: str,
+        primary_key: str,
+        attributes: Sequence[Attribute],
+        *,
+        audit: bool | None = None,
+    ) -> bool:
+        """False if it was there already, with whatever attributes; nothing else gets an index."""
+        # Without any attributes Harper would index all, and answer ranges of text wrongly.
+        declared = attributes or [Attribute(primary_key)]
+        fields = {
+            "primary_key": primary_key,
+            "attributes": [
+                _given(name=each.name, type=each.type, indexed=each.indexed or None)
+                for each in declared
+            ],
+            **_given(audit=audit),
+        }
+        call = self._call("create_table", table)
+        made = self._send(call, fields, accept=HarperExists) is not None
+        self._calls.note_table(table)
+        return made
+
+    def create_attribute(self, table: str, name: str) -> bool:
+        """Add an untyped attribute and index the rows by it; False if it was there already."""
+        call = self._call("create_attribute", table)
+        return self._send(call, {"attribute": name}, accept=HarperExists) is not None
+
+    def upsert(self, table: str, records: Sequence[Mapping[str, Any]]) -> Written:
+        """Merged into the rows with the same id: send null to clear a value."""
+        return self.upsert_body(table, _json(list(records)))
+
+    def upsert_body(self, table: str, records_json: bytes, *, cell: str | None = None) -> Written:
+        """The same for a JSON array that is encoded already; all of it is applied or nothing."""
+        call = self._call("upsert", table, cell)
+        head = self._body(call, {})[:-1]
+        body = b"".join((head, b',"records":', records_json, b"}"))
+        return read_written(call, self._answer(call, body))
+
+    def delete(self, table: str, ids: Sequence[Any], *, cell: str | None = None) -> Written:
+        """Ids that are not there count as deleted."""
+        call = self._call("delete", table, cell)
+        return read_written(call, self._answer(call, self._body(call, {"ids": list(ids)})))
+
+    def search_by_id(
+        self, table: str, ids: Sequence[Any], attributes: Sequence[str] = ("*",)
+    ) -> list[Row]:
+        """In the order of `ids`, without those that are not there."""
+        fields = {"ids": list(ids), "get_attributes": list(attributes)}
+        return self._rows("search_by_id", table, fields)
+
+    def search_by_value(
+        self,
+        table: str,
+        attribute: str,
+        value: Any,
+        attributes: Sequence[str] = ("*",),
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        reverse: bool = False,
+    ) -> list[Row]:
+        """Rows whose attribute equals `value`; "*" walks its index in order."""
+        if value is None:
+            raise ValueError("search_by_value cannot look for null; use search_by_conditions")
+        fields = {
+            "attribute": attribute,
+            "value": value,
+            "get_attributes": list(attributes),
+            **_given(limit=limit, offset=offset, reverse=reverse or None),
+        }
+        return self._rows("search_by_value", table, fields)
+
+    def search_by_conditions(
+        self,
+        table: str,
+        conditions: Sequence[Condition],
+        attributes: Sequence[str] = ("*",),
+        *,
+        operator: Literal["and", "or"] = "and",
+        sort_by: str | None = None,
+        descending: bool = False,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> list[Row]:
+        """Rows that meet all conditions, or any of them; at least one is needed."""
+        sort = {"attribute": sort_by, "descending": descending} if sort_by else None
+        fields = {
+            "conditions": [condition.as_fields() for condition in conditions],
+            "operator": operator,
+            "get_attributes": list(attributes),
+            **_given(sort=sort, limit=limit, offset=offset),
+        }
+        return self._rows("search_by_conditions", table, fields)
+
+    def sql(self, select: str) -> list[Row]:
+        """The rows of a SELECT; nothing else is sent, since it might be sent twice."""
+        if not select.lstrip().lower().startswith("select"):
+            raise ValueError("only SELECT can be sent")
+        return self._rows("sql", None, {"sql": select})
+
+    def system_information(self, parts: Sequence[str] = ()) -> Row:
+        """All parts, or those named: system, cpu, memory, disk, threads... Needs a super_user."""
+        call = self._call("system_information")
+        told: Row = self._read(call, {"attributes": list(parts)} if parts else {})
+        return told
+
+    def server_threads(self) -> int | None:
+        """How many threads answer requests; None if our role may not know."""
+        try:
+            threads = self.system_information(["threads"])["threads"]
+        except HarperUnauthorized:
+            return None
+        return sum(1 for thread in threads if thread.get("name") == "http")
+
+    def user_info(self) -> Row:
+        """Who we are to Harper, with the rights of our role."""
+        told: Row = self._read(self._call("user_info"), {})
+        return told
+
+    def deploy_component(self, project: str, tar: bytes, *, restart: bool = True) -> None:
+        """Replace a component by the files of `tar`; a restart may refuse calls for seconds."""
+        payload = base64.b64encode(tar).decode("ascii")
+        fields = {"project": project, "payload": payload, "restart": restart}
+        self._read(self._call("deploy_component"), fields)
+
+    def _rows(self, operation: str, table: str | None, fields: Mapping[str, Any]) -> list[Row]:
+        rows: list[Row] = self._read(self._call(operation, table), fields)
+        return rows
+
+    def _read(self, call: Call, fields: Mapping[str, Any]) -> Any:
+        return read_json(call, self._answer(call, self._body(call, fields)))
+
+    def _send(
+        self, call: Call, fields: Mapping[str, Any], accept: type[HarperRefused]
+    ) -> bytes | None:
+        return self._calls.send(call, self._body(call, fields), accept=accept)
+
+    def _answer(self, call: Call, body: bytes) -> bytes:
+        answer = self._calls.send(call, body)
+        assert answer is not None  # nothing was accepted in place of one
+        return answer
+
+    def _call(self, operation: str, table: str | None = None, cell: str | None = None) -> Call:
+        return Call(self._calls.transport.store, operation, table, cell)
+
+    def _body(self, call: Call, fields: Mapping[str, Any]) -> bytes:
+        # Harper does not check a role's rights where the request leaves out its database.
+        target = {"database": self._database, "table": call.table} if call.table else {}
+        return _json({"operation": call.operation, **target, **fields})
+
+
+def _is_hidden_or_missing(error: HarperUnauthorized) -> bool:
+    """Harper says the same of a table that is not there and of one the role has no right to."""
+    return bool(error.missing) and all("does not exist" in right for right in error.missing)
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _json(value: Any) -> bytes:
+    # Harper would take NaN for a syntax error, with a message that names no row.
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("utf-8")

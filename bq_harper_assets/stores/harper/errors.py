@@ -1,0 +1,111 @@
+"""What can go wrong with Harper; the class decides whether sending again may help.
+
+HarperError
+├── HarperUnavailable        overloaded or away: the client sends again by itself
+├── HarperRefused            the request itself is wrong: sending it again cannot help
+│   ├── HarperExists         what was to be made is there already
+│   ├── HarperNotFound       the table or its database is not there
+│   └── HarperUnauthorized   the login is wrong, or its role lacks a right
+├── HarperNotUnderstood      something answered, and not as Harper's Operations API does
+└── HarperUnsafe             the address would send the password in the clear, or is not trusted
+"""
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.stores.retry import Call
+
+
+class HarperError(BqhError):
+    """Harper did not do what `call` asked; `said` is why, in one clause and without any secret."""
+
+    def __init__(self, call: Call, said: str, status: int | None = None) -> None:
+        super().__init__(call, said, status)  # all of it, so that it survives pickling
+        self.call = call
+        self.said = said
+        self.status = status
+
+    def __str__(self) -> str:
+        return f"{self.call} failed: {self.call.store} {self.said}. {self._next()}"
+
+    def _next(self) -> str:
+        return "Nothing was changed. Next: bqh doctor"
+
+
+class HarperUnavailable(HarperError):
+    """Harper is overloaded or away: sending the same again may help, and does no harm."""
+
+    def __init__(
+        self,
+        call: Call,
+        said: str,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(call, said, status)
+        self.retry_after_s = retry_after_s
+        self.tries = 1
+
+    def __str__(self) -> str:
+        tries = f" {self.tries} times" if self.tries > 1 else ""
+        return f"{self.call} failed{tries}: {self.call.store} {self.said}. {self._next()}"
+
+    def _next(self) -> str:
+        return (
+            "What was written before stays, and doing it again changes nothing twice. "
+            "Next: bqh doctor, then run the same command again"
+        )
+
+
+class HarperRefused(HarperError):
+    """The request itself is wrong: sending it again cannot help."""
+
+    def _next(self) -> str:
+        return "Nothing of this request was applied, and sending it again cannot help"
+
+
+class HarperExists(HarperRefused):
+    """What was to be made is there already."""
+
+
+class HarperNotFound(HarperRefused):
+    """The table or its database is not there."""
+
+
+class HarperUnauthorized(HarperRefused):
+    """The login is wrong, or its role lacks rights: those that are `missing`."""
+
+    def __init__(
+        self,
+        call: Call,
+        said: str,
+        status: int | None = None,
+        missing: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(call, said, status)
+        self.missing = missing
+
+    def _next(self) -> str:
+        if not self.missing:
+            return (
+                "Nothing was changed. Next: set OPERATIONSAPI_USER and OPERATIONSAPI_PASS, "
+                "then: bqh doctor"
+            )
+        return "\n  - ".join(
+            (
+                "Nothing was changed. Next: give its role what is missing, then: bqh doctor",
+                *self.missing,
+            )
+        )
+
+
+class HarperNotUnderstood(HarperError):
+    """Something answered, and not as Harper's Operations API does."""
+
+    def _next(self) -> str:
+        return "Next: set OPERATIONSAPI_URL to Harper's Operations API, then: bqh doctor"
+
+
+class HarperUnsafe(HarperError):
+    """The address would send the password in the clear, or is not trusted: nothing was sent."""
+
+    def _next(self) -> str:
+        return "Nothing was sent. Next: use https with a certificate of a known authority"

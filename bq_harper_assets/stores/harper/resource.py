@@ -1,0 +1,91 @@
+"""Harper as a Dagster resource."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import dagster as dg
+from pydantic import ConfigDict, Field, SecretStr, field_validator
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.contract.urls import HARPER_URL
+from bq_harper_assets.stores.harper.client import DATABASE, HarperClient
+from bq_harper_assets.stores.retry import Retry, RetryPolicy
+
+
+class HarperResource(dg.ConfigurableResource[HarperClient]):
+    """One Harper; give its password and token as EnvVar, so that no page of the UI shows them."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    url: str = Field(description="Harper's Operations API, such as https://harper.example.com:9925")
+    user: str = Field(default="", description="Harper user")
+    password: str = Field(default="", repr=False, description="Its password")
+    token: str = Field(
+        default="", repr=False, description="Operation token, used instead of user and password"
+    )
+    allow_http: bool = Field(
+        default=False, description="Send the password over plain http to another machine"
+    )
+    database: str = Field(default=DATABASE, description="Harper database of the tables")
+    requests_in_flight: int | None = Field(
+        default=None, ge=1, description="Requests at once; left out: one per server thread"
+    )
+    max_retries: int = Field(default=5, ge=0, description="Tries after the first")
+    initial_retry_delay_ms: int = Field(
+        default=1000, ge=0, description="Wait before the first of them; doubles, up to 30 s"
+    )
+
+    _secrets: ClassVar[HarperConnection | None] = None
+
+    @field_validator("url", mode="before")
+    @classmethod
+    def _is_url(cls, value: object) -> object:
+        # An EnvVar is known by its name only until the run starts, and checked then.
+        return value if isinstance(value, dg.EnvVar) else HARPER_URL.parse(value)
+
+    @classmethod
+    def from_connection(cls, connection: HarperConnection, **fields: Any) -> "HarperResource":
+        """A profile's Harper; its secrets stay out of Dagster's config, which is shown."""
+        # Dagster makes the resource anew for each run from its config alone: only its class stays.
+        bound = type(cls.__name__, (cls,), {"_secrets": connection, "__module__": cls.__module__})
+        resource: HarperResource = bound(
+            url=connection.url,
+            user=connection.user,
+            allow_http=connection.allow_http,
+            requests_in_flight=connection.requests_in_flight,
+            **fields,
+        )
+        return resource
+
+    def connection(self) -> HarperConnection:
+        """Small and picklable: what a task on another machine needs to connect."""
+        known = self._secrets
+        password = SecretStr(self.password) if self.password or known is None else known.password
+        token = known.token if known else None
+        return HarperConnection(
+            url=self.url,
+            user=self.user,
+            password=password,
+            token=SecretStr(self.token) if self.token else token,
+            allow_http=self.allow_http,
+            requests_in_flight=self.requests_in_flight,
+        )
+
+    def retry(self) -> RetryPolicy:
+        """How its clients send again."""
+        return RetryPolicy(self.max_retries, self.initial_retry_delay_ms / 1000)
+
+    def client(
+        self,
+        *,
+        send_guard: Callable[[], None] | None = None,
+        on_retry: Callable[[Retry], None] = lambda retry: None,
+    ) -> HarperClient:
+        """To be closed by the caller: `with harper.client() as client`."""
+        return HarperClient(
+            self.connection(),
+            database=self.database,
+            retry=self.retry(),
+            send_guard=send_guard,
+            on_retry=on_retry,
+        )

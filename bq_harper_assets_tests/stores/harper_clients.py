@@ -1,0 +1,65 @@
+"""Clients for tests that talk to the real Harper, most of them through a fault proxy."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import requests
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.stores.breaker import Breakers
+from bq_harper_assets.stores.harper.answers import Attribute
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.transport import Timeouts
+from bq_harper_assets.stores.retry import RetryPolicy
+
+ROWS = "ClientRows"
+COLUMNS = (
+    Attribute("id", "String"),
+    Attribute("at", "String", indexed=True),
+    Attribute("n", "Float"),
+)
+FAST = RetryPolicy(2, 0.010)
+PATIENCE = Timeouts(connect_s=5, read_s=20, slow_read_s=60)
+
+Make = Callable[..., HarperClient]
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def admin(connection: HarperConnection, operation: str, **fields: Any) -> requests.Response:
+    """What the client has no verb for."""
+    return requests.post(
+        connection.url,
+        json={"operation": operation, **fields},
+        auth=(connection.user, connection.password.get_secret_value()),
+        timeout=20,
+    )
+
+
+@contextmanager
+def direct_client(connection: HarperConnection) -> Iterator[HarperClient]:
+    """Straight to Harper; the table is there."""
+    with HarperClient(connection, breakers=Breakers(), timeouts=PATIENCE) as client:
+        client.create_table(ROWS, "id", COLUMNS)
+        yield client
+
+
+@contextmanager
+def clients_of(connection: HarperConnection) -> Iterator[Make]:
+    """Makes clients with few and quick retries and breakers of their own, and closes them."""
+    with ExitStack() as clients:
+
+        def make(other: HarperConnection | None = None, **options: Any) -> HarperClient:
+            given = {"retry": FAST, "breakers": Breakers(), "timeouts": PATIENCE, **options}
+            return clients.enter_context(HarperClient(other or connection, **given))
+
+        yield make

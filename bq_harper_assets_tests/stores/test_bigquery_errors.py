@@ -1,0 +1,143 @@
+"""What each answer of BigQuery means: sent again or not, and what the user is told to do."""
+
+from typing import Any
+
+import pytest
+import requests
+from google.api_core import exceptions
+from google.auth.exceptions import DefaultCredentialsError, TransportError
+
+from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.stores.bigquery.client import (
+    BigQueryError,
+    BigQueryRefused,
+    BigQueryUnavailable,
+)
+from bq_harper_assets.stores.bigquery.errors import (
+    BigQueryBusy,
+    BigQueryForbidden,
+    BigQueryMissing,
+    Feature,
+    from_google,
+    google_errors,
+)
+
+SERVICE = BigQueryConnection(project="shop", location="EU")
+
+
+def answered(status: int, reason: str | None) -> Exception:
+    details: list[Any] = [{"reason": reason, "message": "no"}] if reason else []
+    return exceptions.from_http_status(status, "no", errors=details)
+
+
+@pytest.mark.promise("I1")
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (answered(429, None), BigQueryBusy),
+        (answered(429, "rateLimitExceeded"), BigQueryBusy),
+        (answered(403, "rateLimitExceeded"), BigQueryBusy),
+        (answered(403, "quotaExceeded"), BigQueryBusy),
+        (answered(400, "jobRateLimitExceeded"), BigQueryBusy),
+        (exceptions.ResourceExhausted("streams"), BigQueryBusy),
+        (answered(500, "backendError"), BigQueryUnavailable),
+        (answered(500, "internalError"), BigQueryUnavailable),
+        (answered(400, "jobBackendError"), BigQueryUnavailable),
+        (answered(400, "jobInternalError"), BigQueryUnavailable),
+        (answered(500, None), BigQueryUnavailable),
+        (answered(502, None), BigQueryUnavailable),
+        (answered(503, None), BigQueryUnavailable),
+        (answered(504, None), BigQueryUnavailable),
+        (exceptions.Unknown("stream removed"), BigQueryUnavailable),
+        (exceptions.Aborted("again"), BigQueryUnavailable),
+        (exceptions.DeadlineExceeded("too late"), BigQueryUnavailable),
+        (requests.exceptions.ConnectionError("reset"), BigQueryUnavailable),
+        (requests.exceptions.ChunkedEncodingError("cut"), BigQueryUnavailable),
+        (requests.exceptions.ReadTimeout("slow"), BigQueryUnavailable),
+        (TimeoutError(), BigQueryUnavailable),
+        (TransportError("token server away"), BigQueryUnavailable),
+        (answered(403, "accessDenied"), BigQueryForbidden),
+        (answered(403, None), BigQueryForbidden),
+        (answered(401, None), BigQueryForbidden),
+        (exceptions.PermissionDenied("no"), BigQueryForbidden),
+        (answered(404, "notFound"), BigQueryMissing),
+        (exceptions.NotFound("no table"), BigQueryMissing),
+        (answered(400, "invalidQuery"), BigQueryRefused),
+        (answered(400, None), BigQueryRefused),
+        (answered(500, "outOfRange"), BigQueryRefused),
+        (answered(403, "responseTooLarge"), BigQueryRefused),
+        (answered(403, "billingNotEnabled"), BigQueryRefused),
+        (answered(409, "duplicate"), BigQueryRefused),
+        (answered(501, None), BigQueryRefused),
+        (exceptions.InvalidArgument("filter"), BigQueryRefused),
+        (requests.exceptions.SSLError("certificate"), BigQueryRefused),
+        (DefaultCredentialsError("none"), BigQueryRefused),
+    ],
+    ids=lambda value: (
+        value.__name__
+        if isinstance(value, type)
+        else f"{type(value).__name__}-{getattr(value, 'code', None)}"
+    ),
+)
+def test_the_class_of_an_error_says_whether_it_is_worth_another_try(
+    error: Exception, kind: type[BigQueryError]
+) -> None:
+    ours = from_google(error, SERVICE, "reading", Feature.READ)
+
+    assert type(ours) is kind
+    assert "synced before is safe" in str(ours)
+
+
+@pytest.mark.promise("E3")
+@pytest.mark.promise("N3")
+@pytest.mark.parametrize(
+    ("feature", "permissions"),
+    [
+        (Feature.QUERY, ["bigquery.jobs.create", "bigquery.tables.getData"]),
+        (Feature.DESCRIBE, ["bigquery.tables.get"]),
+        (Feature.READ, ["bigquery.readsessions.create", "bigquery.tables.getData"]),
+        (Feature.KEEP_RESULT, ["bigquery.tables.create", "bigquery.tables.delete"]),
+    ],
+)
+def test_a_missing_permission_is_named_for_what_was_being_done(
+    feature: Feature, permissions: list[str]
+) -> None:
+    error = from_google(answered(403, "accessDenied"), SERVICE, "reading", feature)
+
+    for permission in permissions:
+        assert permission in str(error)
+
+
+@pytest.mark.promise("N3")
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (answered(429, "rateLimitExceeded"), "sync.pollInterval"),
+        (answered(503, "backendError"), "tried again by itself"),
+        (answered(400, "invalidQuery"), "timestampColumn"),
+        (answered(404, "notFound"), r"location \(EU\)"),
+        (answered(400, "bytesBilledLimitExceeded"), "fewer columns"),
+        (DefaultCredentialsError("none"), "application-default login"),
+    ],
+)
+def test_each_kind_of_answer_has_its_hint(error: Exception, hint: str) -> None:
+    with (
+        pytest.raises(BigQueryError, match=hint) as raised,
+        google_errors(SERVICE, "reading", Feature.QUERY),
+    ):
+        raise error
+
+    assert raised.value.__cause__ is error
+
+
+def test_an_emulator_that_is_not_there_is_to_be_started() -> None:
+    local = BigQueryConnection(project="local", endpoint="http://127.0.0.1:1")
+    refused = requests.exceptions.ConnectionError("connection refused")
+
+    assert "bqh up" in str(from_google(refused, local, "reading", Feature.READ))
+
+
+def test_the_text_of_a_query_stays_out_of_the_error() -> None:
+    error = exceptions.BadRequest("syntax\n\n-----Query Job SQL Follows-----\nSELECT secret")
+
+    assert "secret" not in str(from_google(error, SERVICE, "reading", Feature.QUERY))

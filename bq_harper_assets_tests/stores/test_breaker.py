@@ -1,0 +1,186 @@
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from bq_harper_assets.stores.breaker import Breakers, CircuitOpen
+from bq_harper_assets.stores.retry import Call
+
+ORDERS = Call("Harper at http://h:9925", "upsert", "Orders")
+PORTS = Call("Harper at http://h:9925", "upsert", "Ports")
+
+
+class Away(Exception):
+    pass
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def breakers(clock: Clock) -> Breakers:
+    return Breakers(clock=clock)
+
+
+def is_away(error: BaseException) -> bool:
+    return isinstance(error, Away)
+
+
+def work(breakers: Breakers, call: Call = ORDERS) -> bool:
+    """One call that works; whether it was the probe."""
+    with breakers.admit(call, is_failure=is_away) as admission:
+        return admission.is_probe
+
+
+def fail(breakers: Breakers, error: BaseException | None = None, call: Call = ORDERS) -> None:
+    """One call that fails."""
+    error = error or Away()
+    with (
+        pytest.raises(type(error)),
+        breakers.admit(call, is_failure=is_away),
+    ):
+        raise error
+
+
+def open_up(breakers: Breakers) -> None:
+    for _ in range(5):
+        fail(breakers)
+
+
+@pytest.mark.promise("E6")
+def test_four_failures_leave_it_closed_and_the_fifth_opens_it(breakers: Breakers) -> None:
+    for _ in range(4):
+        fail(breakers)
+    assert breakers.states()[0].state == "closed"
+    fail(breakers)
+    assert breakers.states()[0].state == "open"
+    with pytest.raises(CircuitOpen, match=r"circuit breaker open for upsert on table 'Orders'"):
+        work(breakers)
+
+
+@pytest.mark.promise("E6")
+def test_a_success_zeroes_the_count(breakers: Breakers) -> None:
+    for _ in range(4):
+        fail(breakers)
+    work(breakers)
+    for _ in range(4):
+        fail(breakers)
+    work(breakers)
+
+
+@pytest.mark.promise("E6")
+def test_it_is_open_at_59_9_s_and_lets_one_probe_in_at_60(breakers: Breakers, clock: Clock) -> None:
+    open_up(breakers)
+    clock.now += 59.9
+    with pytest.raises(CircuitOpen, match=r"The next try is in 0\.1 s"):
+        work(breakers)
+    clock.now += 0.1
+    assert work(breakers) is True
+    assert work(breakers) is False
+    assert breakers.states()[0].failures == 0
+
+
+@pytest.mark.promise("E6")
+def test_a_probe_that_fails_opens_it_at_once_for_another_60_s(
+    breakers: Breakers, clock: Clock
+) -> None:
+    open_up(breakers)
+    clock.now += 60
+    fail(breakers)
+    clock.now += 59.9
+    with pytest.raises(CircuitOpen):
+        work(breakers)
+    clock.now += 0.1
+    assert work(breakers) is True
+
+
+@pytest.mark.promise("E6")
+def test_of_many_threads_at_60_s_exactly_one_gets_in(breakers: Breakers, clock: Clock) -> None:
+    open_up(breakers)
+    clock.now += 60
+    all_tried, turned_away = threading.Event(), []
+
+    def attempt(_: int) -> str:
+        try:
+            with breakers.admit(ORDERS, is_failure=is_away):
+                all_tried.wait(10)
+                return "in"
+        except CircuitOpen as error:
+            turned_away.append(str(error))
+            if len(turned_away) == 15:
+                all_tried.set()
+            return "out"
+
+    with ThreadPoolExecutor(16) as pool:
+        outcomes = list(pool.map(attempt, range(16)))
+    assert outcomes.count("in") == 1
+    assert all("The next try is being made now" in text for text in turned_away)
+    assert breakers.states()[0].state == "closed"
+
+
+@pytest.mark.promise("E6")
+def test_refusals_neither_count_nor_close_nor_stop_the_next_probe(
+    breakers: Breakers, clock: Clock
+) -> None:
+    for _ in range(20):
+        fail(breakers, ValueError())
+    assert breakers.states()[0].failures == 0
+    open_up(breakers)
+    clock.now += 60
+    for stop in (ValueError(), KeyboardInterrupt()):
+        fail(breakers, stop)
+        assert breakers.states()[0].state == "half-open"
+    assert work(breakers) is True
+
+
+@pytest.mark.promise("E6")
+def test_other_tables_and_other_stores_are_not_held_up(breakers: Breakers) -> None:
+    open_up(breakers)
+    work(breakers, PORTS)
+    work(breakers, Call("BigQuery", "query", "Orders"))
+    assert {(s.store, s.table): s.state for s in breakers.states()} == {
+        ("BigQuery", "Orders"): "closed",
+        ("Harper at http://h:9925", "Orders"): "open",
+        ("Harper at http://h:9925", "Ports"): "closed",
+    }
+
+
+def test_a_call_that_began_before_it_opened_changes_nothing(
+    breakers: Breakers, clock: Clock
+) -> None:
+    with breakers.admit(ORDERS, is_failure=is_away) as old:
+        open_up(breakers)
+        with pytest.raises(CircuitOpen):
+            old.check()
+        clock.now += 30
+    assert breakers.states()[0].state == "open"
+    clock.now += 30
+    assert work(breakers) is True
+
+
+def test_a_late_failure_does_not_make_the_wait_longer(breakers: Breakers, clock: Clock) -> None:
+    def late() -> None:
+        with breakers.admit(ORDERS, is_failure=is_away):
+            open_up(breakers)
+            clock.now += 30
+            raise Away
+
+    with pytest.raises(Away):
+        late()
+    assert breakers.states()[0].next_try_in_s == 30
+
+
+def test_its_error_survives_the_way_from_another_process() -> None:
+    error = CircuitOpen(ORDERS, 5, 12.0)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)

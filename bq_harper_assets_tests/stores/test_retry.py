@@ -1,0 +1,120 @@
+import logging
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bq_harper_assets.stores.retry import LONGEST_WAIT_S, Call, Retry, RetryPolicy
+
+CALL = Call("Harper at http://h:9925", "upsert", "Orders", "2026-11-16T07:00|s02")
+
+
+class Away(Exception):
+    def __init__(self, retry_after_s: float | None = None) -> None:
+        super().__init__("away")
+        self.retry_after_s = retry_after_s
+
+
+def is_away(error: Exception) -> bool:
+    return isinstance(error, Away)
+
+
+def failing(*errors: Exception) -> tuple[Callable[[], str], list[int]]:
+    """Raises these one after another, then works; with the number of tries so far."""
+    left, tries = list(errors), [0]
+
+    def send() -> str:
+        tries[0] += 1
+        if left:
+            raise left.pop(0)
+        return "done"
+
+    return send, tries
+
+
+@pytest.mark.promise("I2")
+@settings(deadline=None)
+@given(
+    initial=st.floats(0.001, 5), retry=st.integers(0, 200), chance=st.floats(0, 1, exclude_max=True)
+)
+def test_a_wait_is_one_to_two_delays_that_double_and_never_over_30_s(
+    initial: float, retry: int, chance: float
+) -> None:
+    wait = RetryPolicy(5, initial, chance=lambda: chance).wait_s(retry)
+    delay = initial * 2 ** min(retry, 60)
+    assert min(delay, LONGEST_WAIT_S) <= wait <= min(2 * delay, LONGEST_WAIT_S)
+
+
+@pytest.mark.promise("I2")
+def test_two_workers_do_not_wait_the_same() -> None:
+    one, other = (RetryPolicy(chance=random.Random(seed).random) for seed in (1, 2))
+    assert [one.wait_s(n) for n in range(4)] != [other.wait_s(n) for n in range(4)]
+    assert len({RetryPolicy().wait_s(0) for _ in range(20)}) == 20
+
+
+@pytest.mark.promise("G9")
+def test_two_retries_of_10_ms_are_three_tries_with_waits_of_10_to_20_and_20_to_40_ms() -> None:
+    waits: list[float] = []
+    send, tries = failing(*[Away()] * 9)
+    with pytest.raises(Away):
+        RetryPolicy(2, 0.010, sleep=waits.append).call(send, is_transient=is_away, describe=CALL)
+    assert tries == [3]
+    assert len(waits) == 2
+    assert 0.010 <= waits[0] <= 0.020
+    assert 0.020 <= waits[1] <= 0.040
+
+
+@pytest.mark.promise("I2")
+@pytest.mark.parametrize(("asked", "waited"), [(0.0, 0.0), (7.0, 7.0), (3600.0, 30.0), (-1.0, 0.0)])
+def test_what_the_store_asks_for_wins_up_to_30_s(asked: float, waited: float) -> None:
+    waits: list[float] = []
+    send, _ = failing(Away(asked))
+    RetryPolicy(sleep=waits.append).call(
+        send,
+        is_transient=is_away,
+        describe=CALL,
+        retry_after_s=lambda error: error.retry_after_s if isinstance(error, Away) else None,
+    )
+    assert waits == [waited]
+
+
+@pytest.mark.promise("I1")
+def test_what_is_not_transient_is_tried_once() -> None:
+    waits: list[float] = []
+    send, tries = failing(ValueError("our own fault"))
+    with pytest.raises(ValueError, match="our own fault"):
+        RetryPolicy(sleep=waits.append).call(send, is_transient=is_away, describe=CALL)
+    assert (tries, waits) == ([1], [])
+
+
+@pytest.mark.promise("I2")
+def test_each_retry_warns_and_the_end_is_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    events: list[Retry] = []
+    send, _ = failing(Away(), Away(), Away())
+    policy = RetryPolicy(2, 1, sleep=lambda wait: None, chance=lambda: 0.5)
+    with caplog.at_level(logging.INFO), pytest.raises(Away):
+        policy.call(send, is_transient=is_away, describe=CALL, on_retry=events.append)
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
+        (
+            "WARNING",
+            "upsert on table 'Orders', cell 2026-11-16T07:00|s02: retry 1 of 2 in 1.500 s: away",
+        ),
+        (
+            "WARNING",
+            "upsert on table 'Orders', cell 2026-11-16T07:00|s02: retry 2 of 2 in 3.000 s: away",
+        ),
+        (
+            "ERROR",
+            "upsert on table 'Orders', cell 2026-11-16T07:00|s02 gave up after 3 tries: away",
+        ),
+    ]
+    assert events == [Retry(CALL, 1, 1.5, "away"), Retry(CALL, 2, 3.0, "away")]
+
+
+def test_it_stops_at_the_first_success() -> None:
+    send, tries = failing(Away(), Away())
+    policy = RetryPolicy(5, 0, sleep=lambda wait: None)
+    assert policy.call(send, is_transient=is_away, describe=CALL) == "done"
+    assert tries == [3]
