@@ -1,0 +1,148 @@
+"""Leases: who may move a slice now. A step locks the rows, asks for the time, then decides."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+
+from bq_harper_assets.ledger import audit
+from bq_harper_assets.ledger.columns import database_now
+from bq_harper_assets.ledger.errors import Holder, LeaseHeld, LeaseLost, LedgerConflict
+from bq_harper_assets.ledger.records import Lease, Leases, LogicalTable
+from bq_harper_assets.ledger.tables import LEASES
+
+
+def acquire(
+    connection: Connection,
+    table: LogicalTable,
+    slices: Sequence[int],
+    owner: str,
+    ttl: timedelta,
+    sent: float,
+) -> Leases:
+    """All of them or none: each must be released, or expired by the database's clock."""
+    wanted = tuple(sorted(set(slices)))
+    rows, now = lock(connection, table, wanted)
+    if held := [holder(row) for row in rows if not _is_free(row, now)]:
+        raise LeaseHeld(table.name, held)
+    leases = []
+    for row in rows:
+        lease = Lease(row.slice, row.epoch + 1, now + ttl, sent + ttl.total_seconds())
+        _change(
+            connection,
+            table,
+            row,
+            owner=owner,
+            epoch=lease.epoch,
+            acquired_at=now,
+            expires_at=lease.expires_at,
+        )
+        detail = {"owner": owner, "epoch": lease.epoch, "taken_from": row.owner}
+        outcome = "taken over" if row.owner else "taken"
+        note = audit.Note("lease", f"slice {row.slice}", outcome, detail)
+        audit.record(connection, table, now, note)
+        leases.append(lease)
+    return Leases(table, owner, tuple(leases))
+
+
+def renew(connection: Connection, leases: Leases, ttl: timedelta, sent: float) -> Leases:
+    """The same leases, longer; refused once one of them has expired, even if nobody took it."""
+    rows, now = lock_live(connection, leases, leases.slices, "renew the lease")
+    renewed = []
+    for row, lease in zip(rows, leases.held, strict=True):
+        # A shorter TTL must not take away time that a task was already promised.
+        expires_at = max(row.expires_at, now + ttl)
+        _change(connection, leases.table, row, expires_at=expires_at)
+        deadline = max(lease.deadline, sent + ttl.total_seconds())
+        renewed.append(replace(lease, expires_at=expires_at, deadline=deadline))
+    return replace(leases, held=tuple(renewed))
+
+
+def release(connection: Connection, leases: Leases) -> LeaseLost | None:
+    """Frees those still this owner's; gives the error to raise for the others once committed."""
+    rows, now = lock(connection, leases.table, leases.slices)
+    lost = []
+    for row in rows:
+        if not _is_owned(row, leases):
+            lost.append(holder(row))
+            continue
+        _change(connection, leases.table, row, owner=None, expires_at=None, acquired_at=None)
+        detail = {"owner": leases.owner, "epoch": row.epoch}
+        note = audit.Note("lease", f"slice {row.slice}", "released", detail)
+        audit.record(connection, leases.table, now, note)
+    return LeaseLost(leases.table.name, "release the lease", lost, now) if lost else None
+
+
+def lock(
+    connection: Connection, table: LogicalTable, slices: Sequence[int]
+) -> tuple[list[Row[Any]], datetime]:
+    """The lease rows in ascending order, locked until the transaction ends, and then the time.
+
+    The order keeps two owners of overlapping slices from waiting for each other; the time is asked
+    last, because waiting for a lock may outlast a lease.
+    """
+    query = (
+        select(LEASES)
+        .where(LEASES.c.table_id == table.id, LEASES.c.slice.in_(slices))
+        .order_by(LEASES.c.slice)
+        .with_for_update()
+    )
+    rows = list(connection.execute(query))
+    if not slices or len(rows) != len(slices):
+        raise LedgerConflict(
+            f"{table.name} has the slices 0 to {table.facts.slices - 1}, and {list(slices)} were"
+            f" asked for. Nothing was changed. See them with: bqh status {table.name}"
+        )
+    return rows, database_now(connection)
+
+
+def lock_live(
+    connection: Connection, leases: Leases, slices: Sequence[int], step: str
+) -> tuple[list[Row[Any]], datetime]:
+    """As `lock`; raises LeaseLost unless each is this owner's, in this epoch, and not expired."""
+    rows, now = lock(connection, leases.table, slices)
+    lost = [row for row in rows if not _is_owned(row, leases) or row.expires_at <= now]
+    if lost:
+        raise LeaseLost(leases.table.name, step, [holder(row) for row in lost], now)
+    return rows, now
+
+
+def remember(
+    connection: Connection, table: LogicalTable, row: Row[Any], t: datetime, schema_version: int
+) -> None:
+    """Notes the newest snapshot and schema used in the slice, for every later owner."""
+    _change(connection, table, row, snapshot=t, schema_version=schema_version)
+
+
+def holder(row: Row[Any]) -> Holder:
+    """Who has it."""
+    return Holder(row.slice, row.owner, row.epoch, row.expires_at)
+
+
+def _is_free(row: Row[Any], now: datetime) -> bool:
+    return row.owner is None or bool(row.expires_at < now)
+
+
+def _is_owned(row: Row[Any], leases: Leases) -> bool:
+    return bool(row.owner == leases.owner and row.epoch == leases.epochs.get(row.slice))
+
+
+def _change(connection: Connection, table: LogicalTable, seen: Row[Any], **values: Any) -> None:
+    """Changes the lease only if it is still as it was seen."""
+    changed = connection.execute(
+        update(LEASES)
+        .where(
+            LEASES.c.table_id == table.id,
+            LEASES.c.slice == seen.slice,
+            LEASES.c.epoch == seen.epoch,
+            LEASES.c.owner.is_not_distinct_from(seen.owner),
+        )
+        .values(**values)
+    )
+    if changed.rowcount != 1:
+        raise LedgerConflict(
+            f"the lease of {table.name} changed under its lock ({holder(seen)}). Nothing was"
+            f" changed. Try again: bqh sync {table.name}"
+        )

@@ -1,0 +1,228 @@
+"""The ledger: each verb is one transaction."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any
+from uuid import UUID
+
+from pydantic import SecretStr
+from sqlalchemy import select
+
+from bq_harper_assets.ledger import (
+    audit,
+    committing,
+    leasing,
+    planning,
+    registry,
+    schema_versions,
+    status,
+)
+from bq_harper_assets.ledger.columns import database_now
+from bq_harper_assets.ledger.database import Database
+from bq_harper_assets.ledger.migrate import migrate
+from bq_harper_assets.ledger.records import (
+    Batch,
+    CellKey,
+    CellResult,
+    Leases,
+    LogicalTable,
+    SchemaVersion,
+    TableFacts,
+    Wanted,
+)
+from bq_harper_assets.ledger.tables import IDENTITY
+
+
+def open_ledger(
+    url: SecretStr | str, *, monotonic: Callable[[], float] = time.monotonic
+) -> "Ledger":
+    """Opens the ledger, made or migrated if need be; lease deadlines are told on `monotonic`."""
+    database = Database(url if isinstance(url, SecretStr) else SecretStr(url))
+    try:
+        migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return Ledger(database, monotonic)
+
+
+class Ledger:
+    """Who may move what, what was moved, and what was refused. Threads may share it."""
+
+    def __init__(self, database: Database, monotonic: Callable[[], float]) -> None:
+        self._database = database
+        self._monotonic = monotonic
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._database.place})"
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives all connections back."""
+        self._database.close()
+
+    def identity(self) -> UUID:
+        """Made once, with the ledger: a target that names another one belongs to another ledger."""
+        with self._database.reading() as connection:
+            return UUID(connection.execute(select(IDENTITY.c.uuid)).scalar_one())
+
+    def now(self) -> datetime:
+        """The database's clock."""
+        with self._database.reading() as connection:
+            return database_now(connection)
+
+    def register_table(self, facts: TableFacts) -> LogicalTable:
+        """The table by its name, made if new; TableChanged if its cells would change meaning."""
+        with self._database.writing() as connection:
+            return registry.register_table(connection, facts)
+
+    def find_table(self, name: str) -> LogicalTable | None:
+        """None if it was never registered."""
+        with self._database.reading() as connection:
+            return registry.find_table(connection, name)
+
+    @contextmanager
+    def alone(self, table: LogicalTable) -> Iterator[None]:
+        """Nobody else is in such a block for this table; for steps of seconds, not of minutes."""
+        with self._database.writing() as connection:
+            registry.lock(connection, table)
+            yield
+
+    def start_of(self, name: str) -> datetime | None:
+        """Where the contract's first window begins; None if it was never recorded."""
+        with self._database.reading() as connection:
+            return registry.start_of(connection, name)
+
+    def record_start(self, name: str, start: datetime) -> datetime:
+        """The start that counts: the first that was recorded."""
+        with self._database.writing() as connection:
+            return registry.record_start(connection, name, start)
+
+    def tables(self) -> tuple[LogicalTable, ...]:
+        """By name."""
+        with self._database.reading() as connection:
+            return registry.all_tables(connection)
+
+    def newest_schema(self, table: LogicalTable) -> SchemaVersion | None:
+        """To be asked before the source's columns are read; None before the first."""
+        with self._database.reading() as connection:
+            return schema_versions.newest(connection, table)
+
+    def schema_version(self, table: LogicalTable, version: int) -> SchemaVersion | None:
+        """None if there is none of that number."""
+        with self._database.reading() as connection:
+            return schema_versions.find(connection, table, version)
+
+    def record_schema(
+        self, table: LogicalTable, body: Mapping[str, Any], seen: int
+    ) -> SchemaVersion:
+        """The newest version if equal, else the next; SchemaMoved if `seen` is not the newest."""
+        with self._database.writing() as connection:
+            return schema_versions.record(connection, table, body, seen)
+
+    def acquire(
+        self, table: LogicalTable, slices: Sequence[int], owner: str, ttl: timedelta
+    ) -> Leases:
+        """All slices or none; LeaseHeld says who has them and until when."""
+        sent = self._monotonic()
+        with self._database.writing() as connection:
+            return leasing.acquire(connection, table, slices, owner, ttl, sent)
+
+    def renew(self, leases: Leases, ttl: timedelta) -> Leases:
+        """The same leases with later deadlines; LeaseLost if one of them is not live any more."""
+        sent = self._monotonic()
+        with self._database.writing() as connection:
+            return leasing.renew(connection, leases, ttl, sent)
+
+    def release(self, leases: Leases) -> None:
+        """Frees what is still held; LeaseLost for the rest, which stays with whoever has it now."""
+        with self._database.writing() as connection:
+            lost = leasing.release(connection, leases)
+        if lost is not None:
+            raise lost
+
+    def plan(
+        self,
+        leases: Leases,
+        t: datetime,
+        schema_version: int,
+        wanted: Sequence[Wanted],
+        run_id: str,
+    ) -> tuple[Batch, ...]:
+        """A batch per cell with the mode it may take; to be done before the first write is sent."""
+        with self._database.writing() as connection:
+            return planning.plan(connection, leases, t, schema_version, wanted, run_id)
+
+    def commit_cell(self, leases: Leases, batch: Batch, result: CellResult) -> None:
+        """The cell now holds what `result` says; refused without a live lease."""
+        self.commit_cells(leases, [(batch, result)])
+
+    def commit_cells(self, leases: Leases, done: Sequence[tuple[Batch, CellResult]]) -> None:
+        """All of them or none, for the price of one transaction."""
+        with self._database.writing() as connection:
+            committing.commit(connection, leases, done)
+
+    def fail_batch(self, batch: Batch, error: str) -> None:
+        """The batch ended without a commit; its cell may hold some of its rows."""
+        with self._database.writing() as connection:
+            committing.fail(connection, batch, error)
+
+    def record_audit(self, table: LogicalTable | None, *notes: audit.Note) -> None:
+        """For what happens outside the ledger: checks, changes to the target, commands."""
+        with self._database.writing() as connection:
+            audit.record(connection, table, database_now(connection), *notes)
+
+    def audit(
+        self, table: LogicalTable | None = None, limit: int = 100
+    ) -> tuple[audit.AuditEntry, ...]:
+        """Newest first."""
+        with self._database.reading() as connection:
+            return audit.entries(connection, table, limit)
+
+    def cells(
+        self,
+        table: LogicalTable,
+        start: datetime,
+        end: datetime,
+        slices: Sequence[int] | None = None,
+    ) -> tuple[status.CellRecord, ...]:
+        """Cells whose window starts in [start, end), by window and slice."""
+        with self._database.reading() as connection:
+            return status.cells(connection, table, start, end, slices)
+
+    def progress(self, table: LogicalTable, start: datetime) -> status.Progress:
+        """What lag and phase are computed from, counted from the window that begins at `start`."""
+        with self._database.reading() as connection:
+            return status.progress(connection, table, start)
+
+    def history(
+        self, table: LogicalTable, cell: CellKey | None = None, limit: int = 100
+    ) -> tuple[status.BatchRecord, ...]:
+        """Batches of the table or of one cell, newest first."""
+        with self._database.reading() as connection:
+            return status.history(connection, table, cell, limit)
+
+    def leases(self, table: LogicalTable) -> tuple[status.LeaseRecord, ...]:
+        """Who holds which slice."""
+        with self._database.reading() as connection:
+            return status.leases(connection, table)
+
+    def quarantined(
+        self, table: LogicalTable, cell: CellKey | None = None, limit: int = 1000
+    ) -> tuple[status.QuarantinedRow, ...]:
+        """Rows now in quarantine, of the table or of one cell."""
+        with self._database.reading() as connection:
+            return status.quarantined(connection, table, cell, limit)

@@ -1,0 +1,196 @@
+"""Plans: the one transaction that decides, before any write, what each cell's batch will do."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Table, and_, func, insert, select, update
+
+from bq_harper_assets.ledger import audit, leasing, schema_versions
+from bq_harper_assets.ledger.errors import PlanRefused
+from bq_harper_assets.ledger.records import (
+    Batch,
+    BatchState,
+    CellKey,
+    CellState,
+    Leases,
+    LogicalTable,
+    Mode,
+    Wanted,
+)
+from bq_harper_assets.ledger.tables import BATCHES, CELLS, LOGICAL_TABLES
+from bq_harper_assets.ledger.transitions import change_cell, end_batch
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def plan(
+    connection: Connection,
+    leases: Leases,
+    t: datetime,
+    schema_version: int,
+    wanted: Sequence[Wanted],
+    run_id: str,
+) -> tuple[Batch, ...]:
+    """A batch per cell, in the order asked, or PlanRefused with nothing planned."""
+    table = leases.table
+    if refusals := list(_unfit(leases, wanted)):
+        raise PlanRefused(table.name, "; ".join(refusals))
+    slices = sorted({want.cell.slice for want in wanted})
+    rows, now = leasing.lock_live(connection, leases, slices, "plan batches")
+    if schema_versions.find(connection, table, schema_version) is None:
+        raise PlanRefused(table.name, f"there is no schema version {schema_version}")
+    if refusals := list(_backward(connection, table, rows, t, schema_version)):
+        raise PlanRefused(table.name, "; ".join(refusals))
+    for row in rows:
+        leasing.remember(connection, table, row, t, schema_version)
+    cells = [want.cell for want in wanted]
+    numbers = _next_batches(connection, table, len(wanted))
+    _supersede(connection, table, cells, numbers, now)
+    touched = _claim(connection, table, cells)
+    batches = [
+        Batch(
+            table,
+            seq,
+            want.cell,
+            Mode.UPSERT if want.mode is Mode.COPY and want.cell in touched else want.mode,
+            t,
+            schema_version,
+            leases.epochs[want.cell.slice],
+        )
+        for seq, want in zip(numbers, wanted, strict=True)
+    ]
+    connection.execute(
+        insert(BATCHES),
+        [
+            {
+                "table_id": table.id,
+                "seq": batch.seq,
+                "slice": batch.cell.slice,
+                "window_start": batch.cell.window_start,
+                "snapshot": t,
+                "schema_version": schema_version,
+                "owner": leases.owner,
+                "epoch": batch.epoch,
+                "run_id": run_id,
+                "mode": batch.mode,
+                "state": BatchState.PLANNED,
+                "fingerprint": want.fingerprint,
+                "planned_at": now,
+            }
+            for batch, want in zip(batches, wanted, strict=True)
+        ],
+    )
+    subject = f"batches {batches[0].seq} to {batches[-1].seq}"
+    detail = {"owner": leases.owner, "run_id": run_id, "t": t.isoformat(), "slices": slices}
+    audit.record(connection, table, now, audit.Note("plan", subject, "planned", detail))
+    return tuple(batches)
+
+
+def _unfit(leases: Leases, wanted: Sequence[Wanted]) -> Iterator[str]:
+    if not wanted:
+        yield "no cells were named"
+    named = Counter(want.cell for want in wanted)
+    window = leases.table.facts.window
+    for cell, times in named.items():
+        if times > 1:
+            yield f"cell {cell} is named {times} times"
+        if cell.slice not in leases.epochs:
+            yield f"the lease of slice {cell.slice} was not taken"
+        # Windows that overlap would let one row belong to two cells.
+        if cell.window_end - cell.window_start != window or (cell.window_start - _EPOCH) % window:
+            yield f"{cell.window_start} to {cell.window_end} is not a window of {window}"
+
+
+def _backward(
+    connection: Connection,
+    table: LogicalTable,
+    rows: Sequence[Row[Any]],
+    t: datetime,
+    schema_version: int,
+) -> Iterator[str]:
+    for row in rows:
+        if row.snapshot is None:
+            continue
+        before = f"slice {row.slice} was planned before"
+        if t < row.snapshot:
+            yield f"{before} at the later snapshot {row.snapshot}, not {t}"
+        if schema_version < row.schema_version:
+            yield f"{before} under schema version {row.schema_version}, not {schema_version}"
+        if t != row.snapshot and (count := _open_batches(connection, table, row)):
+            yield (
+                f"{before} by this very lease at {row.snapshot}, and {count} of those batches are"
+                " still being moved; commit or fail them before the next snapshot"
+            )
+
+
+def _open_batches(connection: Connection, table: LogicalTable, lease: Row[Any]) -> int:
+    query = select(func.count()).where(
+        BATCHES.c.table_id == table.id,
+        BATCHES.c.slice == lease.slice,
+        BATCHES.c.epoch == lease.epoch,
+        BATCHES.c.state == BatchState.PLANNED,
+    )
+    return connection.execute(query).scalar_one()
+
+
+def _next_batches(connection: Connection, table: LogicalTable, count: int) -> range:
+    mine = LOGICAL_TABLES.c.id == table.id
+    last_batch = LOGICAL_TABLES.c.last_batch
+    connection.execute(update(LOGICAL_TABLES).where(mine).values(last_batch=last_batch + count))
+    last = connection.execute(select(last_batch).where(mine)).scalar_one()
+    return range(last - count + 1, last + 1)
+
+
+def _supersede(
+    connection: Connection,
+    table: LogicalTable,
+    cells: Sequence[CellKey],
+    numbers: Sequence[int],
+    now: datetime,
+) -> None:
+    """A batch left planned by a run that died, or by this one, ends as failed: it cannot commit."""
+    successors = dict(zip(cells, numbers, strict=True))
+    by_place = {(cell.slice, cell.window_start): cell for cell in cells}
+    left = select(BATCHES).where(
+        _among(BATCHES, table, cells), BATCHES.c.state == BatchState.PLANNED
+    )
+    for row in connection.execute(left).all():
+        cell = by_place.get((row.slice, row.window_start))
+        if cell is not None:
+            heir = f"batch {successors[cell]} took its cell"
+            error = f"left planned by {row.owner} (epoch {row.epoch}); {heir}"
+            end_batch(connection, table, row.seq, BatchState.FAILED, ended_at=now, error=error)
+
+
+def _claim(connection: Connection, table: LogicalTable, cells: Sequence[CellKey]) -> set[CellKey]:
+    """Marks the cells planned; gives those that an earlier batch named, in whatever state."""
+    query = select(CELLS.c.slice, CELLS.c.window_start).where(_among(CELLS, table, cells))
+    known = {(row.slice, row.window_start) for row in connection.execute(query)}
+    touched = {cell for cell in cells if (cell.slice, cell.window_start) in known}
+    for cell in sorted(touched):
+        change_cell(connection, table, cell, state=CellState.PLANNED)
+    if fresh := [cell for cell in cells if cell not in touched]:
+        rows = [
+            {
+                "table_id": table.id,
+                "slice": cell.slice,
+                "window_start": cell.window_start,
+                "window_end": cell.window_end,
+                "state": CellState.PLANNED,
+            }
+            for cell in fresh
+        ]
+        connection.execute(insert(CELLS), rows)
+    return touched
+
+
+def _among(rows: Table, table: LogicalTable, cells: Sequence[CellKey]) -> ColumnElement[bool]:
+    """The range of windows and slices around the cells: few parameters, however many cells."""
+    starts = [cell.window_start for cell in cells]
+    return and_(
+        rows.c.table_id == table.id,
+        rows.c.slice.in_({cell.slice for cell in cells}),
+        rows.c.window_start.between(min(starts), max(starts)),
+    )

@@ -1,0 +1,158 @@
+"""What goes into the ledger and what comes out: plain, frozen data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+
+class Mode(StrEnum):
+    """How a cell is moved."""
+
+    COPY = "copy"  # never touched before
+    NUMBER = "number"  # keyless with equal rows, which are numbered first
+    UPSERT = "upsert"  # may hold rows: written again whole
+
+
+class BatchState(StrEnum):
+    """Where a batch is in its life."""
+
+    PLANNED = "planned"  # rows may have been written
+    APPLIED = "applied"
+    FAILED = "failed"  # rows may have been written
+
+
+class CellState(StrEnum):
+    """Only a synced cell is known to hold what its newest commit says."""
+
+    PLANNED = "planned"
+    SYNCED = "synced"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What must not change while a table's cells are to keep their meaning."""
+
+    name: str
+    source: str
+    target: str
+    timestamp_column: str
+    key: tuple[str, ...]  # empty: the whole row
+    window: timedelta
+    slices: int
+
+
+@dataclass(frozen=True)
+class LogicalTable:
+    """A registered table: how all other calls name it."""
+
+    id: int
+    facts: TableFacts
+
+    @property
+    def name(self) -> str:
+        """The contract's id."""
+        return self.facts.name
+
+
+@dataclass(frozen=True)
+class SchemaVersion:
+    """A table's columns under an immutable number, counted from 1."""
+
+    version: int
+    body: Mapping[str, Any]
+    recorded_at: datetime
+
+
+@dataclass(frozen=True, order=True)
+class CellKey:
+    """One window of one slice."""
+
+    window_start: datetime
+    window_end: datetime
+    slice: int
+
+    def __str__(self) -> str:
+        return f"{self.window_start:%Y-%m-%dT%H:%M}|s{self.slice:02d}"
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to move one slice, until `expires_at` by the ledger's clock."""
+
+    slice: int
+    epoch: int
+    expires_at: datetime
+    deadline: float  # on the owner's monotonic clock, counted from when it asked
+
+
+@dataclass(frozen=True)
+class Leases:
+    """Leases taken together; `renew` gives new ones with later deadlines."""
+
+    table: LogicalTable
+    owner: str
+    held: tuple[Lease, ...]
+
+    @property
+    def deadline(self) -> float:
+        """Until when the owner may count on all of them, on its monotonic clock."""
+        return min(lease.deadline for lease in self.held)
+
+    @property
+    def slices(self) -> tuple[int, ...]:
+        """In ascending order."""
+        return tuple(lease.slice for lease in self.held)
+
+    @property
+    def epochs(self) -> dict[int, int]:
+        """Epoch by slice."""
+        return {lease.slice: lease.epoch for lease in self.held}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A cell to move; copy is granted only if no batch ever named the cell, else it is upsert."""
+
+    cell: CellKey
+    mode: Mode
+    fingerprint: str  # of the cell's window at the plan's T
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One cell to be moved once, under the lease of one epoch."""
+
+    table: LogicalTable
+    seq: int
+    cell: CellKey
+    mode: Mode
+    t: datetime
+    schema_version: int
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A row the target refused; `payload` shows it, a replay reads the source again."""
+
+    row_id: str | None
+    reason: str
+    payload: str
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What moving a cell did. `quarantined` and `rejections` come from different counters."""
+
+    read: int
+    written: int
+    unchanged: int
+    quarantined: int
+    digest: str
+    deleted: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    rejections: tuple[Rejection, ...] = field(default=())

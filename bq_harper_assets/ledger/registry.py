@@ -1,0 +1,118 @@
+"""Which tables the ledger knows, and what about them must not change."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select
+
+from bq_harper_assets.ledger import audit
+from bq_harper_assets.ledger.columns import database_now, microseconds
+from bq_harper_assets.ledger.database import insert_if_absent
+from bq_harper_assets.ledger.errors import TableChanged
+from bq_harper_assets.ledger.records import LogicalTable, TableFacts
+from bq_harper_assets.ledger.tables import LEASES, LOGICAL_TABLES, STARTS
+
+
+def register_table(connection: Connection, facts: TableFacts) -> LogicalTable:
+    """The table by its name, made if new; refused if its cells would no longer mean the same."""
+    now = database_now(connection)
+    is_new = insert_if_absent(
+        connection,
+        LOGICAL_TABLES,
+        name=facts.name,
+        source=facts.source,
+        target=facts.target,
+        timestamp_column=facts.timestamp_column,
+        key_columns=json.dumps(facts.key),
+        window_us=microseconds(facts.window),
+        slices=facts.slices,
+        last_batch=0,
+        registered_at=now,
+    )
+    known = find_table(connection, facts.name)
+    if known is None:
+        raise _target_taken(connection, facts)
+    if changes := list(_changes(known.facts, facts)):
+        raise TableChanged(
+            f"{facts.name} is not declared as it was first synced: {'; '.join(changes)}. Nothing"
+            " was changed. Put the old values back, or give the new declaration an id and a"
+            " targetTable of its own, which are then synced from the start"
+        )
+    if is_new:
+        rows = [
+            {"table_id": known.id, "slice": number, "epoch": 0} for number in range(facts.slices)
+        ]
+        connection.execute(insert(LEASES), rows)
+        note = audit.Note("register", facts.target, "ok", {"source": facts.source})
+        audit.record(connection, known, now, note)
+    return known
+
+
+def find_table(connection: Connection, name: str) -> LogicalTable | None:
+    """None if it was never registered."""
+    row = connection.execute(
+        select(LOGICAL_TABLES).where(LOGICAL_TABLES.c.name == name)
+    ).one_or_none()
+    return None if row is None else _table(row)
+
+
+def lock(connection: Connection, table: LogicalTable) -> None:
+    """Until the transaction ends; on SQLite the transaction itself is the lock."""
+    connection.execute(
+        select(LOGICAL_TABLES.c.id).where(LOGICAL_TABLES.c.id == table.id).with_for_update()
+    )
+
+
+def start_of(connection: Connection, name: str) -> datetime | None:
+    """Where the contract's first window begins; None if it was never found."""
+    start: datetime | None = connection.execute(
+        select(STARTS.c.start).where(STARTS.c.name == name)
+    ).scalar_one_or_none()
+    return start
+
+
+def record_start(connection: Connection, name: str, start: datetime) -> datetime:
+    """The start that counts: the first that was recorded."""
+    insert_if_absent(connection, STARTS, name=name, start=start)
+    known = start_of(connection, name)
+    assert known is not None
+    return known
+
+
+def all_tables(connection: Connection) -> tuple[LogicalTable, ...]:
+    """By name."""
+    rows = connection.execute(select(LOGICAL_TABLES).order_by(LOGICAL_TABLES.c.name))
+    return tuple(_table(row) for row in rows)
+
+
+def _changes(old: TableFacts, new: TableFacts) -> Iterator[str]:
+    for field in fields(TableFacts):
+        was, given = getattr(old, field.name), getattr(new, field.name)
+        if was != given:
+            yield f"{field.name} was {was} and is {given}"
+
+
+def _target_taken(connection: Connection, facts: TableFacts) -> TableChanged:
+    other = connection.execute(
+        select(LOGICAL_TABLES.c.name).where(LOGICAL_TABLES.c.target == facts.target)
+    ).scalar_one()
+    return TableChanged(
+        f"{facts.name} names the target {facts.target}, which holds the rows of {other}. Nothing"
+        " was changed. Give it a targetTable of its own"
+    )
+
+
+def _table(row: Row[Any]) -> LogicalTable:
+    facts = TableFacts(
+        name=row.name,
+        source=row.source,
+        target=row.target,
+        timestamp_column=row.timestamp_column,
+        key=tuple(json.loads(row.key_columns)),
+        window=timedelta(microseconds=row.window_us),
+        slices=row.slices,
+    )
+    return LogicalTable(row.id, facts)

@@ -1,0 +1,79 @@
+"""The numbered versions of a table's schema: each is written once and never changed."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select
+
+from bq_harper_assets.ledger import audit
+from bq_harper_assets.ledger.columns import database_now
+from bq_harper_assets.ledger.errors import SchemaMoved
+from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
+from bq_harper_assets.ledger.tables import LOGICAL_TABLES, SCHEMA_VERSIONS
+
+
+def newest(connection: Connection, table: LogicalTable) -> SchemaVersion | None:
+    """None before the first."""
+    row = connection.execute(
+        select(SCHEMA_VERSIONS)
+        .where(SCHEMA_VERSIONS.c.table_id == table.id)
+        .order_by(SCHEMA_VERSIONS.c.version.desc())
+        .limit(1)
+    ).one_or_none()
+    return None if row is None else _schema(row)
+
+
+def find(connection: Connection, table: LogicalTable, version: int) -> SchemaVersion | None:
+    """None if there is none of that number."""
+    row = connection.execute(
+        select(SCHEMA_VERSIONS).where(
+            SCHEMA_VERSIONS.c.table_id == table.id, SCHEMA_VERSIONS.c.version == version
+        )
+    ).one_or_none()
+    return None if row is None else _schema(row)
+
+
+def record(
+    connection: Connection, table: LogicalTable, body: Mapping[str, Any], seen: int
+) -> SchemaVersion:
+    """The newest version if `body` equals it, else the next one.
+
+    `seen` is the newest number before the source was read (0 for none): if another run has recorded
+    a version since, `body` may be older than that one, and must not get the higher number.
+    """
+    _lock(connection, table)
+    known = newest(connection, table)
+    # Through JSON, so that a tuple here equals a list there.
+    given = json.loads(_canonical(body))
+    if known is not None and known.body == given:
+        return known
+    number = known.version if known else 0
+    if number != seen:
+        raise SchemaMoved(table.name, seen, number)
+    made = SchemaVersion(number + 1, given, database_now(connection))
+    connection.execute(
+        insert(SCHEMA_VERSIONS).values(
+            table_id=table.id,
+            version=made.version,
+            body=_canonical(body),
+            recorded_at=made.recorded_at,
+        )
+    )
+    note = audit.Note("schema", f"version {made.version}", "recorded", {})
+    audit.record(connection, table, made.recorded_at, note)
+    return made
+
+
+def _canonical(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def _lock(connection: Connection, table: LogicalTable) -> None:
+    # key_share: rows that refer to the table may still be inserted by others meanwhile.
+    row = select(LOGICAL_TABLES.c.id).where(LOGICAL_TABLES.c.id == table.id)
+    connection.execute(row.with_for_update(key_share=True)).one()
+
+
+def _schema(row: Row[Any]) -> SchemaVersion:
+    return SchemaVersion(row.version, json.loads(row.body), row.recorded_at)

@@ -1,0 +1,116 @@
+"""The ledger on both databases: a test that asks for `ledger` runs once on each."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from datetime import timedelta
+from multiprocessing import get_context
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pydantic import SecretStr
+from sqlalchemy import text
+
+from bq_harper_assets.ledger.columns import microseconds
+from bq_harper_assets.ledger.database import Database
+from bq_harper_assets.ledger.ledger import Ledger, open_ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.tables import IDENTITY, METADATA
+from bq_harper_assets_tests.ledger.postgres_server import NoPostgres, PostgresServer
+from bq_harper_assets_tests.ledger.sample import FACTS
+
+PROCESSES = 4
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """Started once per run."""
+    try:
+        server = PostgresServer()
+    except NoPostgres as reason:
+        print(f"no PostgreSQL: {reason}")
+        pytest.skip(f"no PostgreSQL: {reason}")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Which database."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def unused_url(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database that was never opened as a ledger."""
+    if backend == "sqlite":
+        return f"sqlite:///{tmp_path}/ledger.db"
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    return server.create_database(f"ledger_{uuid4().hex}")
+
+
+@pytest.fixture(scope="session")
+def shared_postgres_url(postgres_server: PostgresServer) -> str:
+    """One ledger for many tests: making a database for each takes longer than the tests."""
+    url = postgres_server.create_database("shared")
+    open_ledger(url).close()
+    return url
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated file to copy, for the same reason."""
+    path = tmp_path_factory.mktemp("ledger") / "template.db"
+    open_ledger(f"sqlite:///{path}").close()
+    return path
+
+
+@pytest.fixture
+def ledger_url(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A ledger without tables."""
+    if backend == "sqlite":
+        shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path / "ledger.db")
+        return f"sqlite:///{tmp_path}/ledger.db"
+    url: str = request.getfixturevalue("shared_postgres_url")
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    rows = [made for made in reversed(METADATA.sorted_tables) if made is not IDENTITY]
+    server.run("shared", "; ".join(f"DELETE FROM {made.name}" for made in rows))
+    return url
+
+
+@pytest.fixture
+def ledger(ledger_url: str) -> Iterator[Ledger]:
+    """Opened on that database."""
+    with open_ledger(ledger_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def table(ledger: Ledger) -> LogicalTable:
+    """Registered, with schema version 1."""
+    registered = ledger.register_table(FACTS)
+    ledger.record_schema(registered, {"columns": ["ts"]}, 0)
+    return registered
+
+
+@pytest.fixture
+def let_time_pass(ledger_url: str, ledger: Ledger) -> Iterator[Callable[[timedelta], None]]:
+    """As if the database's clock had gone on: every lease expires that much sooner."""
+    database = Database(SecretStr(ledger_url))
+
+    def shift(duration: timedelta) -> None:
+        with database.writing() as connection:
+            sooner = text("UPDATE leases SET expires_at = expires_at - :us")
+            connection.execute(sooner, {"us": microseconds(duration)})
+
+    yield shift
+    database.close()
+
+
+@pytest.fixture(scope="session")
+def processes() -> Iterator[ProcessPoolExecutor]:
+    """Other processes, spawned: they share nothing with the test but the database."""
+    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
+        yield pool

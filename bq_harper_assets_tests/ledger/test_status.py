@@ -1,0 +1,92 @@
+"""Where a table stands, asked of the ledger."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from bq_harper_assets.ledger.audit import Note
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import CellState, LogicalTable, Rejection
+from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, TTL, T, cell, copy, result
+
+
+def _sync(ledger: Ledger, table: LogicalTable, hours: list[int], slices: list[int]) -> None:
+    leases = ledger.acquire(table, slices, "ann", TTL)
+    wanted = [copy(cell(hour, slice)) for hour in hours for slice in slices]
+    batches = ledger.plan(leases, T, 1, wanted, "run-1")
+    ledger.commit_cells(leases, [(batch, result()) for batch in batches])
+    ledger.release(leases)
+
+
+def test_a_table_is_synced_up_to_the_first_window_that_lacks_a_slice(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    def until() -> float:
+        return (ledger.progress(table, START).synced_until - START) / HOUR
+
+    assert until() == 0
+    _sync(ledger, table, [1, 2, 4], [0, 1, 2, 3])
+    assert until() == 0
+    _sync(ledger, table, [0], [0, 1, 2])
+    assert until() == 0
+    _sync(ledger, table, [0], [3])
+    assert until() == 3
+    _sync(ledger, table, [3], [0, 1, 2, 3])
+    assert until() == 5
+
+
+def test_progress_counts_cells_by_state_and_keeps_what_was_reached(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    assert ledger.progress(table, START).newest_t is None
+    _sync(ledger, table, [0, 1], [0, 1, 2, 3])
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    later = T + timedelta(minutes=1)
+    again, fails, new = ledger.plan(
+        leases, later, 1, [copy(cell(0)), copy(cell(1)), copy(cell(2))], "run-2"
+    )
+    ledger.fail_batch(fails, "Harper went away")
+    ledger.commit_cell(leases, new, result(4, Rejection("1", "bad", "{}")))
+    progress = ledger.progress(table, START)
+    assert progress.cells == {CellState.SYNCED: 7, CellState.PLANNED: 1, CellState.FAILED: 1}
+    assert (progress.rows, progress.quarantined, progress.newest_t) == (83, 1, later)
+    assert progress.synced_until == START + 2 * HOUR
+    assert ledger.progress(table, START + 2 * HOUR).cells == {CellState.SYNCED: 1}
+    assert again.cell == cell(0)
+
+
+def test_cells_are_given_by_half_open_range_and_slice(ledger: Ledger, table: LogicalTable) -> None:
+    _sync(ledger, table, [0, 1, 2], [0, 1])
+    found = ledger.cells(table, START + HOUR, START + 2 * HOUR)
+    assert [record.cell for record in found] == [cell(1, 0), cell(1, 1)]
+    found = ledger.cells(table, START, START + 3 * HOUR, slices=[1])
+    assert [record.cell for record in found] == [cell(0, 1), cell(1, 1), cell(2, 1)]
+
+
+def test_history_is_newest_first_by_table_or_by_cell(ledger: Ledger, table: LogicalTable) -> None:
+    for _ in range(2):
+        _sync(ledger, table, [0, 1], [0])
+    assert [batch.seq for batch in ledger.history(table)] == [4, 3, 2, 1]
+    assert [batch.seq for batch in ledger.history(table, limit=1)] == [4]
+    assert [batch.seq for batch in ledger.history(table, cell(0))] == [3, 1]
+    assert ledger.history(table, cell(5)) == ()
+
+
+def test_tables_do_not_see_each_other(ledger: Ledger, table: LogicalTable) -> None:
+    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+    ledger.record_schema(other, {"columns": ["ts"]}, 0)
+    _sync(ledger, table, [0], [0])
+    leases = ledger.acquire(other, [0], "bob", TTL)
+    (batch,) = ledger.plan(leases, START, 1, [copy(cell(0))], "run-1")
+    assert (batch.seq, batch.mode.value) == (1, "copy")
+    assert ledger.history(other)[0].owner == "bob"
+    assert [known.name for known in ledger.tables()] == ["calls", "positions"]
+    assert ledger.progress(other, START).cells == {CellState.PLANNED: 1}
+
+
+def test_what_happens_elsewhere_can_be_put_on_record(ledger: Ledger, table: LogicalTable) -> None:
+    ledger.record_audit(table, Note("check", "smoke", "passed", {"rows": 5}))
+    ledger.record_audit(None, Note("command", "stop", "ok", {}))
+    assert [entry.kind for entry in ledger.audit(limit=2)] == ["command", "check"]
+    newest = ledger.audit(table, limit=1)[0]
+    assert (newest.subject, newest.outcome, newest.detail) == ("smoke", "passed", {"rows": 5})
+    assert abs(newest.at - ledger.now()) < timedelta(seconds=5)
