@@ -22,7 +22,7 @@ up: setup ## start the local stack: a real Harper and the BigQuery emulator
 down: setup ## stop the local stack; its data stays
 	@$(BIN)/bqh down
 
-demo: setup ## start the stack, load the sample data and show what is where
+demo: setup ## start the stack, load the sample data, sync it to Harper and show what is where
 	@$(BIN)/bqh demo
 
 ui: setup ## open Dagster on http://127.0.0.1:3000

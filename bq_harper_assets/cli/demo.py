@@ -1,22 +1,34 @@
-"""`bqh demo`: the stack started, the sample data loaded, and what is where."""
+"""`bqh demo`: the stack started, the sample data loaded and synced, and what is where."""
 
 import os
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.cli.sync import cells_between, summary
+from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.root import find_project_root
+from bq_harper_assets.errors import BqhError
 from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets.maritime.initialize import AlreadyFilled, Sample, initialize
 from bq_harper_assets.maritime.reports import microseconds
 from bq_harper_assets.maritime.scenarios import SCENARIOS
 from bq_harper_assets.maritime.warehouse import TableStats, Warehouse
 
+if TYPE_CHECKING:
+    from bq_harper_assets.defs.launch import Launched
+
 DATASET, SEED = "maritime", 7
+
+
+class DemoFailed(BqhError):
+    """A table could not be synced."""
 
 
 @click.command()
@@ -24,7 +36,7 @@ DATASET, SEED = "maritime", 7
     "--scenario", type=click.Choice(list(SCENARIOS)), default="realistic", show_default=True
 )
 def demo(scenario: str) -> None:
-    """Start the local stack, load the sample data, and show what is where."""
+    """Start the local stack, load the sample data, sync it to Harper, and show what is where."""
     root = find_project_root(os.environ, Path.cwd())
     LocalStack(root).up(click.echo)
     project = load_project(root, profile="local")
@@ -42,12 +54,38 @@ def demo(scenario: str) -> None:
             "the sample data of an earlier demo is still there; `bqh maritime reset` replaces it"
         )
     Console().print(_shown(warehouse.stats()))
+    Console().print(summary(list(_synced(project))))
     click.echo(
         f"BigQuery  {project.bigquery.endpoint}, dataset {project.bigquery.project}.{DATASET}"
     )
-    click.echo(f"Harper    {project.harper.url}, ready; its tables come with the sync")
-    click.echo("Next: `make ui` opens Dagster, `make down` stops the servers,")
+    click.echo(f"Harper    {project.harper.url}, user {project.harper.user}")
+    click.echo(
+        "Next: `make ui` opens Dagster on http://127.0.0.1:3000, `make down` stops the servers,"
+    )
     click.echo("      `.venv/bin/bqh doctor` checks every setting and connection")
+
+
+def _synced(project: Project) -> "Iterator[tuple[str, Launched, int, float]]":
+    """Each table in one run, oldest window first; an error ends the demo."""
+    # Here and not above: dagster and google's libraries take seconds to import.
+    from bq_harper_assets.defs.build import build_definitions
+    from bq_harper_assets.defs.launch import launch, project_instance
+    from bq_harper_assets.defs.starts import start_of
+    from bq_harper_assets.ledger.ledger import open_ledger
+
+    click.echo("starting Spark; each table is synced by one Dagster run")
+    definitions = build_definitions(project.root)
+    with open_ledger(project.ledger.url) as ledger:
+        starts = {table.id: start_of(project, table, ledger) for table in project.tables}
+    with project_instance(project.root) as instance:
+        for table in project.tables:
+            cells = cells_between(table, starts[table.id], None, None, None)
+            began = time.monotonic()
+            launched = launch(definitions, instance, table, cells)
+            if launched.error:
+                raise DemoFailed(launched.error)
+            click.echo(f"{table.id}: {len(cells)} partitions of harper/{table.target_table}")
+            yield table.id, launched, len(cells), time.monotonic() - began
 
 
 def _shown(stats: list[TableStats]) -> Table:

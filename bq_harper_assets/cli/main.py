@@ -11,6 +11,7 @@ from bq_harper_assets.errors import BqhError
 COMMANDS = {
     "up": "bq_harper_assets.cli.stack:up",
     "down": "bq_harper_assets.cli.stack:down",
+    "sync": "bq_harper_assets.cli.sync:sync",
     "status": "bq_harper_assets.cli.stack:status",
     "demo": "bq_harper_assets.cli.demo:demo",
     "doctor": "bq_harper_assets.cli.doctor:doctor",

@@ -11,7 +11,7 @@ from dagster import AssetKey, DagsterInstance, Definitions
 
 from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.root import local_folder
-from bq_harper_assets.definitions import build_definitions
+from bq_harper_assets.defs.build import build_definitions
 
 TABLES = ("port_events", "vessel_metadata", "vessel_positions")
 

@@ -1,0 +1,44 @@
+"""A project as Dagster sees it: every contract's source, asset, job and schedule."""
+
+import warnings
+from pathlib import Path
+
+from dagster import BetaWarning, Definitions, in_process_executor
+
+from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.defs.resources import build_resources
+from bq_harper_assets.defs.sample_data import SAMPLE_DATA_KEYS, build_sample_data
+from bq_harper_assets.defs.schedules import build_job, build_schedule
+from bq_harper_assets.defs.sources import build_source, source_key
+from bq_harper_assets.defs.starts import start_of
+from bq_harper_assets.defs.tables import build_table
+from bq_harper_assets.ledger.ledger import open_ledger
+
+
+def build_definitions(root: Path) -> Definitions:
+    """All that the project declares; the local profile can also make its own sample data."""
+    project = load_project(root)
+    with open_ledger(project.ledger.url) as ledger:
+        starts = {table.id: start_of(project, table, ledger) for table in project.tables}
+    jobs = {table.id: build_job(table) for table in project.tables}
+    made_here = SAMPLE_DATA_KEYS if project.profile_name == "local" else frozenset()
+    # Dagster is pinned to one patch, so what is beta in it cannot change under us.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BetaWarning)
+        tables = [build_table(table, starts[table.id]) for table in project.tables]
+    return Definitions.merge(
+        Definitions(
+            assets=[
+                *(build_source(t) for t in project.tables if source_key(t) not in made_here),
+                *tables,
+            ],
+            jobs=list(jobs.values()),
+            schedules=[
+                build_schedule(table, starts[table.id], jobs[table.id]) for table in project.tables
+            ],
+            resources=build_resources(project),
+            # Runs are the unit of parallel work; a process per step would only cost its start.
+            executor=in_process_executor,
+        ),
+        build_sample_data(root) if made_here else Definitions(),
+    )

@@ -1,0 +1,67 @@
+"""One ranged run of a table from this process, recorded in Dagster like any other."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dagster import DagsterInstance, Definitions
+
+from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.partitions import range_tags
+from bq_harper_assets.defs.tables import target_key
+from bq_harper_assets.sync.cells import Cell
+
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+SETTINGS = "dagster.yaml"
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What became of the run: the metadata of each cell that is done, and why others are not."""
+
+    run_id: str
+    done: dict[str, dict[str, Any]]  # by partition key
+    error: str | None
+
+
+@contextmanager
+def project_instance(root: Path) -> Iterator[DagsterInstance]:
+    """The instance that `make ui` shows: DAGSTER_HOME if set, else .local/dagster."""
+    home = Path(os.environ.get("DAGSTER_HOME") or local_folder(root) / "dagster")
+    home.mkdir(parents=True, exist_ok=True)
+    settings = home / SETTINGS
+    if not settings.exists() and (root / SETTINGS).exists():
+        settings.write_bytes((root / SETTINGS).read_bytes())
+    os.environ["DAGSTER_HOME"] = str(home)
+    with DagsterInstance.get() as instance:
+        yield instance
+
+
+def launch(
+    definitions: Definitions,
+    instance: DagsterInstance,
+    contract: TableContract,
+    cells: Sequence[Cell],
+) -> Launched:
+    """Materialise the rectangle that the cells span, in one run."""
+    job = definitions.resolve_job_def(f"sync_{contract.id}")
+    ended = job.execute_in_process(
+        run_config=QUIET, instance=instance, tags=range_tags(cells), raise_on_error=False
+    )
+    key = target_key(contract)
+    done = {}
+    for event in ended.all_events:
+        if event.is_step_materialization and event.asset_key == key and event.partition:
+            metadata = event.materialization.metadata
+            done[event.partition] = {name: value.value for name, value in metadata.items()}
+    failures = [event for event in ended.all_events if event.is_step_failure]
+    error = None
+    if failures:
+        data = failures[-1].step_failure_data
+        error = data.user_failure_data.description if data.user_failure_data else None
+        error = error or (data.error.message if data.error else "the run failed")
+    return Launched(ended.run_id, done, error)

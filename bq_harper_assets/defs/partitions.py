@@ -1,0 +1,53 @@
+"""The cells of a table as Dagster partitions, and back."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from dagster import (
+    MultiPartitionsDefinition,
+    StaticPartitionsDefinition,
+    TimeWindowPartitionsDefinition,
+)
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.sync.cells import Cell, slice_key
+
+# Dagster orders dimensions by name; these names put the window first in every key.
+WINDOW, SLICE = "time_window", "worker_slice"
+KEY_FORMAT = "%Y-%m-%dT%H:%M"
+RANGE_START = "dagster/asset_partition_range_start"
+RANGE_END = "dagster/asset_partition_range_end"
+
+
+def build_partitions(contract: TableContract, start: datetime) -> MultiPartitionsDefinition:
+    """Closed windows from `start` on, times the slices."""
+    return MultiPartitionsDefinition(
+        {
+            WINDOW: TimeWindowPartitionsDefinition(
+                start=start, cron_schedule=window_cron(contract.window), fmt=KEY_FORMAT
+            ),
+            SLICE: StaticPartitionsDefinition(
+                [slice_key(number) for number in range(contract.slices)]
+            ),
+        }
+    )
+
+
+def window_cron(window: timedelta) -> str:
+    """When a window of this length ends and the next begins."""
+    minutes = window // timedelta(minutes=1)
+    if minutes == 24 * 60:
+        return "0 0 * * *"
+    return "0 * * * *" if minutes == 60 else f"*/{minutes} * * * *"
+
+
+def cells_of(contract: TableContract, keys: Iterable[str]) -> list[Cell]:
+    """The cells of these partition keys."""
+    return [Cell.parse(str(key), contract.window) for key in keys]
+
+
+def range_tags(cells: Sequence[Cell]) -> dict[str, str]:
+    """The tags of a run over the rectangle that these cells span."""
+    first = Cell(min(cell.window for cell in cells), min(cell.slice for cell in cells))
+    last = Cell(max(cell.window for cell in cells), max(cell.slice for cell in cells))
+    return {RANGE_START: first.key, RANGE_END: last.key}

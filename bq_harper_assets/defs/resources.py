@@ -1,0 +1,107 @@
+"""What runs need, from the project; secrets stay out of Dagster's config, which is shown."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dagster import ConfigurableResource, EnvVar
+from dagster_pyspark import LazyPySparkResource
+from pydantic import PrivateAttr, SecretStr
+
+from bq_harper_assets.contract.problems import ConfigError
+from bq_harper_assets.contract.project import Project
+from bq_harper_assets.ledger.ledger import Ledger, open_ledger
+from bq_harper_assets.local.java import java_home
+from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
+from bq_harper_assets.stores.harper.resource import HarperResource
+
+# A worker that dies is replaced; Spark's local mode tries a task only once unless told.
+LOCAL_TRIES = 4
+SPARK_DEFAULTS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",  # receipts are small
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",  # a port per run that nobody asked for
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "0",
+}
+
+
+class LedgerResource(ConfigurableResource[Ledger]):
+    """The ledger of the profile."""
+
+    place: str  # without its password
+
+    _url: SecretStr = PrivateAttr(default=SecretStr(""))
+
+    @contextmanager
+    def open(self) -> Iterator[Ledger]:
+        """Closed at the end of the block."""
+        with open_ledger(LEDGER_URLS[self.place]) as ledger:
+            yield ledger
+
+
+# Dagster makes resources anew from their config alone, so the URL with its password waits here.
+LEDGER_URLS: dict[str, SecretStr] = {}
+
+
+def build_resources(project: Project) -> dict[str, Any]:
+    """By the names that assets ask for."""
+    return {
+        "bigquery": _bigquery(project),
+        "harper": _harper(project),
+        "ledger": _ledger(project),
+        "spark": _spark(project),
+    }
+
+
+def _harper(project: Project) -> HarperResource:
+    try:
+        return HarperResource.from_connection(project.harper)
+    except ConfigError:
+        # The stack is not up yet: a run then says which variable is missing.
+        return HarperResource(
+            url=EnvVar("OPERATIONSAPI_URL"),
+            user=EnvVar("OPERATIONSAPI_USER"),
+            password=EnvVar("OPERATIONSAPI_PASS"),
+        )
+
+
+def _bigquery(project: Project) -> BigQueryConnectionResource:
+    try:
+        return BigQueryConnectionResource.from_connection(project.bigquery)
+    except ConfigError:
+        return BigQueryConnectionResource(project=EnvVar("GOOGLE_CLOUD_PROJECT"))
+
+
+def _ledger(project: Project) -> LedgerResource:
+    url = project.ledger.url
+    place = url.get_secret_value().rpartition("@")[2]
+    LEDGER_URLS[place] = url
+    return LedgerResource(place=place)
+
+
+def _spark(project: Project) -> LazyPySparkResource:
+    prepare_spark(project.root)
+    return LazyPySparkResource(spark_config=spark_config(project))
+
+
+def spark_config(project: Project) -> dict[str, str]:
+    """Defaults first, so that a profile can change each of them."""
+    settings = {name: value.get_secret_value() for name, value in project.spark.settings.items()}
+    if project.spark.remote:
+        return {"spark.remote": project.spark.remote, **settings}
+    master = project.spark.master or "local[*]"
+    if master.startswith("local[") and "," not in master:
+        master = master.replace("]", f",{LOCAL_TRIES}]")
+    return {"spark.master": master, **SPARK_DEFAULTS, **settings}
+
+
+def prepare_spark(root: Path) -> None:
+    """What Spark takes from the environment: Java, and the Python of its workers."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
+    os.environ["JAVA_HOME"] = str(java_home(root, os.environ))

@@ -1,0 +1,1 @@
+"""Moving rows: windows, slices, row identity, and the Spark mover."""

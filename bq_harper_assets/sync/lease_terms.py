@@ -1,0 +1,68 @@
+"""Until when a task may send: the deadline of its run's leases, and where to hear of a later one.
+
+A request is sent only if its effect, however late, falls before the deadline (protocol rule 5). The
+driver renews the leases and mirrors each new deadline to Harper; a task that runs out of time looks
+there. Missing a renewal only stops work, so the mirror need not be trusted.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.stores.harper.client import HarperClient
+
+MIRROR = "SyncLease"
+
+
+class LeaseRanOut(BqhError):
+    """A task stopped by itself, so that nobody else's rows are overwritten."""
+
+
+@dataclass(frozen=True)
+class LeaseTerms:
+    """As they travel to the tasks. Times are wall-clock seconds of the driver."""
+
+    target: str
+    epochs: Mapping[int, int]  # by slice
+    deadline: float
+    effect_within_s: float  # the longest time from a request to its effect
+    max_clock_skew_s: float
+
+
+def mirror_id(target: str, part: int) -> str:
+    """The row of one slice in the mirror."""
+    return f"{target}|s{part:02}"
+
+
+class Deadline:
+    """Asked directly before each send; raises LeaseRanOut where it would be too late."""
+
+    def __init__(
+        self, terms: LeaseTerms, mirror: HarperClient, now: Callable[[], float] = time.time
+    ) -> None:
+        self._terms = terms
+        self._mirror = mirror
+        self._now = now
+        self._deadline = terms.deadline
+
+    def __call__(self) -> None:
+        if self._is_early_enough():
+            return
+        self._deadline = max(self._deadline, self._mirrored())
+        if not self._is_early_enough():
+            raise LeaseRanOut(
+                f"the lease of {self._terms.target} could not be renewed in time. Rows written "
+                "so far are safe and nothing else is sent; the next run does these cells again"
+            )
+
+    def _is_early_enough(self) -> bool:
+        terms = self._terms
+        return self._now() + terms.effect_within_s < self._deadline - terms.max_clock_skew_s
+
+    def _mirrored(self) -> float:
+        """The earliest deadline of our own epochs; 0 if one of them is not ours any more."""
+        ids = {mirror_id(self._terms.target, part): e for part, e in self._terms.epochs.items()}
+        rows = self._mirror.search_by_id(MIRROR, list(ids), ("id", "epoch", "deadline"))
+        ours = [row["deadline"] for row in rows if row["epoch"] == ids[row["id"]]]
+        return min(ours) if len(ours) == len(ids) else 0.0

@@ -1,0 +1,75 @@
+"""What tasks did, told without their rows: counters that come from different places on purpose."""
+
+import pickle
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from bq_harper_assets.sync.digest import Digest
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One row that was not written: its id if it has one, why, and the row itself."""
+
+    place: int
+    row_id: str | None
+    reason: str
+    payload: str
+
+
+@dataclass
+class Tally:
+    """One cell, as far as one task or all of them saw it."""
+
+    read: int = 0  # counted in the source's batches
+    written: int = 0  # counted in Harper's answers
+    bytes: int = 0
+    digest: Digest = field(default_factory=Digest)
+
+    def __iadd__(self, other: "Tally") -> "Tally":
+        self.read += other.read
+        self.written += other.written
+        self.bytes += other.bytes
+        self.digest += other.digest
+        return self
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a task stopped before its end; the same error again in the driver."""
+
+    error: str
+    is_transient: bool
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What one task did."""
+
+    tallies: dict[int, Tally]
+    refusals: tuple[Refusal, ...]
+    requests: int
+    retries: int
+    # When, by the wall clock, a write was sent last that may take effect without our knowing.
+    unanswered_at: float | None
+    failure: Failure | None = None
+
+    def dumps(self) -> bytes:
+        """For the way from the executor to the driver, which run the same code."""
+        return pickle.dumps(self)
+
+    @staticmethod
+    def loads(content: bytes) -> "Receipt":
+        """The receipt that dumps() wrote."""
+        receipt = pickle.loads(content)
+        assert isinstance(receipt, Receipt)
+        return receipt
+
+
+def merged(receipts: Iterable[Receipt]) -> dict[int, Tally]:
+    """All tasks together, by place."""
+    total: dict[int, Tally] = {}
+    for receipt in receipts:
+        for place, tally in receipt.tallies.items():
+            total.setdefault(place, Tally()).__iadd__(tally)
+    return total

@@ -1,0 +1,325 @@
+"""One run: one table, many cells, in the order that loses nothing.
+
+Lease, schema, T, plan, write, quarantine, commit. What is done is committed even if the rest fails.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import (
+    Batch,
+    CellKey,
+    CellResult,
+    LogicalTable,
+    Mode,
+    TableFacts,
+    Wanted,
+)
+from bq_harper_assets.schema.geography import geojson_texts
+from bq_harper_assets.schema.table_plan import TablePlan
+from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+from bq_harper_assets.stores.bigquery.client import connect_storage
+from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.bigquery.read_session import open_session
+from bq_harper_assets.stores.bigquery.restriction import between
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.ensure_table import TableAction, ensure_table
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.grid import Grid
+from bq_harper_assets.sync.keeper import Keeper, LeaseTimes
+from bq_harper_assets.sync.mover import Moved, move_all, numbered, spread
+from bq_harper_assets.sync.outcome import CellOutcome, judge
+from bq_harper_assets.sync.phases import Phase, phase_of, rows_per_request
+from bq_harper_assets.sync.source import Pinned, pinned, require_unique_key
+from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.task import Move
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class WindowStillOpen(BqhError):
+    """Rows of the window may still arrive."""
+
+
+class RunFailed(BqhError):
+    """Some cells are not done; those that are stay done."""
+
+    def __init__(self, report: "RunReport") -> None:
+        self.report = report
+        failed = [cell for cell in report.cells if cell.problem]
+        super().__init__(
+            f"{report.table}: {len(failed)} of {len(report.cells)} cells failed, the first is "
+            f"{failed[0].cell.key}: {failed[0].problem}. The other cells are committed. "
+            f"Next: bqh sync {report.table}"
+        )
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Where a run reads, writes and records."""
+
+    bigquery: BigQueryConnection
+    harper: HarperConnection
+    ledger: Ledger
+
+
+@dataclass(frozen=True)
+class CellReport:
+    """One cell of a run."""
+
+    cell: Cell
+    mode: Mode
+    batch: int
+    result: CellResult
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a run did, for metadata and terminals."""
+
+    table: str
+    t: datetime
+    phase: Phase
+    table_action: TableAction
+    schema_version: int
+    cells: tuple[CellReport, ...]
+    requests: int
+    retries: int
+    seconds: float
+    warnings: tuple[str, ...] = ()
+    is_transient: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Rows written by the cells that are done."""
+        return sum(cell.result.written for cell in self.cells if not cell.problem)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of one contract's cells."""
+
+    stores: Stores
+    contract: TableContract
+    spark: "SparkSession"
+    run_id: str
+    times: LeaseTimes = field(default_factory=LeaseTimes)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    say: Callable[[str], None] = lambda line: None
+
+    def sync(self, cells: Sequence[Cell]) -> RunReport:
+        """Make the cells equal to the source at one instant; RunFailed if some could not be."""
+        began = time.monotonic()
+        table = self.stores.ledger.register_table(_facts(self.contract, self.stores.bigquery))
+        calls = BigQueryCalls(self.stores.bigquery)
+        queries = Queries(calls, labels={"bqh": "sync", "bqh_table": self.contract.id})
+        with (
+            queries.client,
+            HarperClient(self.stores.harper, retry=self.retry) as harper,
+            Keeper(
+                self.stores.ledger,
+                harper,
+                table,
+                sorted({cell.slice for cell in cells}),
+                self.run_id,
+                self.times,
+            ) as keeper,
+        ):
+            start = min(cell.window.start for cell in cells)
+            end = max(cell.window.end for cell in cells)
+            seen = self.stores.ledger.newest_schema(table)
+            with pinned(queries, self.contract, start, end) as pin:
+                self._require_closed(cells, pin.t)
+                require_unique_key(queries, self.contract, pin)
+                ensured = ensure_table(
+                    harper, pin.plan, alone=lambda: self.stores.ledger.alone(table)
+                )
+                version = self.stores.ledger.record_schema(
+                    table, schema_body(pin), seen.version if seen else 0
+                ).version
+                prints = dict(fingerprints(queries, pin.source, start, end, self.contract.window))
+                batches = self._plan(keeper, pin, version, cells, prints)
+                move = self._move(keeper, harper, queries, pin, batches, prints)
+                self.say(f"{self.contract.id}: moving {len(cells)} cells at {pin.t:%F %T}")
+                moved = self._spark(move, pin, prints)
+                outcomes = judge(moved, move.grid, _rows(prints), time.monotonic() - began)
+                self._commit(keeper, table, batches, outcomes, moved)
+        report = RunReport(
+            self.contract.id,
+            pin.t,
+            self._phase(pin.t, end),
+            ensured.action,
+            version,
+            tuple(_report(outcome, batches) for outcome in outcomes),
+            sum(receipt.requests for receipt in moved.receipts),
+            sum(receipt.retries for receipt in moved.receipts),
+            time.monotonic() - began,
+            pin.plan.warnings,
+            any(r.failure.is_transient for r in moved.receipts if r.failure),
+        )
+        if any(cell.problem for cell in report.cells):
+            raise RunFailed(report)
+        return report
+
+    def _require_closed(self, cells: Sequence[Cell], t: datetime) -> None:
+        closed = t - self.contract.safety_lag
+        if still_open := [cell for cell in cells if cell.window.end > closed]:
+            raise WindowStillOpen(
+                f"the window {still_open[0].window.key} of {self.contract.id} is open until "
+                f"{still_open[0].window.end + self.contract.safety_lag:%F %T} UTC. Nothing was "
+                "written; run it again then"
+            )
+
+    def _plan(
+        self,
+        keeper: Keeper,
+        pin: Pinned,
+        version: int,
+        cells: Sequence[Cell],
+        prints: dict[datetime, Fingerprint],
+    ) -> dict[Cell, Batch]:
+        keyless = not pin.plan.selection.key
+        wanted = [
+            Wanted(
+                _key(cell),
+                Mode.NUMBER
+                if keyless and prints[cell.window.start].distinct < prints[cell.window.start].rows
+                else Mode.COPY,
+                prints[cell.window.start].text,
+            )
+            for cell in cells
+        ]
+        batches = self.stores.ledger.plan(keeper.leases, pin.t, version, wanted, self.run_id)
+        return dict(zip(cells, batches, strict=True))
+
+    def _move(
+        self,
+        keeper: Keeper,
+        harper: HarperClient,
+        queries: Queries,
+        pin: Pinned,
+        batches: dict[Cell, Batch],
+        prints: dict[datetime, Fingerprint],
+    ) -> Move:
+        start, end = min(prints), max(prints) + self.contract.window
+        tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
+        selection = pin.plan.selection
+        storage = connect_storage(self.stores.bigquery)
+        session = open_session(
+            storage,
+            queries.calls,
+            pin.source.table,
+            [column.name for column in selection.columns],
+            between(selection.timestamp, start, end, pin.source.row_filter),
+            pin.source.at,
+            tasks,
+        )
+        storage.transport.close()  # type: ignore[no-untyped-call]
+        return Move(
+            bigquery=self.stores.bigquery,
+            harper=self.stores.harper,
+            target=self.contract.target_table,
+            streams=spread(session.streams, tasks),
+            schema=session.schema,
+            plan=row_plan(pin.plan),
+            grid=Grid.of({cell: b.seq for cell, b in batches.items()}, self.contract.slices),
+            lease=keeper.terms,
+            synced_at=pin.t,
+            most_rows=rows_per_request(self._phase(pin.t, end), self.contract.sync),
+            most_bytes=self.contract.max_request_bytes,
+            retry=self.retry,
+            numbers={},
+        )
+
+    def _spark(self, move: Move, pin: Pinned, prints: dict[datetime, Fingerprint]) -> Moved:
+        keyless = not pin.plan.selection.key
+        if keyless and any(found.distinct < found.rows for found in prints.values()):
+            move = numbered(self.spark, move)
+        return move_all(self.spark, move)
+
+    def _phase(self, t: datetime, end: datetime) -> Phase:
+        return phase_of(max(t - end, timedelta(0)), self.contract.sync)
+
+    def _commit(
+        self,
+        keeper: Keeper,
+        table: LogicalTable,
+        batches: dict[Cell, Batch],
+        outcomes: Sequence[CellOutcome],
+        moved: Moved,
+    ) -> None:
+        if any(receipt.failure or receipt.unanswered_at for receipt in moved.receipts):
+            keeper.leave_to_expire()
+        done = [(batches[o.cell], o.result) for o in outcomes if not o.problem]
+        self.stores.ledger.commit_cells(keeper.leases, done)
+        for outcome in outcomes:
+            if outcome.problem:
+                self.stores.ledger.fail_batch(batches[outcome.cell], outcome.problem)
+
+
+def row_plan(plan: TablePlan) -> RowPlan:
+    """How the rows of a planned table are made."""
+    selection = plan.selection
+    return RowPlan(
+        plan.columns, selection.timestamp.name, selection.key, selection.primary_key, geojson_texts
+    )
+
+
+def schema_body(pin: Pinned) -> dict[str, Any]:
+    """What a schema version records."""
+    return {
+        "columns": [_column(column) for column in pin.plan.selection.columns],
+        "key": list(pin.plan.selection.key),
+        "primary_key": pin.plan.primary_key,
+        "indexed": list(pin.plan.indexed),
+    }
+
+
+def _column(column: Any) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "kind": column.kind.value,
+        "repeated": column.repeated,
+        "required": column.required,
+        "fields": [_column(each) for each in column.fields],
+    }
+
+
+def _facts(contract: TableContract, bigquery: BigQueryConnection) -> TableFacts:
+    source = f"{bigquery.project}.{contract.dataset}.{contract.table}"
+    return TableFacts(
+        name=contract.id,
+        source="query" if contract.custom_query else source,
+        target=contract.target_table,
+        timestamp_column=contract.timestamp_column,
+        key=contract.key or (),
+        window=contract.window,
+        slices=contract.slices,
+    )
+
+
+def _key(cell: Cell) -> CellKey:
+    return CellKey(cell.window.start, cell.window.end, cell.slice)
+
+
+def _rows(prints: dict[datetime, Fingerprint]) -> dict[int, int]:
+    microsecond = timedelta(microseconds=1)
+    return {(start - _NEVER) // microsecond: found.rows for start, found in prints.items()}
+
+
+def _report(outcome: CellOutcome, batches: dict[Cell, Batch]) -> CellReport:
+    batch = batches[outcome.cell]
+    return CellReport(outcome.cell, batch.mode, batch.seq, outcome.result, outcome.problem)

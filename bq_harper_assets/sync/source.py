@@ -1,0 +1,131 @@
+"""What a run reads, pinned: the table at an instant, or the kept result of a query."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bq_harper_assets.contract.identifiers import quoted
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.schema.logical import Column, Kind, TableSchema
+from bq_harper_assets.schema.table_plan import TablePlan, plan_table
+from bq_harper_assets.stores.bigquery import restriction
+from bq_harper_assets.stores.bigquery.fingerprint import Source
+from bq_harper_assets.stores.bigquery.materialised_query import drop, materialise
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.bigquery.schema_reader import read_schema
+from bq_harper_assets.stores.bigquery.server_time import server_time
+from bq_harper_assets.stores.bigquery.table_ref import TableRef
+
+RESULTS_DATASET = "bqh_results"
+EXAMPLES = 3
+
+
+class KeyNotUnique(BqhError):
+    """Several rows share a key that the contract calls one."""
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """The rows of a contract as they were at `t`."""
+
+    source: Source
+    plan: TablePlan
+    schema: TableSchema
+    t: datetime
+
+
+@contextmanager
+def pinned(
+    queries: Queries, contract: TableContract, start: datetime, end: datetime
+) -> Iterator[Pinned]:
+    """For as long as the block runs; a query's kept result is dropped at its end."""
+    project = queries.connection.project
+    if contract.custom_query is None and not contract.latest:
+        table = TableRef(project, contract.dataset or "", contract.table or "")
+        schema = _schema(queries, table)
+        plan = plan_table(contract, schema)
+        t = server_time(queries)
+        yield Pinned(_source(plan, table, t, contract.row_filter), plan, schema, t)
+        return
+    # The type of the time column is not known before the query has run.
+    anywhen = Column(contract.timestamp_column, Kind.TIMESTAMP)
+    within = restriction.between(anywhen, start, end)
+    kept = materialise(queries, contract, within, RESULTS_DATASET)
+    try:
+        schema = _schema(queries, kept.table)
+        plan = plan_table(contract, schema)
+        yield Pinned(_source(plan, kept.table, None, None), plan, schema, kept.read_at)
+    finally:
+        drop(queries, kept.table)
+
+
+def _schema(queries: Queries, table: TableRef) -> TableSchema:
+    return read_schema(
+        queries.client, table.project, table.dataset, table.table, calls=queries.calls
+    )
+
+
+def _source(
+    plan: TablePlan,
+    table: TableRef,
+    at: datetime | None,
+    row_filter: str | None,
+) -> Source:
+    selection = plan.selection
+    return Source(table, selection.columns, selection.timestamp, row_filter, at)
+
+
+def require_unique_key(queries: Queries, contract: TableContract, pin: Pinned) -> None:
+    """KeyNotUnique with examples; reads the key of the whole table, since rows change windows."""
+    key = pin.plan.selection.key
+    if not key:
+        return
+    names = ", ".join(quoted(name) for name in key)
+    known = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in key)
+    rows = queries.run(
+        f"SELECT {names}, COUNT(*) AS n FROM {pin.source.sql}"
+        f" WHERE {restriction.with_filter(known, pin.source.row_filter)}"
+        f" GROUP BY {names} HAVING COUNT(*) > 1 LIMIT {EXAMPLES}",
+        doing="looking for doubled keys",
+        table=contract.id,
+    ).rows
+    if rows:
+        examples = "; ".join(
+            ", ".join(f"{name} = {row[name]!r}" for name in key) + f" ({row['n']} rows)"
+            for row in rows
+        )
+        raise KeyNotUnique(
+            f"the key {', '.join(key)} of {contract.id} is not unique in BigQuery: {examples}. "
+            "Nothing was written. Take key out of the contract (then every row is kept), set "
+            "latest: true (then the newest row of each key is), or correct the source"
+        )
+
+
+def oldest_row(queries: Queries, contract: TableContract) -> datetime | None:
+    """The time of the source's oldest row; None if there is none."""
+    project = queries.connection.project
+    name = quoted(contract.timestamp_column)
+    origin = (
+        f"({contract.custom_query})"
+        if contract.custom_query
+        else TableRef(project, contract.dataset or "", contract.table or "").sql
+    )
+    rows = queries.run(
+        f"SELECT CAST(MIN({name}) AS TIMESTAMP) AS oldest FROM {origin}",
+        doing="looking for the oldest row",
+        table=contract.id,
+    ).rows
+    oldest: datetime | None = rows[0]["oldest"]
+    return oldest
+
+
+def first_day(moment: datetime) -> datetime:
+    """Midnight before it, where windows of every length begin."""
+    return moment - timedelta(
+        hours=moment.hour,
+        minutes=moment.minute,
+        seconds=moment.second,
+        microseconds=moment.microsecond,
+    )

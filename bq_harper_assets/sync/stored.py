@@ -1,0 +1,63 @@
+"""How each column of a table is stored in Harper, as far as its rows' encoding needs to know."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from bq_harper_assets.schema.harper_types import Form, HarperColumn
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.schema.selection import ID_KINDS
+
+METADATA = ("_syncedAt", "_batch", "_hash")
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """What makes a source row a Harper record."""
+
+    columns: tuple[HarperColumn, ...]
+    timestamp: str
+    key: tuple[str, ...] = ()
+    primary_key: str = "id"  # Harper's attribute; may be the only key column itself
+    geojson: Callable[[pa.Array], pa.Array] | None = None  # WKT texts to GeoJSON texts
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        for name in (self.timestamp, *self.key):
+            if name not in names:
+                raise ValueError(f"{name} is not among the columns {names}")
+        if taken := sorted(set(METADATA) & set(names)):
+            raise ValueError(f"columns named {taken} would overwrite the row's own metadata")
+        if self.geojson is None and any(map(_has_geography, self.columns)):
+            raise ValueError("a GEOGRAPHY column needs a function that gives GeoJSON")
+        if self.primary_key in names and not self.key_is_stored_as_id:
+            raise ValueError(
+                f"column {self.primary_key} holds something else than the row's id; "
+                "give Harper's primary key another name"
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The source columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def id_column(self) -> HarperColumn | None:
+        """The column whose value is the id; None if ids are hashes."""
+        if len(self.key) != 1:
+            return None
+        column = next(column for column in self.columns if column.name == self.key[0])
+        return column if column.kind in ID_KINDS and not column.repeated else None
+
+    @property
+    def key_is_stored_as_id(self) -> bool:
+        """Whether the primary key may be the key column itself."""
+        column = self.id_column
+        if column is None or column.name != self.primary_key:
+            return False
+        return column.form is Form.TEXT or column.kind is Kind.INT64
+
+
+def _has_geography(column: HarperColumn) -> bool:
+    return column.kind is Kind.GEOGRAPHY or any(map(_has_geography, column.fields))

@@ -1,0 +1,113 @@
+"""Records into Harper, one request in flight; a refused one is narrowed down to single rows."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.errors import (
+    HarperNotFound,
+    HarperRefused,
+    HarperUnauthorized,
+)
+from bq_harper_assets.sync.arrow_buffers import Int64s
+from bq_harper_assets.sync.json_body import Body, bodies
+from bq_harper_assets.sync.receipts import Refusal
+
+PAYLOAD_CHARACTERS = 100_000
+MOST_REFUSALS = 1_000  # of one task; a table that is wrong as a whole must not be tried row by row
+
+
+class NotAllWritten(BqhError):
+    """Harper's count differs from ours."""
+
+
+class TooManyRefused(BqhError):
+    """The table is wrong as a whole, not a few of its rows."""
+
+
+class Writer:
+    """Counts what Harper says it wrote, by place; encoding goes on while a request is under way."""
+
+    def __init__(self, client: HarperClient, table: str, places: int, most_bytes: int) -> None:
+        self._client = client
+        self._table = table
+        self._most_bytes = most_bytes
+        self._sender = ThreadPoolExecutor(max_workers=1)
+        self._under_way: Future[None] | None = None
+        self.written = np.zeros(places, np.int64)
+        self.bytes = np.zeros(places, np.int64)
+        self.refusals: list[Refusal] = []
+        self.requests = 0
+
+    def write(self, records: pa.RecordBatch, places: Int64s, most_rows: int) -> None:
+        """All records in order; returns before the last request is answered."""
+        for body in bodies(records, most_rows=most_rows, most_bytes=self._most_bytes):
+            self.settle()
+            rows = records.slice(body.first, body.rows)
+            part = places[body.first : body.first + body.rows]
+            self._under_way = self._sender.submit(self._send, body, rows, part)
+
+    def settle(self) -> None:
+        """Wait until nothing is under way; raises what went wrong."""
+        if self._under_way is not None:
+            under_way, self._under_way = self._under_way, None
+            under_way.result()
+
+    def delete(self, ids: Sequence[object]) -> None:
+        """Old versions of rows that cannot be stored any more."""
+        self.settle()
+        self.requests += 1
+        self._client.delete(self._table, ids)
+
+    def close(self) -> None:
+        """Also after an error: what is under way is waited for."""
+        self._sender.shutdown(wait=True)
+
+    def _send(self, body: Body, rows: pa.RecordBatch, places: Int64s) -> None:
+        self.requests += 1
+        try:
+            answer = self._client.upsert_body(self._table, body.content)
+        except (HarperUnauthorized, HarperNotFound):
+            raise
+        except HarperRefused as error:
+            self._narrow_down(body, rows, places, error)
+            return
+        if answer.done != body.rows or answer.skipped:
+            raise NotAllWritten(
+                f"Harper wrote {answer.done} of {body.rows} rows of {self._table} and skipped "
+                f"{len(answer.skipped)}. The cells of this request are not committed; run it again"
+            )
+        counts = np.bincount(places, minlength=len(self.written))
+        self.written += counts
+        self.bytes += counts * len(body.content) // body.rows
+
+    def _narrow_down(
+        self, body: Body, rows: pa.RecordBatch, places: Int64s, error: HarperRefused
+    ) -> None:
+        """A request is one transaction: halves are tried until single rows are refused."""
+        if body.rows == 1:
+            payload = body.content[1:-1].decode("utf-8")[:PAYLOAD_CHARACTERS]
+            row_id = str(rows.column(0)[0].as_py())
+            self.refuse(Refusal(int(places[0]), row_id, error.said, payload))
+            return
+        half = (body.rows + 1) // 2
+        for first in (0, half):
+            some = rows.slice(first, half)
+            for smaller in bodies(some, most_rows=half, most_bytes=self._most_bytes):
+                start = first + smaller.first
+                part = places[start : start + smaller.rows]
+                self._send(smaller, rows.slice(start, smaller.rows), part)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """One more row that is not written."""
+        self.refusals.append(refusal)
+        if len(self.refusals) > MOST_REFUSALS:
+            raise TooManyRefused(
+                f"more than {MOST_REFUSALS} rows of {self._table} cannot be stored, the last "
+                f"because: {refusal.reason}. No cell of this run is committed; correct the "
+                "contract (values, schemaOverrides, key) or the source, then run it again"
+            )

@@ -1,0 +1,83 @@
+"""Encoded rows in a real Harper: what was sent is what is read back."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.schema.harper_types import HarperColumn
+from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.stores.harper.answers import Attribute
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.encode import encode_batch
+from bq_harper_assets.sync.json_body import bodies
+from bq_harper_assets.sync.row_ids import LONGEST_KEY, identify
+from bq_harper_assets.sync.slices import id_hashes
+from bq_harper_assets.sync.stored import RowPlan
+
+pytestmark = pytest.mark.harper
+NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
+STRUCT = pa.struct([("n", pa.int64()), ("j", pa.string())])
+FIELDS = (Column("n", Kind.INT64), Column("j", Kind.JSON))
+COLUMNS = {
+    Column("at", Kind.TIMESTAMP): pa.array([NOON, NOON], pa.timestamp("us", "UTC")),
+    Column("whole", Kind.INT64): pa.array([2**53, -(2**53)]),
+    Column("part", Kind.FLOAT64): pa.array([5e-324, 1e22]),
+    Column("price", Kind.NUMERIC): pa.array(
+        [Decimal("0.1"), Decimal(10**14 + 1)], pa.decimal128(38, 9)
+    ),
+    Column("name", Kind.STRING): pa.array(['\0🚢"\\', None]),
+    Column("raw", Kind.BYTES): pa.array([bytes(range(256)), None]),
+    Column("flag", Kind.BOOL): pa.array([True, None]),
+    Column("day", Kind.DATE): pa.array([date(1, 1, 1), date(9999, 12, 31)]),
+    Column("hour", Kind.TIME): pa.array([time(1, 2, 3), None]),
+    Column("free", Kind.JSON): pa.array(['{"a":[1,{"b":null}]}', "[]"]),
+    Column("tags", Kind.STRING, repeated=True): pa.array([["b", "a"], []]),
+    Column("inner", Kind.STRUCT, fields=FIELDS): pa.array(
+        [{"n": 1, "j": '{"deep":true}'}, None], STRUCT
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def client(harper_connection: HarperConnection) -> Iterator[HarperClient]:
+    with HarperClient(harper_connection) as client:
+        yield client
+
+
+def _plan(*columns: Column, key: tuple[str, ...] = ()) -> RowPlan:
+    return RowPlan(tuple(map(HarperColumn.of, columns)), timestamp="at", key=key)
+
+
+@pytest.mark.promise("B3", "B4", "B5", "B6", "B8", "J2")
+def test_every_kind_of_value_is_read_back_as_it_was_sent(client: HarperClient) -> None:
+    client.create_table("EncodedKinds", "id", [Attribute("id", "String")])
+    batch = pa.record_batch({column.name: array for column, array in COLUMNS.items()})
+    plan = _plan(*COLUMNS)
+    identity = identify(batch, plan)
+    encoded = encode_batch(batch, plan, identity, synced_at=NOON, batch_number=1)
+    [body] = bodies(encoded.accepted, most_rows=10, most_bytes=10**6)
+    assert client.upsert_body("EncodedKinds", body.content).done == 2
+    sent = json.loads(body.content)
+    stored = client.search_by_id("EncodedKinds", [row["id"] for row in sent], ["*"])
+    assert stored == sent
+    assert sent[0]["free"] == {"a": [1, {"b": None}]}
+    read_back = id_hashes(pa.array([row["id"] for row in stored]), keyless=True)
+    assert read_back.tolist() == identity.id_hashes.tolist()
+
+
+@pytest.mark.promise("A9")
+def test_the_longest_key_that_has_an_id_is_one_that_harper_takes(client: HarperClient) -> None:
+    client.create_table("EncodedKeys", "id", [Attribute("id", "String")])
+    keys = ["x" * LONGEST_KEY, "é" * (LONGEST_KEY // 2), "x" * (LONGEST_KEY - 1) + "\0", "\0" * 600]
+    batch = pa.record_batch(
+        {"k": pa.array(keys), "at": pa.array([NOON] * len(keys), pa.timestamp("us", "UTC"))}
+    )
+    plan = _plan(Column("k", Kind.STRING), Column("at", Kind.TIMESTAMP), key=("k",))
+    encoded = encode_batch(batch, plan, identify(batch, plan), synced_at=NOON, batch_number=1)
+    for body in bodies(encoded.accepted, most_rows=1, most_bytes=10**6):
+        assert client.upsert_body("EncodedKeys", body.content).done == 1

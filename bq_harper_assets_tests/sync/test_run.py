@@ -1,0 +1,52 @@
+"""The first promise: a materialised cell equals its source at one instant."""
+
+import pytest
+
+from bq_harper_assets.ledger.records import CellState, Mode
+from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
+from bq_harper_assets_tests.sync.conftest import Sync
+
+pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
+DAY = utc(2026, 1, 5)
+HOURS = utc(2026, 1, 5, 3)
+SELECT = (
+    "SELECT TIMESTAMP_ADD(TIMESTAMP '2026-01-05', INTERVAL n * 7 SECOND) AS ts,"
+    " n AS number, CONCAT('name ', CAST(n AS STRING)) AS name, n / 7 AS ratio"
+    " FROM UNNEST(GENERATE_ARRAY(0, 1499)) AS n"
+)
+
+
+def test_a_row_of_every_window_and_slice_arrives_as_it_is(sync: Sync, tables: SmallTables) -> None:
+    contract = sync.contract(tables.make_from(SELECT))
+    report = sync.run(contract, sync.cells(contract, DAY, HOURS))
+    rows = sync.rows(contract)
+    assert sorted(row["number"] for row in rows) == list(range(1500))
+    for row in rows:
+        assert row["name"] == f"name {row['number']}"
+        assert row["ratio"] == row["number"] / 7
+        seconds = row["number"] * 7
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        assert row["ts"] == f"2026-01-05T{clock}.000000Z"
+    assert {cell.mode for cell in report.cells} == {Mode.COPY}
+    assert sum(cell.result.written for cell in report.cells) == 1500
+    table = sync.stores.ledger.find_table(contract.id)
+    assert table is not None
+    cells = sync.stores.ledger.cells(table, DAY, HOURS)
+    assert {cell.state for cell in cells} == {CellState.SYNCED}
+    assert sum(cell.commit.rows for cell in cells if cell.commit) == 1500
+
+
+def test_a_second_run_changes_no_row_and_says_that_it_upserted(
+    sync: Sync, tables: SmallTables
+) -> None:
+    contract = sync.contract(tables.make_from(SELECT))
+    cells = sync.cells(contract, DAY, HOURS)
+    sync.run(contract, cells)
+    before = [_source_columns(row) for row in sync.rows(contract)]
+    report = sync.run(contract, cells)
+    assert [_source_columns(row) for row in sync.rows(contract)] == before
+    assert {cell.mode for cell in report.cells} == {Mode.UPSERT}
+
+
+def _source_columns(row: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in row.items() if name not in ("_syncedAt", "_batch")}

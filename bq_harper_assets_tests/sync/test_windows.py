@@ -1,0 +1,85 @@
+"""Windows and cells: every moment lies in exactly one."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bq_harper_assets.sync.cells import Cell, slice_key
+from bq_harper_assets.sync.windows import NotATime, Window, window_of, windows_between
+
+HOUR = timedelta(hours=1)
+LENGTHS = st.sampled_from([timedelta(minutes=m) for m in (5, 15, 30, 60, 1440)])
+MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001
+
+
+@settings(deadline=None)
+@given(MOMENTS, LENGTHS)
+def test_a_moment_lies_in_its_window_before_1970_too(moment: datetime, length: timedelta) -> None:
+    starts = window_of(pa.array([moment], pa.timestamp("us", "UTC")), length)
+    window = Window.starting(starts[0].as_py(), length)
+    assert window.start <= moment < window.end
+    assert window.start_micros == starts[0].as_py()
+    assert Window.parse(window.key, length) == window
+    assert list(windows_between(moment, moment + timedelta(microseconds=1), length)) == [window]
+
+
+def test_the_first_and_last_microsecond_of_a_window_belong_to_it_and_its_end_does_not() -> None:
+    start = datetime(1969, 12, 31, 23, tzinfo=UTC)
+    moments = [start, start + HOUR - timedelta(microseconds=1), start + HOUR, None]
+    starts = window_of(pa.array(moments, pa.timestamp("us", "UTC")), HOUR)
+    assert starts.to_pylist() == [-3_600_000_000, -3_600_000_000, 0, None]
+
+
+def test_datetimes_and_dates_count_as_utc() -> None:
+    plain = pa.array([datetime(2026, 11, 16, 7, 30)], pa.timestamp("us"))  # noqa: DTZ001
+    day = pa.array([date(2026, 11, 16), None])
+    assert Window.starting(window_of(plain, HOUR)[0].as_py(), HOUR).key == "2026-11-16T07:00"
+    assert Window.starting(window_of(day, HOUR)[0].as_py(), HOUR).key == "2026-11-16T00:00"
+    assert window_of(day, HOUR)[1].as_py() is None
+
+
+def test_slices_of_arrays_give_the_windows_of_their_own_rows() -> None:
+    moments = pa.array([0, None, 3_600_000_000], pa.timestamp("us", "UTC"))
+    assert window_of(moments.slice(1), HOUR).to_pylist() == [None, 3_600_000_000]
+
+
+def test_a_column_without_times_is_refused_with_a_way_out() -> None:
+    with pytest.raises(NotATime, match=r"string.*timestampColumn"):
+        window_of(pa.array(["2026"]), HOUR)
+
+
+def test_windows_between_cover_a_range_that_starts_inside_of_one_and_in_another_zone() -> None:
+    start = datetime(2026, 11, 16, 9, 30, tzinfo=timezone(timedelta(hours=2)))
+    windows = list(windows_between(start, start + HOUR, HOUR))
+    assert [window.key for window in windows] == ["2026-11-16T07:00", "2026-11-16T08:00"]
+    assert list(windows_between(start, start, HOUR)) == []
+
+
+@pytest.mark.promise("H1")
+@settings(deadline=None)
+@given(MOMENTS, LENGTHS, st.integers(0, 120))
+def test_a_cells_key_leads_back_to_it(moment: datetime, length: timedelta, number: int) -> None:
+    window = next(windows_between(moment, moment + length, length))
+    cell = Cell(window, number)
+    assert Cell.parse(cell.key, length) == cell
+    assert cell.key.endswith(f"|{slice_key(number)}")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "2026-11-16T07:30|s02",
+        "2026-11-16T07:00|02",
+        "2026-11-16T07:00|s2",
+        "2026-11-16T07:00|s002",
+        "2026-11-16T07:00",
+        "x|s01",
+        "26-11-16T07:00|s01",
+    ],
+)
+def test_a_key_that_names_no_cell_is_refused(key: str) -> None:
+    with pytest.raises(ValueError, match=r"is not the start|does not name|does not match"):
+        Cell.parse(key, HOUR)
