@@ -25,7 +25,8 @@ down: setup ## stop the local stack; its data stays
 demo: setup ## start the stack, load the sample data, sync it to Harper and show what is where
 	@$(BIN)/bqh demo
 
-ui: setup ## open Dagster on http://127.0.0.1:3000
+ui: setup ## start the stack and open Dagster on http://127.0.0.1:3000
+	@$(BIN)/bqh up
 	@mkdir -p .local/dagster && cp dagster.yaml .local/dagster/dagster.yaml
 	@DAGSTER_HOME="$(CURDIR)/.local/dagster" $(BIN)/dagster dev --host 127.0.0.1 --port 3000 --workspace workspace.yaml
 

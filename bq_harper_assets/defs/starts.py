@@ -1,7 +1,7 @@
 """Where a table's first window begins: the contract says, or it is found once and kept."""
 
 import logging
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
@@ -10,7 +10,10 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.source import first_day, oldest_row
+from bq_harper_assets.sync.source import oldest_row
+from bq_harper_assets.sync.windows import floor_to_window
+
+DAY = timedelta(days=1)
 
 _log = logging.getLogger(__name__)
 
@@ -18,7 +21,7 @@ _log = logging.getLogger(__name__)
 def start_of(project: Project, contract: TableContract, ledger: Ledger) -> datetime:
     """Midnight before the oldest row, asked once; today while the source has none or is away."""
     if contract.sync.start_timestamp is not None:
-        return first_day(contract.sync.start_timestamp)
+        return floor_to_window(contract.sync.start_timestamp, contract.window)
     if (known := ledger.start_of(contract.id)) is not None:
         return known
     try:
@@ -31,5 +34,5 @@ def start_of(project: Project, contract: TableContract, ledger: Ledger) -> datet
         _log.info("%s: partitions begin today, for now: %s", contract.id, error)
         oldest = None
     if oldest is None:
-        return first_day(datetime.now(UTC))
-    return ledger.record_start(contract.id, first_day(oldest.astimezone(UTC)))
+        return floor_to_window(datetime.now(UTC), DAY)
+    return ledger.record_start(contract.id, floor_to_window(oldest, DAY))

@@ -48,6 +48,7 @@ class TableSchema:
     partition_field: str | None = None
     clustering: tuple[str, ...] = ()
     primary_key: tuple[str, ...] = ()
+    is_table: bool = True  # not a view or the like, which only a query can read
 
     def column(self, name: str) -> Column:
         """KeyError if there is none of that name."""

@@ -42,6 +42,7 @@ from bq_harper_assets.sync.phases import Phase, phase_of, rows_per_request
 from bq_harper_assets.sync.source import Pinned, pinned, require_unique_key
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.task import Move
+from bq_harper_assets.sync.windows import floor_to_window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -151,8 +152,9 @@ class Run:
                     table, schema_body(pin), seen.version if seen else 0
                 ).version
                 prints = dict(fingerprints(queries, pin.source, start, end, self.contract.window))
+                phase = self._phase(table, pin.t, start)
                 batches = self._plan(keeper, pin, version, cells, prints)
-                move = self._move(keeper, harper, queries, pin, batches, prints)
+                move = self._move(keeper, harper, queries, pin, batches, prints, phase)
                 self.say(f"{self.contract.id}: moving {len(cells)} cells at {pin.t:%F %T}")
                 moved = self._spark(move, pin, prints)
                 outcomes = judge(moved, move.grid, _rows(prints), time.monotonic() - began)
@@ -160,7 +162,7 @@ class Run:
         report = RunReport(
             self.contract.id,
             pin.t,
-            self._phase(pin.t, end),
+            phase,
             ensured.action,
             version,
             tuple(_report(outcome, batches) for outcome in outcomes),
@@ -213,6 +215,7 @@ class Run:
         pin: Pinned,
         batches: dict[Cell, Batch],
         prints: dict[datetime, Fingerprint],
+        phase: Phase,
     ) -> Move:
         start, end = min(prints), max(prints) + self.contract.window
         tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
@@ -238,7 +241,7 @@ class Run:
             grid=Grid.of({cell: b.seq for cell, b in batches.items()}, self.contract.slices),
             lease=keeper.terms,
             synced_at=pin.t,
-            most_rows=rows_per_request(self._phase(pin.t, end), self.contract.sync),
+            most_rows=rows_per_request(phase, self.contract.sync),
             most_bytes=self.contract.max_request_bytes,
             retry=self.retry,
             numbers={},
@@ -250,8 +253,13 @@ class Run:
             move = numbered(self.spark, move)
         return move_all(self.spark, move)
 
-    def _phase(self, t: datetime, end: datetime) -> Phase:
-        return phase_of(max(t - end, timedelta(0)), self.contract.sync)
+    def _phase(self, table: LogicalTable, t: datetime, first: datetime) -> Phase:
+        """By how far the table is behind before this run; the first is behind from its start."""
+        declared = self.contract.sync.start_timestamp
+        start = declared or self.stores.ledger.start_of(self.contract.id) or first
+        aligned = floor_to_window(start, self.contract.window)
+        synced_until = self.stores.ledger.progress(table, aligned).synced_until
+        return phase_of(max(t - synced_until, timedelta(0)), self.contract.sync)
 
     def _commit(
         self,

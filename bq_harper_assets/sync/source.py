@@ -3,18 +3,18 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.schema.logical import Column, Kind, TableSchema
+from bq_harper_assets.schema.logical import TableSchema
 from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.fingerprint import Source
-from bq_harper_assets.stores.bigquery.materialised_query import drop, materialise
+from bq_harper_assets.stores.bigquery.materialised_query import drop, materialise, query_of
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.stores.bigquery.schema_reader import read_schema
+from bq_harper_assets.stores.bigquery.schema_reader import columns_of, read_schema
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 
@@ -41,17 +41,14 @@ def pinned(
     queries: Queries, contract: TableContract, start: datetime, end: datetime
 ) -> Iterator[Pinned]:
     """For as long as the block runs; a query's kept result is dropped at its end."""
-    project = queries.connection.project
-    if contract.custom_query is None and not contract.latest:
-        table = TableRef(project, contract.dataset or "", contract.table or "")
-        schema = _schema(queries, table)
-        plan = plan_table(contract, schema)
+    schema = _source_schema(queries, contract)
+    plan = plan_table(contract, schema)
+    if schema.is_table and not contract.latest:
+        table = _table(queries, contract)
         t = server_time(queries)
         yield Pinned(_source(plan, table, t, contract.row_filter), plan, schema, t)
         return
-    # The type of the time column is not known before the query has run.
-    anywhen = Column(contract.timestamp_column, Kind.TIMESTAMP)
-    within = restriction.between(anywhen, start, end)
+    within = restriction.between(plan.selection.timestamp, start, end)
     kept = materialise(queries, contract, within, RESULTS_DATASET)
     try:
         schema = _schema(queries, kept.table)
@@ -59,6 +56,18 @@ def pinned(
         yield Pinned(_source(plan, kept.table, None, None), plan, schema, kept.read_at)
     finally:
         drop(queries, kept.table)
+
+
+def _source_schema(queries: Queries, contract: TableContract) -> TableSchema:
+    if contract.custom_query is None:
+        return _schema(queries, _table(queries, contract))
+    query = query_of(contract, queries.connection.project)
+    fields = queries.fields(query, doing="reading the columns of its query", table=contract.id)
+    return TableSchema(columns_of(fields), is_table=False)
+
+
+def _table(queries: Queries, contract: TableContract) -> TableRef:
+    return TableRef(queries.connection.project, contract.dataset or "", contract.table or "")
 
 
 def _schema(queries: Queries, table: TableRef) -> TableSchema:
@@ -83,9 +92,13 @@ def require_unique_key(queries: Queries, contract: TableContract, pin: Pinned) -
     if not key:
         return
     names = ", ".join(quoted(name) for name in key)
+    # A kept result has the rows of some windows only; `latest` leaves no doubled key in any.
+    rows_of_all = pin.source.sql
+    if not contract.latest and pin.source.at is None:
+        rows_of_all = f"({query_of(contract, queries.connection.project)})"
     known = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in key)
     rows = queries.run(
-        f"SELECT {names}, COUNT(*) AS n FROM {pin.source.sql}"
+        f"SELECT {names}, COUNT(*) AS n FROM {rows_of_all}"
         f" WHERE {restriction.with_filter(known, pin.source.row_filter)}"
         f" GROUP BY {names} HAVING COUNT(*) > 1 LIMIT {EXAMPLES}",
         doing="looking for doubled keys",
@@ -105,12 +118,9 @@ def require_unique_key(queries: Queries, contract: TableContract, pin: Pinned) -
 
 def oldest_row(queries: Queries, contract: TableContract) -> datetime | None:
     """The time of the source's oldest row; None if there is none."""
-    project = queries.connection.project
     name = quoted(contract.timestamp_column)
     origin = (
-        f"({contract.custom_query})"
-        if contract.custom_query
-        else TableRef(project, contract.dataset or "", contract.table or "").sql
+        f"({contract.custom_query})" if contract.custom_query else _table(queries, contract).sql
     )
     rows = queries.run(
         f"SELECT CAST(MIN({name}) AS TIMESTAMP) AS oldest FROM {origin}",
@@ -119,13 +129,3 @@ def oldest_row(queries: Queries, contract: TableContract) -> datetime | None:
     ).rows
     oldest: datetime | None = rows[0]["oldest"]
     return oldest
-
-
-def first_day(moment: datetime) -> datetime:
-    """Midnight before it, where windows of every length begin."""
-    return moment - timedelta(
-        hours=moment.hour,
-        minutes=moment.minute,
-        seconds=moment.second,
-        microseconds=moment.microsecond,
-    )

@@ -58,9 +58,14 @@ class Window:
         return window
 
 
+def floor_to_window(moment: datetime, length: timedelta) -> datetime:
+    """The start of the window that holds this moment."""
+    return (moment - (moment - EPOCH) % length).astimezone(UTC)
+
+
 def windows_between(start: datetime, end: datetime, length: timedelta) -> Iterator[Window]:
     """Every window that holds a moment of [start, end), in order."""
-    at = (start - (start - EPOCH) % length).astimezone(UTC)
+    at = floor_to_window(start, length)
     while start < end and at < end:
         yield Window(at, at + length)
         at += length

@@ -76,6 +76,27 @@ class Queries:
         job = _Job(self, sql, self._settings(parameters or {}), self._job_timeout_s)
         return self.calls.call(job.answer, doing=doing, feature=feature, table=table)
 
+    def fields(
+        self, sql: str, *, doing: str, table: str | None = None
+    ) -> "Sequence[bigquery.SchemaField]":
+        """The columns that the query's rows would have; it is checked and not run."""
+        settings = self._settings({})
+        settings.dry_run = True
+        job = self.calls.call(
+            lambda: self.client.query(
+                sql,
+                job_config=settings,
+                location=self.connection.location,
+                retry=NO_RETRY,
+                job_retry=None,
+                timeout=REQUEST_TIMEOUT_S,
+            ),
+            doing=doing,
+            feature=Feature.QUERY,
+            table=table,
+        )
+        return job.schema or ()
+
     def _settings(self, parameters: Mapping[str, Any]) -> "bigquery.QueryJobConfig":
         from google.cloud import bigquery
 

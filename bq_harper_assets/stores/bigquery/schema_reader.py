@@ -46,6 +46,7 @@ def read_schema(
         partition_field=_partition_field(described),
         clustering=tuple(described.clustering_fields or ()),
         primary_key=_primary_key(described),
+        is_table=described.table_type == "TABLE",
     )
 
 
