@@ -70,11 +70,13 @@ def _synced(project: Project) -> "Iterator[tuple[str, Launched, int, float]]":
     # Here and not above: dagster and google's libraries take seconds to import.
     from bq_harper_assets.defs.build import build_definitions
     from bq_harper_assets.defs.launch import launch, project_instance
+    from bq_harper_assets.defs.resources import start_spark
     from bq_harper_assets.defs.starts import start_of
     from bq_harper_assets.ledger.ledger import open_ledger
 
-    click.echo("starting Spark; each table is synced by one Dagster run")
+    click.echo("starting Spark; each table is then synced by one Dagster run")
     definitions = build_definitions(project.root)
+    start_spark(project)  # before the clock: in real use it is running already
     with open_ledger(project.ledger.url) as ledger:
         starts = {table.id: start_of(project, table, ledger) for table in project.tables}
     with project_instance(project.root) as instance:

@@ -89,6 +89,11 @@ def _spark(project: Project) -> LazyPySparkResource:
     return LazyPySparkResource(spark_config=spark_config(project))
 
 
+def start_spark(project: Project) -> None:
+    """The session that all runs of this process share."""
+    _ = _spark(project).spark_session
+
+
 def spark_config(project: Project) -> dict[str, str]:
     """Defaults first, so that a profile can change each of them."""
     settings = {name: value.get_secret_value() for name, value in project.spark.settings.items()}
