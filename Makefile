@@ -54,8 +54,10 @@ schema: setup ## write config/tables.schema.json anew from the contract models
 promises: setup ## print how many promises of docs/promises.md are kept, by group
 	@$(BIN)/python -m bq_harper_assets_tests.promises
 
-bench: setup ## run the benchmarks
+bench: setup ## run the benchmarks with few rows and print their ratios
 	@$(BIN)/python benchmarks/maritime_generator.py
+	@for name in mover_vs_others task_memory many_cells mover_vs_trivial_client; do \
+		$(BIN)/python -m benchmarks.$$name --quick || exit 1; done
 
 clean: ## delete .venv and .local: the next target sets up again
 	@test ! -x $(BIN)/bqh || $(BIN)/bqh down

@@ -12,7 +12,7 @@ COMMANDS = {
     "up": "bq_harper_assets.cli.stack:up",
     "down": "bq_harper_assets.cli.stack:down",
     "sync": "bq_harper_assets.cli.sync:sync",
-    "status": "bq_harper_assets.cli.stack:status",
+    "status": "bq_harper_assets.cli.status:status",
     "demo": "bq_harper_assets.cli.demo:demo",
     "doctor": "bq_harper_assets.cli.doctor:doctor",
     "maritime": "bq_harper_assets.cli.maritime:maritime",

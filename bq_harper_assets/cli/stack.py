@@ -1,11 +1,9 @@
-"""`bqh up`, `down` and `status`: the local stack from a terminal."""
+"""`bqh up` and `down`: the local stack from a terminal."""
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -13,7 +11,7 @@ import click
 from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.root import find_project_root
 from bq_harper_assets.local.ports import SHOWN
-from bq_harper_assets.local.stack import LocalStack, StackStatus
+from bq_harper_assets.local.stack import LocalStack
 
 PORT = click.IntRange(1, 65535)
 FOLDER = click.option(
@@ -67,15 +65,6 @@ def down(folder: Path | None, purge: bool, yes: bool) -> None:
     stack.purge(click.echo)
 
 
-@click.command()
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@FOLDER
-def status(folder: Path | None, output: str) -> None:
-    """Show what runs, on which ports, and where its log is."""
-    found = _stack(folder).status()
-    click.echo(_as_json(found) if output == "json" else _as_text(found))
-
-
 def _stack(
     folder: Path | None, *, ports: dict[str, int] | None = None, threads: int | None = None
 ) -> LocalStack:
@@ -106,18 +95,3 @@ def _shown(addresses: StackAddresses) -> str:
             "Stop it with: bqh down",
         )
     )
-
-
-def _as_text(found: StackStatus) -> str:
-    lines = [f"local stack in {found.folder}"]
-    for server in found.servers:
-        ports = " and ".join(map(str, server.ports))
-        where = f", process {server.pid}, ports {ports}" if server.pid else ""
-        lines.append(f"  {server.name:<9} {server.state}{where}, log {server.log}")
-    if not found.running:
-        lines.append("Start it with: bqh up")
-    return "\n".join(lines)
-
-
-def _as_json(found: StackStatus) -> str:
-    return json.dumps({"running": found.running, **asdict(found)}, indent=2, default=str)

@@ -5,8 +5,6 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from bq_harper_assets.cli.progress import working
 from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.root import find_project_root
 from bq_harper_assets.contract.table import TableContract
@@ -63,7 +62,7 @@ def sync(
     from bq_harper_assets.defs.starts import start_of
     from bq_harper_assets.ledger.ledger import open_ledger
 
-    with _working(f"syncing {contract.id}", output):
+    with working(f"syncing {contract.id}", output, project.harper, contract.target_table):
         with open_ledger(project.ledger.url) as ledger:
             start = start_of(project, contract, ledger)
         cells = cells_between(contract, start, from_, to, slices)
@@ -160,15 +159,3 @@ def summary(runs: "list[tuple[str, Launched, int, float]]") -> Table:
             f"{written / seconds:,.0f}",
         )
     return shown
-
-
-@contextmanager
-def _working(what: str, output: str) -> Iterator[None]:
-    """A moving line on a terminal, a plain one otherwise, and nothing for programs."""
-    if output == "json" or not sys.stdout.isatty():
-        if output != "json":
-            click.echo(what)
-        yield
-        return
-    with Console().status(what):
-        yield

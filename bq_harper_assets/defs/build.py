@@ -6,6 +6,7 @@ from pathlib import Path
 from dagster import BetaWarning, Definitions, in_process_executor
 
 from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.defs.all_tables import build_all_tables_job
 from bq_harper_assets.defs.resources import build_resources
 from bq_harper_assets.defs.sample_data import SAMPLE_DATA_KEYS, build_sample_data
 from bq_harper_assets.defs.schedules import build_job, build_schedule
@@ -32,7 +33,7 @@ def build_definitions(root: Path) -> Definitions:
                 *(build_source(t) for t in project.tables if source_key(t) not in made_here),
                 *tables,
             ],
-            jobs=list(jobs.values()),
+            jobs=[*jobs.values(), build_all_tables_job(project.tables, starts)],
             schedules=[
                 build_schedule(table, starts[table.id], jobs[table.id]) for table in project.tables
             ],

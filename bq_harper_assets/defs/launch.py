@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dagster import DagsterInstance, Definitions
+from dagster import DagsterEventType, DagsterInstance, Definitions
+from dagster_shared.error import SerializableErrorInfo
 
 from bq_harper_assets.contract.root import local_folder
 from bq_harper_assets.contract.table import TableContract
@@ -54,14 +55,21 @@ def launch(
     )
     key = target_key(contract)
     done = {}
-    for event in ended.all_events:
-        if event.is_step_materialization and event.asset_key == key and event.partition:
-            metadata = event.materialization.metadata
+    # The result of a run that failed leaves out what it logged before; the instance does not.
+    for entry in instance.all_logs(ended.run_id, of_type=DagsterEventType.ASSET_MATERIALIZATION):
+        event = entry.get_dagster_event()
+        if event.asset_key == key and event.partition:
+            metadata = event.step_materialization_data.materialization.metadata
             done[event.partition] = {name: value.value for name, value in metadata.items()}
     failures = [event for event in ended.all_events if event.is_step_failure]
     error = None
     if failures:
         data = failures[-1].step_failure_data
         error = data.user_failure_data.description if data.user_failure_data else None
-        error = error or (data.error.message if data.error else "the run failed")
+        error = error or (_cause(data.error) if data.error else "the run failed")
     return Launched(ended.run_id, done, error)
+
+
+def _cause(error: SerializableErrorInfo) -> str:
+    """What the last retry died of, not that it was the last."""
+    return _cause(error.cause) if error.cause else error.message.strip()

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from dagster import (
     MultiPartitionsDefinition,
+    PartitionKeyRange,
     StaticPartitionsDefinition,
     TimeWindowPartitionsDefinition,
 )
@@ -19,9 +21,24 @@ RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
 
 
+class CellPartitions(MultiPartitionsDefinition):
+    """Remembers the keys of a run's range: Dagster asks for all of them for each one it files."""
+
+    _newest: tuple[PartitionKeyRange, Sequence[Any]] | None = None
+
+    def get_partition_keys_in_range(
+        self, partition_key_range: PartitionKeyRange, *others: Any, **named: Any
+    ) -> Sequence[Any]:
+        """All keys of the rectangle, window by window."""
+        if self._newest is None or self._newest[0] != partition_key_range:
+            keys = super().get_partition_keys_in_range(partition_key_range, *others, **named)
+            self._newest = (partition_key_range, tuple(keys))
+        return self._newest[1]
+
+
 def build_partitions(contract: TableContract, start: datetime) -> MultiPartitionsDefinition:
     """Closed windows from `start` on, times the slices."""
-    return MultiPartitionsDefinition(
+    return CellPartitions(
         {
             WINDOW: TimeWindowPartitionsDefinition(
                 start=start, cron_schedule=window_cron(contract.window), fmt=KEY_FORMAT

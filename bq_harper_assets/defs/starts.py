@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def start_of(project: Project, contract: TableContract, ledger: Ledger) -> datetime:
-    """Midnight before the oldest row, asked once; today while the source has none or is away."""
+    """As declared; else midnight before the oldest row, and today while there is none."""
     if contract.sync.start_timestamp is not None:
         return floor_to_window(contract.sync.start_timestamp, contract.window)
     if (known := ledger.start_of(contract.id)) is not None:

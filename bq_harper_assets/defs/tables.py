@@ -1,5 +1,6 @@
 """Each contract becomes one asset: a Harper table, partitioned by time window and worker slice."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from dagster import (
     Backoff,
     Failure,
     Jitter,
+    OpExecutionContext,
     RetryPolicy,
     asset,
 )
@@ -22,14 +24,24 @@ from bq_harper_assets.defs.partitions import build_partitions, cells_of
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.sources import source_key
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.ledger.errors import LeaseHeld, LedgerUnavailable
+from bq_harper_assets.ledger.errors import LeaseHeld, LeaseLost, LedgerUnavailable
 from bq_harper_assets.stores.bigquery.client import BigQueryUnavailable
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
+from bq_harper_assets.stores.breaker import CircuitOpen
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.keeper import lease_times
 from bq_harper_assets.sync.run import CellReport, Run, RunFailed, RunReport, Stores
 
-TRANSIENT = (BigQueryUnavailable, HarperUnavailable, LedgerUnavailable, LeaseHeld)
+TRANSIENT = (
+    BigQueryUnavailable,
+    CircuitOpen,
+    HarperUnavailable,
+    LeaseHeld,
+    LeaseLost,
+    LedgerUnavailable,
+)
 # A lease that was left to expire does so within three minutes.
 RETRIES = RetryPolicy(max_retries=3, delay=60, backoff=Backoff.LINEAR, jitter=Jitter.PLUS_MINUS)
 
@@ -37,6 +49,11 @@ RETRIES = RetryPolicy(max_retries=3, delay=60, backoff=Backoff.LINEAR, jitter=Ji
 def target_key(contract: TableContract) -> AssetKey:
     """`harper/<target>`."""
     return AssetKey(["harper", contract.target_table])
+
+
+def pool_of(contract: TableContract) -> str:
+    """Two runs of one table would only wait for each other's lease."""
+    return f"harper/{contract.target_table}"
 
 
 def build_table(contract: TableContract, start: datetime) -> AssetsDefinition:
@@ -47,7 +64,7 @@ def build_table(contract: TableContract, start: datetime) -> AssetsDefinition:
         deps=[source_key(contract)],
         partitions_def=build_partitions(contract, start),
         backfill_policy=BackfillPolicy.single_run(),
-        pool=f"harper/{contract.target_table}",
+        pool=pool_of(contract),
         retry_policy=RETRIES,
         group_name="harper",
         kinds={"bigquery", "pyspark"},
@@ -60,38 +77,52 @@ def build_table(contract: TableContract, start: datetime) -> AssetsDefinition:
         ledger: LedgerResource,
         spark: LazyPySparkResource,
     ) -> None:
-        with ledger.open() as opened:
-            run = Run(
-                Stores(bigquery.connection(), harper.connection(), opened),
-                contract,
-                spark.spark_session,
-                context.run_id,
-                retry=harper.retry(),
-                say=context.log.info,
-            )
-            try:
-                _show(context, run.sync(cells_of(contract, context.partition_keys)))
-            except RunFailed as error:
-                _keep(context, error.report)
-                raise Failure(str(error), allow_retries=error.report.is_transient) from error
-            except BqhError as error:
-                raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error
+        cells = cells_of(contract, context.partition_keys)
+        report = sync_cells(context, contract, cells, bigquery, harper, ledger, spark)
+        for cell in report.cells:
+            context.add_asset_metadata(_metadata(report, cell), partition_key=cell.cell.key)
 
     return harper_table
 
 
-def _show(context: AssetExecutionContext, report: RunReport) -> None:
-    for cell in report.cells:
-        context.add_asset_metadata(_metadata(report, cell), partition_key=cell.cell.key)
+def sync_cells(
+    context: AssetExecutionContext | OpExecutionContext,
+    contract: TableContract,
+    cells: Sequence[Cell],
+    bigquery: BigQueryConnectionResource,
+    harper: HarperResource,
+    ledger: LedgerResource,
+    spark: LazyPySparkResource,
+) -> RunReport:
+    """One run; its failure says whether to try again, and what is done is kept in Dagster too."""
+    with ledger.open() as opened:
+        run = Run(
+            Stores(bigquery.connection(), harper.connection(), opened),
+            contract,
+            spark.spark_session,
+            context.run.run_id,
+            lease_times(spark.spark_session.conf.get("spark.master", "") or ""),
+            retry=harper.retry(),
+            say=context.log.info,
+        )
+        try:
+            return run.sync(cells)
+        except RunFailed as error:
+            record_done(context, contract, error.report)
+            raise Failure(str(error), allow_retries=error.report.is_transient) from error
+        except BqhError as error:
+            raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error
 
 
-def _keep(context: AssetExecutionContext, report: RunReport) -> None:
-    """Dagster calls every partition of a failed run failed; those that are done are not."""
+def record_done(
+    context: AssetExecutionContext | OpExecutionContext, contract: TableContract, report: RunReport
+) -> None:
+    """The finished partitions, where Dagster would call all of them failed or knows of none."""
     for cell in report.cells:
         if not cell.problem:
             context.log_event(
                 AssetMaterialization(
-                    asset_key=context.asset_key,
+                    asset_key=target_key(contract),
                     partition=cell.cell.key,
                     metadata=_metadata(report, cell),
                 )

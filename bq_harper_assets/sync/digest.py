@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bq_harper_assets.sync.arrow_buffers import UInt64s
+from bq_harper_assets.sync.arrow_buffers import Int64s, UInt64s
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 
@@ -36,3 +36,16 @@ class Digest:
 
     def __str__(self) -> str:
         return f"{self.count}-{self.total:016x}-{self.xor:016x}"
+
+
+def digests_by_place(places: Int64s, hashes: UInt64s) -> dict[int, Digest]:
+    """The digest of each place's rows, in one pass however many places there are."""
+    order = np.argsort(places, kind="stable")
+    found, begins, counts = np.unique(places[order], return_index=True, return_counts=True)
+    if not len(found):
+        return {}
+    ordered = hashes[order]
+    totals = np.add.reduceat(ordered, begins, dtype=np.uint64)
+    xors = np.bitwise_xor.reduceat(ordered, begins)
+    parts = zip(*(each.tolist() for each in (found, counts, totals, xors)), strict=True)
+    return {place: Digest(count, total, xor) for place, count, total, xor in parts}

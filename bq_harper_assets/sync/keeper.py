@@ -7,11 +7,13 @@ counts from when it asked, so that it never believes longer than the ledger does
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
 
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.errors import LedgerError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Leases, LogicalTable
 from bq_harper_assets.stores.harper.answers import Attribute
@@ -19,6 +21,7 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.lease_terms import MIRROR, LeaseTerms, mirror_id
 
 RENEWALS_PER_TTL = 6
+CLUSTER_CLOCK_SKEW = timedelta(seconds=2)
 
 
 class AnotherLedger(BqhError):
@@ -32,6 +35,12 @@ class LeaseTimes:
     ttl: timedelta = timedelta(seconds=180)
     effect_within: timedelta = timedelta(seconds=45)
     max_clock_skew: timedelta = timedelta(0)
+
+
+def lease_times(spark_master: str) -> LeaseTimes:
+    """The machines of a cluster do not agree on the time to the millisecond."""
+    one_machine = spark_master.startswith("local")
+    return LeaseTimes(max_clock_skew=timedelta(0) if one_machine else CLUSTER_CLOCK_SKEW)
 
 
 class Keeper:
@@ -64,7 +73,11 @@ class Keeper:
     def __enter__(self) -> "Keeper":
         self._refuse_another_ledger()
         self.leases = self._ledger.acquire(self._table, self._slices, self._owner, self._times.ttl)
-        self._mirror()
+        try:
+            self._mirror()
+        except BaseException:
+            self._release()
+            raise
         self._renewing = threading.Thread(target=self._renew, daemon=True)
         self._renewing.start()
         return self
@@ -77,12 +90,16 @@ class Keeper:
     ) -> None:
         self._ended.set()
         self._renewing.join()
-        if error is None and self._may_release:
-            self._ledger.release(self.leases)
+        if self._may_release:
+            self._release()
 
     def leave_to_expire(self) -> None:
         """A request may still take effect: nobody else may begin before it did (rule 6)."""
         self._may_release = False
+
+    def give_back(self) -> None:
+        """All that was sent is answered: the leases are free at the end of the block."""
+        self._may_release = True
 
     @property
     def terms(self) -> LeaseTerms:
@@ -98,6 +115,11 @@ class Keeper:
 
     def _wall_deadline(self, leases: Leases) -> float:
         return self._wall() + leases.deadline - self._monotonic()
+
+    def _release(self) -> None:
+        # What cannot be given back expires; what was done with it is done.
+        with suppress(LedgerError):
+            self._ledger.release(self.leases)
 
     def _renew(self) -> None:
         while not self._ended.wait(self._times.ttl.total_seconds() / RENEWALS_PER_TTL):

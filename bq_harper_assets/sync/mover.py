@@ -42,22 +42,28 @@ def move_all(spark: "SparkSession", move: Move) -> Moved:
         return Moved((), {}, {})
 
     def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                yield from Task(move).run(move.streams[number])
+                yield from Task(move, context.attemptNumber()).run(move.streams[number])
 
     rows = (
         _one_row_per_task(spark, len(move.streams))
         .mapInArrow(run, _OUTPUT_DDL)
-        .groupBy("place")
+        # By the receipt too, which rows of data do not have: collecting receipts in the same step
+        # as the counts would make Spark sort all rows.
+        .groupBy("place", "receipt")
         .agg(
+            f.count(f.lit(1)).alias("rows"),
             f.count("id").alias("sent"),
             f.count_distinct("id").alias("distinct"),
-            f.collect_list("receipt").alias("receipts"),
         )
         .collect()
     )
-    receipts = [bytes(r) for row in rows if row.place == RECEIPT for r in row.receipts]
+    receipts = [bytes(row.receipt) for row in rows if row.place == RECEIPT for _ in range(row.rows)]
     return Moved(
         tuple(map(Receipt.loads, receipts)),
         {row.place: row.sent for row in rows if row.place != RECEIPT},

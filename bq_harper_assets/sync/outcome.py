@@ -27,8 +27,11 @@ def judge(moved: Moved, grid: Grid, rows_at_t: dict[int, int], seconds: float) -
     tallies = merged(moved.receipts)
     failed = next((r.failure.error for r in moved.receipts if r.failure), None)
     refused: dict[int, list[Rejection]] = {}
+    stale: dict[int, str] = {}  # an old version of a refused row may still be there
     for receipt in moved.receipts:
         for refusal in receipt.refusals:
+            if receipt.failure:
+                stale[refusal.place] = receipt.failure.error
             rejection = Rejection(refusal.row_id, refusal.reason, refusal.payload)
             refused.setdefault(refusal.place, []).append(rejection)
     outcomes = []
@@ -59,6 +62,8 @@ def judge(moved: Moved, grid: Grid, rows_at_t: dict[int, int], seconds: float) -
             )
         elif not whole and failed:
             problem = failed
+        elif place in stale:
+            problem = stale[place]
         elif result.quarantined != len(rejections):
             problem = failed or (
                 f"{tally.read} rows read, {tally.written} written and {len(rejections)} refused"

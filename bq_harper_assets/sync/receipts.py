@@ -53,6 +53,12 @@ class Receipt:
     # When, by the wall clock, a write was sent last that may take effect without our knowing.
     unanswered_at: float | None
     failure: Failure | None = None
+    earlier_tries: int = 0  # of this task, which left no receipt
+
+    @property
+    def all_answered(self) -> bool:
+        """False if Harper may still apply what this task, or a killed try of it, has sent."""
+        return self.unanswered_at is None and self.earlier_tries == 0
 
     def dumps(self) -> bytes:
         """For the way from the executor to the driver, which run the same code."""

@@ -5,6 +5,7 @@ Lease, schema, T, plan, write, quarantine, commit. What is done is committed eve
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import (
     Batch,
@@ -156,9 +158,12 @@ class Run:
                 batches = self._plan(keeper, pin, version, cells, prints)
                 move = self._move(keeper, harper, queries, pin, batches, prints, phase)
                 self.say(f"{self.contract.id}: moving {len(cells)} cells at {pin.t:%F %T}")
+                keeper.leave_to_expire()  # whatever ends the tasks, until their receipts say more
                 moved = self._spark(move, pin, prints)
+                if self._all_answered(moved):
+                    keeper.give_back()
                 outcomes = judge(moved, move.grid, _rows(prints), time.monotonic() - began)
-                self._commit(keeper, table, batches, outcomes, moved)
+                self._commit(keeper, batches, outcomes)
         report = RunReport(
             self.contract.id,
             pin.t,
@@ -253,6 +258,11 @@ class Run:
             move = numbered(self.spark, move)
         return move_all(self.spark, move)
 
+    def _all_answered(self, moved: Moved) -> bool:
+        # Of two tries that run side by side, the one that is killed leaves no trace.
+        speculative = self.spark.conf.get("spark.speculation", "false") == "true"
+        return not speculative and all(receipt.all_answered for receipt in moved.receipts)
+
     def _phase(self, table: LogicalTable, t: datetime, first: datetime) -> Phase:
         """By how far the table is behind before this run; the first is behind from its start."""
         declared = self.contract.sync.start_timestamp
@@ -264,18 +274,16 @@ class Run:
     def _commit(
         self,
         keeper: Keeper,
-        table: LogicalTable,
         batches: dict[Cell, Batch],
         outcomes: Sequence[CellOutcome],
-        moved: Moved,
     ) -> None:
-        if any(receipt.failure or receipt.unanswered_at for receipt in moved.receipts):
-            keeper.leave_to_expire()
         done = [(batches[o.cell], o.result) for o in outcomes if not o.problem]
         self.stores.ledger.commit_cells(keeper.leases, done)
         for outcome in outcomes:
-            if outcome.problem:
-                self.stores.ledger.fail_batch(batches[outcome.cell], outcome.problem)
+            # If the lease ran out, the next run may have taken the cell: then it is that run's.
+            with suppress(LedgerConflict):
+                if outcome.problem:
+                    self.stores.ledger.fail_batch(batches[outcome.cell], outcome.problem)
 
 
 def row_plan(plan: TablePlan) -> RowPlan:

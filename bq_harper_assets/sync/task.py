@@ -18,16 +18,17 @@ from bq_harper_assets.contract.connections import BigQueryConnection, HarperConn
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.bigquery.client import BigQueryUnavailable
 from bq_harper_assets.stores.bigquery.read_session import read_stream
+from bq_harper_assets.stores.breaker import CircuitOpen
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.retry import Retry, RetryPolicy
 from bq_harper_assets.sync.arrow_buffers import Int64s
-from bq_harper_assets.sync.digest import Digest
+from bq_harper_assets.sync.digest import Digest, digests_by_place
 from bq_harper_assets.sync.encode import Encoded, encode_batch
 from bq_harper_assets.sync.grid import NOT_OURS, Grid
 from bq_harper_assets.sync.lease_terms import Deadline, LeaseRanOut, LeaseTerms
 from bq_harper_assets.sync.numbering import Counter, Numbers
-from bq_harper_assets.sync.receipts import Failure, Receipt, Refusal, Tally
+from bq_harper_assets.sync.receipts import Failure, Receipt, Tally
 from bq_harper_assets.sync.row_hash import row_hashes
 from bq_harper_assets.sync.row_ids import Identity, identify
 from bq_harper_assets.sync.slices import id_hashes, slice_of
@@ -38,7 +39,7 @@ from bq_harper_assets.sync.writer import PAYLOAD_CHARACTERS, Writer
 ROWS_AT_ONCE = 20_000  # hashing and encoding need a few thousand rows to be fast
 RECEIPT = -1  # the place of the row that carries the receipt
 OUTPUT = pa.schema([("place", pa.int64()), ("id", pa.int64()), ("receipt", pa.binary())])
-_TRANSIENT = (BigQueryUnavailable, HarperUnavailable, LeaseRanOut)
+_TRANSIENT = (BigQueryUnavailable, CircuitOpen, HarperUnavailable, LeaseRanOut)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +79,9 @@ def batches_of(move: Move, stream: str) -> Iterator[pa.RecordBatch]:
 class Task:
     """One task of a move."""
 
-    def __init__(self, move: Move) -> None:
+    def __init__(self, move: Move, earlier_tries: int = 0) -> None:
         self._move = move
+        self._earlier_tries = earlier_tries
         self._retries = 0
         # Its own client: asking for a later deadline must not wait for a deadline.
         self._mirror = HarperClient(move.harper, retry=move.retry)
@@ -103,9 +105,7 @@ class Task:
                 counter = Counter(self._move.numbers.get(stream))
                 for batch in batches_of(self._move, stream):
                     yield self._write(batch, counter)
-            self._writer.settle()
-            if stale := [r.row_id for r in self._writer.refusals if r.row_id is not None]:
-                self._writer.delete(stale)
+            self._writer.delete_stale()
         except BqhError as error:
             failure = Failure(str(error), isinstance(error, _TRANSIENT))
         finally:
@@ -151,9 +151,8 @@ class Task:
 
     def _count(self, places: Int64s, identity: Identity) -> None:
         self._read += self._move.grid.count(places)
-        for place in np.unique(places):
-            digest = Digest.of(identity.row_hashes[places == place])
-            self._digests[int(place)] = self._digests.get(int(place), Digest()) + digest
+        for place, digest in digests_by_place(places, identity.row_hashes).items():
+            self._digests[place] = self._digests.get(place, Digest()) + digest
 
     def _refuse(
         self, batch: pa.RecordBatch, encoded: Encoded, places: Int64s, rows: np.ndarray
@@ -162,9 +161,7 @@ class Task:
             source = batch.slice(row, 1).to_pylist()[0]
             payload = json.dumps(source, default=str, ensure_ascii=False)[:PAYLOAD_CHARACTERS]
             row_id = encoded.rows.column(0)[row].as_py()
-            self._writer.refuse(
-                Refusal(int(places[row]), row_id, encoded.reasons[row].as_py(), payload)
-            )
+            self._writer.refuse(int(places[row]), row_id, encoded.reasons[row].as_py(), payload)
 
     def _note_retry(self, retry: Retry) -> None:
         self._retries += 1
@@ -186,4 +183,5 @@ class Task:
             self._retries,
             self._client.last_unanswered_at,
             failure,
+            self._earlier_tries,
         )

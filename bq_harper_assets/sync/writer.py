@@ -1,6 +1,5 @@
 """Records into Harper, one request in flight; a refused one is narrowed down to single rows."""
 
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -35,12 +34,13 @@ class Writer:
     def __init__(self, client: HarperClient, table: str, places: int, most_bytes: int) -> None:
         self._client = client
         self._table = table
-        self._most_bytes = most_bytes
+        self._most_bytes = most_bytes - client.upsert_frame(table)
         self._sender = ThreadPoolExecutor(max_workers=1)
         self._under_way: Future[None] | None = None
         self.written = np.zeros(places, np.int64)
         self.bytes = np.zeros(places, np.int64)
         self.refusals: list[Refusal] = []
+        self.stale: list[object] = []  # ids of refused rows, as Harper has them
         self.requests = 0
 
     def write(self, records: pa.RecordBatch, places: Int64s, most_rows: int) -> None:
@@ -57,11 +57,12 @@ class Writer:
             under_way, self._under_way = self._under_way, None
             under_way.result()
 
-    def delete(self, ids: Sequence[object]) -> None:
-        """Old versions of rows that cannot be stored any more."""
+    def delete_stale(self) -> None:
+        """Old versions of rows that cannot be stored any more; waits for all else before."""
         self.settle()
-        self.requests += 1
-        self._client.delete(self._table, ids)
+        if self.stale:
+            self.requests += 1
+            self._client.delete(self._table, self.stale)
 
     def close(self) -> None:
         """Also after an error: what is under way is waited for."""
@@ -91,8 +92,7 @@ class Writer:
         """A request is one transaction: halves are tried until single rows are refused."""
         if body.rows == 1:
             payload = body.content[1:-1].decode("utf-8")[:PAYLOAD_CHARACTERS]
-            row_id = str(rows.column(0)[0].as_py())
-            self.refuse(Refusal(int(places[0]), row_id, error.said, payload))
+            self.refuse(int(places[0]), rows.column(0)[0].as_py(), error.said, payload)
             return
         half = (body.rows + 1) // 2
         for first in (0, half):
@@ -102,12 +102,15 @@ class Writer:
                 part = places[start : start + smaller.rows]
                 self._send(smaller, rows.slice(start, smaller.rows), part)
 
-    def refuse(self, refusal: Refusal) -> None:
+    def refuse(self, place: int, row_id: object, reason: str, payload: str) -> None:
         """One more row that is not written."""
-        self.refusals.append(refusal)
+        if row_id is not None:
+            self.stale.append(row_id)
+        shown = None if row_id is None else str(row_id)
+        self.refusals.append(Refusal(place, shown, reason, payload))
         if len(self.refusals) > MOST_REFUSALS:
             raise TooManyRefused(
                 f"more than {MOST_REFUSALS} rows of {self._table} cannot be stored, the last "
-                f"because: {refusal.reason}. No cell of this run is committed; correct the "
+                f"because: {reason}. The cells of such rows are not committed; correct the "
                 "contract (values, schemaOverrides, key) or the source, then run it again"
             )

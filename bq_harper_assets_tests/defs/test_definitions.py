@@ -12,8 +12,10 @@ from dagster import AssetKey, DagsterInstance, Definitions
 from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.root import local_folder
 from bq_harper_assets.defs.build import build_definitions
+from bq_harper_assets.defs.sample_data import SAMPLE_DATA_KEYS
 
 TABLES = ("port_events", "vessel_metadata", "vessel_positions")
+TARGETS = ("PortEvents", "VesselMetadata", "VesselPositions")
 
 
 @pytest.fixture
@@ -26,9 +28,10 @@ def _keys(definitions: Definitions) -> set[AssetKey]:
     return {spec.key for spec in definitions.resolve_all_asset_specs()}
 
 
-def test_the_sources_are_assets_also_when_no_stack_runs(project: Path) -> None:
+def test_sources_and_targets_are_assets_also_when_no_stack_runs(project: Path) -> None:
     assert _keys(build_definitions(project)) == {
-        AssetKey(["bigquery", "maritime", table]) for table in TABLES
+        *(AssetKey(["bigquery", "maritime", table]) for table in TABLES),
+        *(AssetKey(["harper", table]) for table in TARGETS),
     }
 
 
@@ -54,7 +57,7 @@ def test_sample_data_is_made_and_trimmed_by_dagster_jobs(
     with DagsterInstance.ephemeral() as instance:
         config = {"ops": {"maritime_sample_data": {"config": {"scenario": "small"}}}}
         made = definitions.resolve_implicit_global_asset_job_def().execute_in_process(
-            run_config=config, instance=instance
+            run_config=config, instance=instance, asset_selection=list(SAMPLE_DATA_KEYS)
         )
         rows = {
             event.asset_key.path[-1]: event.materialization.metadata["dagster/row_count"].value

@@ -111,7 +111,8 @@ def test_a_view_has_columns_and_no_layout(bigquery_connection: BigQueryConnectio
         view.table,
         calls=BigQueryCalls(bigquery_connection),
     )
-    assert read == TableSchema((Column("n", Kind.INT64), Column("s", Kind.STRING)))
+    columns = (Column("n", Kind.INT64), Column("s", Kind.STRING))
+    assert read == TableSchema(columns, is_table=False)
 
 
 @pytest.mark.bigquery

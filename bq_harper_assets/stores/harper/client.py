@@ -137,6 +137,10 @@ class HarperClient:
         body = b"".join((head, b',"records":', records_json, b"}"))
         return read_written(call, self._answer(call, body))
 
+    def upsert_frame(self, table: str) -> int:
+        """The bytes that upsert_body() puts around the records."""
+        return len(self._body(self._call("upsert", table), {})) + len(b',"records":')
+
     def delete(self, table: str, ids: Sequence[Any], *, cell: str | None = None) -> Written:
         """Ids that are not there count as deleted."""
         call = self._call("delete", table, cell)

@@ -1,0 +1,64 @@
+"""A Spark session as runs have it, and a move from the stand-in streams to the sink."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.encoder import NOON, positions
+from benchmarks.sink import ROOT
+from benchmarks.streams import HOUR, TIME, Span
+from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.contract.table import Sync, TableContract
+from bq_harper_assets.defs.resources import SPARK_DEFAULTS, prepare_spark
+from bq_harper_assets.schema.harper_types import HarperColumn
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.grid import Grid
+from bq_harper_assets.sync.lease_terms import LeaseTerms
+from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.task import Move
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SLICES = 4
+
+
+@contextmanager
+def spark_session(cores: int = 2) -> Iterator["SparkSession"]:
+    """Warm: its Python workers have imported what a move needs."""
+    from pyspark.sql import SparkSession
+
+    prepare_spark(ROOT)
+    settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    session = (
+        SparkSession.builder.master(f"local[{cores},4]")
+        .config(map=SPARK_DEFAULTS | settings)
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+def move_of(span: Span, source: BigQueryConnection, sink: HarperConnection) -> Move:
+    """All rows of the span, in one task per part, with the defaults of an initial load."""
+    schema, batch = positions(1, 0)
+    contract = TableContract(
+        id="t", dataset="d", table="t", timestamp_column=TIME, target_table="T"
+    )
+    cells = span.cells(SLICES)
+    return Move(
+        bigquery=source,
+        harper=sink,
+        target="Positions",
+        streams=tuple((stream,) for stream in span.streams),
+        schema=batch.schema.serialize().to_pybytes(),
+        plan=RowPlan(tuple(map(HarperColumn.of, schema)), timestamp=TIME),
+        grid=Grid.of({cell: number for number, cell in enumerate(cells, 1)}, SLICES),
+        lease=LeaseTerms("Positions", {}, time.time() + 86_400, 45.0, 0.0),
+        synced_at=NOON + len(cells) * HOUR,
+        most_rows=Sync().initial_batch_size,
+        most_bytes=contract.max_request_bytes,
+        retry=RetryPolicy(),
+        numbers={},
+    )

@@ -1,0 +1,42 @@
+"""How long each part of a run takes, by the clock of its driver."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.sync import run
+
+MOVE, WHOLE = "Spark job", "whole run"
+# Where a run spends its time.
+PARTS: dict[str, tuple[Any, str]] = {
+    "fingerprint query": (run, "fingerprints"),
+    "ledger: plan": (Ledger, "plan"),
+    MOVE: (run, "move_all"),
+    "judge": (run, "judge"),
+    "ledger: commit": (Ledger, "commit_cells"),
+    WHOLE: (run.Run, "sync"),
+}
+
+
+@contextmanager
+def timed(spent: dict[str, float]) -> Iterator[None]:
+    """Adds up the seconds of each part."""
+    whole = {name: getattr(owner, attribute) for name, (owner, attribute) in PARTS.items()}
+
+    def timing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return function(*arguments, **named)
+            finally:
+                spent[name] = spent.get(name, 0.0) + time.perf_counter() - began
+
+        return call
+
+    for name, (owner, attribute) in PARTS.items():
+        setattr(owner, attribute, timing(name, whole[name]))
+    yield
+    for name, (owner, attribute) in PARTS.items():
+        setattr(owner, attribute, whole[name])

@@ -1,0 +1,202 @@
+"""`bqh sync` and `bqh status` as a user types them: what they print, and their exit codes."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+from bq_harper_assets.cli.main import bqh
+from bq_harper_assets.cli.progress import bar
+from bq_harper_assets.cli.sync import cells_between
+from bq_harper_assets.contract.addresses import StackAddresses
+from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.stores.harper.answers import Attribute
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets_tests.defs.test_partitions import contract
+from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
+from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.temporary_project import (
+    HOUR,
+    TemporaryProject,
+    hours_ago,
+    numbered_rows,
+    table,
+)
+
+
+@pytest.fixture
+def proxy(stack: StackAddresses) -> Iterator[FaultProxy]:
+    with FaultProxy(stack.harper_url) as running:
+        yield running
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path,
+    project_root: Path,
+    stack: StackAddresses,
+    proxy: FaultProxy,
+    monkeypatch: pytest.MonkeyPatch,
+) -> TemporaryProject:
+    """Whose requests to Harper can be spoiled."""
+    monkeypatch.setenv("BQH_HOME", str(tmp_path / "project"))
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    addresses = stack.model_copy(update={"harper_url": proxy.url})
+    return TemporaryProject.at(tmp_path / "project", project_root, addresses)
+
+
+def typed(*arguments: str) -> Result:
+    """In this process, where Spark is running already."""
+    return CliRunner().invoke(bqh, arguments)
+
+
+def typed_elsewhere(*arguments: str, root: Path) -> "subprocess.CompletedProcess[str]":
+    command = [str(Path(sys.executable).with_name("bqh")), *arguments]
+    environ = {**os.environ, "BQH_HOME": str(root)}
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+
+
+def table_status() -> dict[str, Any]:
+    """Of the only table there is."""
+    shown = typed("status", "--output", "json")
+    assert shown.exit_code == 0
+    [found] = json.loads(shown.stdout)["tables"]
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.harper
+@pytest.mark.bigquery
+@pytest.mark.spark
+def test_the_exit_code_of_a_sync_says_whether_none_some_or_all_cells_are_done(
+    project: TemporaryProject, proxy: FaultProxy, bigquery_connection: BigQueryConnection
+) -> None:
+    start = hours_ago(4)
+    source = SmallTables.at(bigquery_connection).make_from(numbered_rows(start))
+    sync = {"startTimestamp": f"{start:%FT%TZ}", "initialBatchSize": 5}
+    declared = project.declare(table(source, start, slices=1, sync=sync))
+    [ships] = declared.tables
+    target, first, second = ships.target_table, f"{start:%FT%H}:", f"{start + HOUR:%FT%H}:"
+    span = ("--from", f"{first}00", "--to", f"{start + 2 * HOUR:%FT%H:%M}")
+    assert table_status()["cells"] == {}
+    assert f"nothing synced yet. Start with: bqh sync {ships.id}" in typed("status").stdout
+
+    refusal = Answer(403, {"error": "not for you"})
+    proxy.on(refusal, operation="upsert", table=target, times=99)
+    none = typed("sync", ships.id, *span)
+    assert none.exit_code == 1, none.output
+    assert none.stdout.startswith(f"syncing {ships.id}\n")
+    assert "\x1b" not in none.stdout
+    assert "0 of 2" in none.stdout
+    assert f"Next: bqh sync {ships.id}" in none.stderr
+    assert table_status()["cells"] == {"failed": 2}
+
+    proxy.heal()
+    late = f'"ts":"{second}'.encode()
+    proxy.on(refusal, operation="upsert", table=target, matching=lambda s: late in s.body, times=99)
+    some = typed("sync", target.upper(), *span, "--output", "json")
+    assert some.exit_code == 4, some.output
+    told = json.loads(some.stdout)
+    assert (told["cells"], told["done"]) == (2, 1)
+    assert told["partitions"][f"{first}00|s00"]["rows_written"] == 20
+    assert "not for you" in told["error"]
+    states = table_status()
+    assert states["cells"] == {"synced": 1, "failed": 1}
+    assert states["synced_until"].startswith(f"{second}00")
+
+    proxy.heal()
+    whole = typed("sync", ships.id, *span)
+    assert whole.exit_code == 0, whole.output
+    assert "2 of 2" in whole.stdout
+    states = table_status()
+    assert (states["cells"], states["rows"], states["quarantined"]) == ({"synced": 2}, 40, 0)
+    assert states["cells_due"] in (3, 4)
+    assert 2 * 3600 <= states["lag_s"] < 3 * 3600 + 60
+    assert (states["phase"], states["leases"]) == ("initial", [])
+
+    with open_ledger(declared.ledger.url) as ledger:
+        known = ledger.find_table(ships.id)
+        assert known
+        ledger.acquire(known, [0], "another-run", timedelta(minutes=1))
+    [held] = table_status()["leases"]
+    assert (held["slice"], held["owner"]) == (0, "another-run")
+    shown = typed("status").stdout
+    assert f"2 of {states['cells_due']} cells synced, all until" in shown
+    assert "40 rows, 0 quarantined" in shown
+    assert "slice 0 is held by run another-run until" in shown
+
+
+def test_what_cannot_be_meant_ends_with_2_and_says_what_can(
+    tmp_path: Path, project_root: Path
+) -> None:
+    project = TemporaryProject.at(tmp_path, project_root, None)
+    source, start = TableRef("p", "sea", "ships"), hours_ago(2)
+    [ships] = project.declare(table(source, start, id="ships")).tables
+    for arguments, expected in (
+        (("shipps",), "declares no table 'shipps'; did you mean ships?"),
+        (("orders",), "declares no table 'orders'; there are: ships"),
+        (("ships", "--from", "yesterday"), "'yesterday' does not match the formats"),
+        ((ships.target_table,), "bqh up"),
+    ):
+        ended = typed_elsewhere("sync", *arguments, root=project.root)
+        assert ended.returncode == 2, ended.stderr
+        assert expected in " ".join(ended.stderr.split())
+        assert "Traceback" not in ended.stderr
+    (project.root / "config" / "tables.yaml").write_text("tables: 7\n", encoding="utf-8")
+    ended = typed_elsewhere("status", root=project.root)
+    assert ended.returncode == 2
+    assert "local stack in" in ended.stdout
+    assert "config/tables.yaml" in ended.stderr
+
+
+def test_slices_are_a_number_or_a_range_of_those_there_are() -> None:
+    four, start = contract(slices=4), hours_ago(3)
+    for asked, expected in ((None, {0, 1, 2, 3}), ("2", {2}), ("1-2", {1, 2}), ("s03", {3})):
+        cells = cells_between(four, start, None, None, asked)
+        assert {cell.slice for cell in cells} == expected
+    for asked in ("4", "2-1", "1-4", "x"):
+        with pytest.raises(click.UsageError, match=f"--slices {asked}"):
+            cells_between(four, start, None, None, asked)
+
+
+def test_only_closed_windows_inside_the_range_are_taken() -> None:
+    one, start = contract(slices=1), hours_ago(6)
+    everything = cells_between(one, start, None, None, None)
+    assert len(everything) in (5, 6)  # in the first minute of an hour the last is still open
+    assert everything[0].window.start == start
+    later = (start + 2 * HOUR).replace(tzinfo=None)
+    assert cells_between(one, start, later, None, None) == everything[2:]
+    assert cells_between(one, start, None, later, None) == everything[:2]
+    assert cells_between(one, start, later, later, None) == []
+
+
+@pytest.mark.harper
+def test_on_a_terminal_a_bar_counts_the_rows_that_have_arrived(
+    harper_connection: HarperConnection,
+) -> None:
+    name = f"T{uuid.uuid4().hex[:12]}"
+    terminal = io.StringIO()
+    console = Console(file=terminal, force_terminal=True, width=100)
+    with HarperClient(harper_connection) as harper:
+        harper.create_table(name, "id", [Attribute("id", "String")])
+        with bar("syncing ships", harper_connection, name, console):
+            harper.upsert(name, [{"id": str(n)} for n in range(1234)])
+            deadline = time.monotonic() + 20
+            while "1,234 rows" not in terminal.getvalue() and time.monotonic() < deadline:
+                time.sleep(0.05)
+    assert "syncing ships" in terminal.getvalue()
+    assert f"1,234 rows in {name}" in terminal.getvalue()

@@ -1,0 +1,65 @@
+"""Dagster runs of a project of its own, on both real servers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dagster import AssetKey, DagsterInstance, Definitions
+
+from bq_harper_assets.contract.addresses import StackAddresses
+from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.build import build_definitions
+from bq_harper_assets.defs.launch import project_instance
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.temporary_project import TemporaryProject
+
+
+@pytest.fixture(scope="session")
+def tables(bigquery_connection: BigQueryConnection) -> SmallTables:
+    """Makes source tables."""
+    return SmallTables.at(bigquery_connection)
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, project_root: Path, stack: StackAddresses, monkeypatch: pytest.MonkeyPatch
+) -> TemporaryProject:
+    """Declares nothing yet; Dagster keeps its files beside it."""
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    return TemporaryProject.at(tmp_path / "project", project_root, stack)
+
+
+@dataclass(frozen=True)
+class Dagster:
+    """A project's instance and what Harper holds of its tables."""
+
+    root: Path
+    instance: DagsterInstance
+    harper: HarperClient
+
+    def definitions(self) -> Definitions:
+        """As they are declared now."""
+        return build_definitions(self.root)
+
+    def materialised(self, contract: TableContract) -> set[str]:
+        """The partitions that Dagster shows as done."""
+        return self.instance.get_materialized_partitions(
+            AssetKey(["harper", contract.target_table])
+        )
+
+    def rows(self, contract: TableContract) -> dict[int, dict[str, Any]]:
+        """All that Harper holds of the contract, by `number`."""
+        found = self.harper.search_by_value(
+            contract.target_table, contract.timestamp_column, "*", ("*",)
+        )
+        return {row["number"]: row for row in found}
+
+
+@pytest.fixture
+def dagster(project: TemporaryProject, harper_connection: HarperConnection) -> Iterator[Dagster]:
+    with project_instance(project.root) as instance, HarperClient(harper_connection) as harper:
+        yield Dagster(project.root, instance, harper)

@@ -1,0 +1,76 @@
+"""Runs started from this process are Dagster runs like any other."""
+
+from pathlib import Path
+
+import pytest
+from dagster import RetryPolicy
+
+from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.defs import all_tables
+from bq_harper_assets.defs.launch import project_instance
+from bq_harper_assets.defs.schedules import newest_closed
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets_tests.defs.conftest import Dagster
+from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.temporary_project import (
+    TemporaryProject,
+    hours_ago,
+    numbered_rows,
+    table,
+)
+
+
+@pytest.mark.harper
+@pytest.mark.bigquery
+@pytest.mark.spark
+def test_one_job_syncs_the_newest_windows_of_all_tables_whatever_their_partitions(
+    dagster: Dagster,
+    project: TemporaryProject,
+    tables: SmallTables,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(all_tables, "RETRIES", RetryPolicy(max_retries=1, delay=0))
+    start = hours_ago(6)
+    rows = numbered_rows(start, rows=70, minutes=5)
+    hourly, quarterly, broken = project.declare(
+        table(tables.make_from(rows), start),
+        table(tables.make_from(rows), start, window="15m", slices=1),
+        table(tables.new_name(), start),
+    ).tables
+    config = {f"sync_newest_{hourly.id}": {"config": {"windows": 2}}}
+    ended = (
+        dagster.definitions()
+        .resolve_job_def("sync_all_tables")
+        .execute_in_process(
+            run_config={"ops": config}, instance=dagster.instance, raise_on_error=False
+        )
+    )
+    assert not ended.success
+    [failed] = [event for event in ended.all_events if event.is_step_failure]
+    assert failed.step_key == f"sync_newest_{broken.id}"
+    assert not any(event.is_step_up_for_retry for event in ended.all_events)
+    for contract, windows in ((hourly, 2), (quarterly, 1)):
+        keys = dagster.materialised(contract)
+        cells = [Cell.parse(key, contract.window) for key in keys]
+        assert len(cells) == windows * contract.slices
+        assert len({cell.window for cell in cells}) == windows
+        run = dagster.instance.get_run_record_by_id(ended.run_id)
+        assert run
+        newest = newest_closed(contract, run.create_timestamp)
+        assert max(cell.window for cell in cells) >= newest
+        held = [row["ts"] for row in dagster.rows(contract).values()]
+        assert held
+        first = min(cell.window.start for cell in cells)
+        assert min(held) >= f"{first:%FT%T}"
+
+
+def test_a_project_keeps_its_own_instance_with_its_own_settings(
+    tmp_path: Path, project_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = TemporaryProject.at(tmp_path, project_root, None)
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    with project_instance(project.root) as instance:
+        assert Path(instance.root_directory) == local_folder(project.root) / "dagster"
+        assert instance.telemetry_enabled is False
+        assert instance.run_monitoring_enabled
+        assert instance.get_concurrency_config().pool_config.default_pool_limit == 1

@@ -1,0 +1,236 @@
+"""Who may send, and until when: the owner's deadline, its mirror, and what ends a lease."""
+
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.ledger.errors import LeaseHeld
+from bq_harper_assets.ledger.ledger import Ledger, open_ledger
+from bq_harper_assets.ledger.records import LogicalTable, TableFacts
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.errors import HarperUnavailable
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.digest import Digest
+from bq_harper_assets.sync.grid import Grid
+from bq_harper_assets.sync.keeper import AnotherLedger, Keeper, LeaseTimes, lease_times
+from bq_harper_assets.sync.lease_terms import (
+    MIRROR,
+    Deadline,
+    LeaseRanOut,
+    LeaseTerms,
+    mirror_id,
+)
+from bq_harper_assets.sync.mover import Moved
+from bq_harper_assets.sync.outcome import judge
+from bq_harper_assets.sync.receipts import Failure, Receipt, Refusal, Tally
+from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
+
+pytestmark = pytest.mark.harper
+TTL = timedelta(seconds=60)
+TIMES = LeaseTimes(TTL, timedelta(seconds=10))
+SHORT = LeaseTimes(timedelta(seconds=1.2), timedelta(seconds=0.2))
+NOW = 1_000_000.0
+HOUR_US = 3_600_000_000
+
+
+class Clock:
+    """Stands still until a test moves it."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def harper(harper_connection: HarperConnection) -> Iterator[HarperClient]:
+    with HarperClient(harper_connection) as client:
+        yield client
+
+
+@pytest.fixture
+def table(ledger: Ledger) -> LogicalTable:
+    return _registered(ledger, f"K{uuid.uuid4().hex[:12]}")
+
+
+def _registered(ledger: Ledger, target: str) -> LogicalTable:
+    hour = timedelta(hours=1)
+    return ledger.register_table(TableFacts(target.lower(), "s", target, "ts", (), hour, 2))
+
+
+def _mirrored(harper: HarperClient, table: LogicalTable) -> dict[int, tuple[int, float]]:
+    """Epoch and deadline by slice."""
+    ids = [mirror_id(table.facts.target, part) for part in range(2)]
+    rows = harper.search_by_id(MIRROR, ids)
+    return {ids.index(row["id"]): (row["epoch"], row["deadline"]) for row in rows}
+
+
+def test_a_task_sends_only_while_the_effect_falls_before_the_deadline(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable
+) -> None:
+    clock = Clock(NOW)
+    still = Clock(time.monotonic())
+    keeper = Keeper(ledger, harper, table, [0, 1], "me", TIMES, wall=clock, monotonic=still)
+    with keeper:
+        deadline = keeper.terms.deadline
+        terms = LeaseTerms(table.facts.target, keeper.terms.epochs, deadline, 10, 2)
+        ask = Deadline(terms, harper, clock)
+        clock.now = deadline - 12.001
+        ask()
+        clock.now = deadline - 12
+        with pytest.raises(LeaseRanOut, match=f"the lease of {table.facts.target} could not"):
+            ask()
+
+
+@pytest.mark.parametrize("lost", ["another epoch", "no row"])
+def test_a_later_deadline_counts_only_for_all_of_ones_own_epochs(
+    harper: HarperClient, ledger: Ledger, table: LogicalTable, lost: str
+) -> None:
+    clock = Clock(NOW)
+    target = table.facts.target
+    with Keeper(ledger, harper, table, [0, 1], "me", TIMES):
+        pass  # makes the mirror
+    rows = [
+        {"id": mirror_id(target, part), "epoch": 7 + part, "deadline": NOW + 100 + part}
+        for part in range(2)
+    ]
+    harper.upsert(MIRROR, rows)
+    ask = Deadline(LeaseTerms(target, {0: 7, 1: 8}, NOW, 10, 0), harper, clock)
+    ask()
+    clock.now = NOW + 89.9  # the earlier of the two decides
+    ask()
+    clock.now = NOW + 90
+    with pytest.raises(LeaseRanOut):
+        ask()
+    for row in rows:
+        row["deadline"] = NOW + 500
+    if lost == "no row":
+        harper.delete(MIRROR, [rows[1]["id"]])
+        harper.upsert(MIRROR, rows[:1])
+    else:
+        harper.upsert(MIRROR, [rows[0], rows[1] | {"epoch": 9}])
+    with pytest.raises(LeaseRanOut):
+        ask()
+    harper.upsert(MIRROR, rows)
+    ask()
+
+
+def test_the_owners_deadline_counts_from_when_it_asked(
+    harper: HarperClient, tmp_path: Path
+) -> None:
+    """The answer took 5 s: by then 5 of the 60 are gone, and nobody may believe otherwise."""
+    asked = iter([100.0])
+    with open_ledger(f"sqlite:///{tmp_path / 'own.db'}", monotonic=lambda: next(asked)) as ledger:
+        table = _registered(ledger, f"K{uuid.uuid4().hex[:12]}")
+        keeper = Keeper(
+            ledger, harper, table, [0], "me", TIMES, wall=Clock(NOW), monotonic=Clock(105.0)
+        )
+        with keeper:
+            assert keeper.terms.deadline == NOW + 55
+            assert _mirrored(harper, table) == {0: (1, NOW + 55)}
+
+
+def test_leases_are_renewed_and_mirrored_while_the_block_runs(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable
+) -> None:
+    with Keeper(ledger, harper, table, [0, 1], "me", SHORT) as keeper:
+        first = keeper.terms.deadline
+        time.sleep(SHORT.ttl.total_seconds() * 1.5)
+        assert all(lease.is_live for lease in ledger.leases(table))
+        epoch, deadline = _mirrored(harper, table)[1]
+        assert epoch == keeper.terms.epochs[1]
+        assert deadline > first + SHORT.ttl.total_seconds()
+    assert not any(lease.is_live for lease in ledger.leases(table))
+
+
+def test_a_lease_left_to_expire_is_nobodys_before_that(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable
+) -> None:
+    with Keeper(ledger, harper, table, [0, 1], "the first", SHORT) as keeper:
+        keeper.leave_to_expire()
+    with (
+        pytest.raises(LeaseHeld, match="slice 0: the first until"),
+        Keeper(ledger, harper, table, [0], "the second", SHORT),
+    ):
+        pass
+    time.sleep(SHORT.ttl.total_seconds())
+    with Keeper(ledger, harper, table, [0], "the second", SHORT) as keeper:
+        assert keeper.terms.epochs == {0: 2}
+
+
+def test_an_error_before_anything_was_sent_gives_the_lease_back(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable
+) -> None:
+    with (
+        pytest.raises(ValueError, match="before"),
+        Keeper(ledger, harper, table, [0, 1], "me", TIMES),
+    ):
+        raise ValueError("before any task began")
+    assert [lease.owner for lease in ledger.leases(table)] == [None, None]
+
+
+def test_a_lease_that_cannot_be_mirrored_is_given_back(
+    ledger: Ledger, harper_connection: HarperConnection, table: LogicalTable
+) -> None:
+    with FaultProxy(harper_connection.url) as proxy:
+        proxy.on(Answer(503), operation="upsert", table=MIRROR, times=9)
+        spoilt = harper_connection.model_copy(update={"url": proxy.url})
+        with (
+            HarperClient(spoilt, retry=RetryPolicy(0)) as harper,
+            pytest.raises(HarperUnavailable),
+            Keeper(ledger, harper, table, [0], "me", TIMES),
+        ):
+            pass
+    assert ledger.leases(table)[0].owner is None
+
+
+def test_a_target_of_another_ledger_is_refused_whatever_the_slice(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable, tmp_path: Path
+) -> None:
+    with Keeper(ledger, harper, table, [1], "me", TIMES):
+        pass
+    with open_ledger(f"sqlite:///{tmp_path / 'other.db'}") as other:
+        same = _registered(other, table.facts.target)
+        with (
+            pytest.raises(AnotherLedger, match=str(ledger.identity())),
+            Keeper(other, harper, same, [0], "stranger", TIMES),
+        ):
+            pass
+        assert other.leases(same)[0].epoch == 0
+    assert _mirrored(harper, table)[1][0] == 1
+
+
+def test_clocks_of_a_cluster_are_not_trusted_to_the_second() -> None:
+    assert lease_times("local[*,4]").max_clock_skew == timedelta(0)
+    assert lease_times("yarn").max_clock_skew == timedelta(seconds=2)
+    assert lease_times("").max_clock_skew == timedelta(seconds=2)
+
+
+def _receipt(tallies: dict[int, Tally], failure: Failure | None, *refused: int) -> Receipt:
+    refusals = tuple(Refusal(place, "id", "too big", "{}") for place in refused)
+    return Receipt(tallies, refusals, 1, 0, None, failure)
+
+
+def test_a_cell_whose_refused_row_may_still_be_there_in_an_old_version_is_not_done() -> None:
+    """A task deletes them last; one that failed has not come so far."""
+    grid = Grid(0, HOUR_US, 2, np.array([1, 2, 3, 4], np.int64))
+    tallies = {0: Tally(3, 2, 0, Digest()), 1: Tally(5, 5), 2: Tally(1, 1)}
+    failed = _receipt(tallies, Failure("Harper is away", True), 0)
+    moved = Moved((failed,), {0: 2, 1: 5, 2: 1}, {0: 2, 1: 5, 2: 1})
+    outcomes = judge(moved, grid, {0: 8, HOUR_US: 9}, 1.0)
+    assert [o.problem for o in outcomes] == ["Harper is away", None, *["Harper is away"] * 2]
+    fine = Moved((_receipt(tallies, None, 0),), moved.sent, moved.distinct)
+    assert [o.problem for o in judge(fine, grid, {0: 8, HOUR_US: 1}, 1.0)] == [None] * 4
+
+
+def test_a_receipt_of_a_second_try_does_not_vouch_for_the_first() -> None:
+    assert Receipt({}, (), 1, 0, None).all_answered
+    assert not Receipt({}, (), 1, 0, 12.5).all_answered
+    assert not Receipt({}, (), 1, 0, None, None, 1).all_answered
