@@ -32,7 +32,8 @@ from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.keeper import lease_times
-from bq_harper_assets.sync.run import CellReport, Run, RunFailed, RunReport, Stores
+from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
+from bq_harper_assets.sync.run import Run, Stores
 
 TRANSIENT = (
     BigQueryUnavailable,

@@ -8,32 +8,23 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import (
-    Batch,
-    CellKey,
-    CellResult,
-    LogicalTable,
-    Mode,
-    TableFacts,
-    Wanted,
-)
-from bq_harper_assets.schema.geography import geojson_texts
-from bq_harper_assets.schema.table_plan import TablePlan
+from bq_harper_assets.ledger.records import Batch, LogicalTable, Mode, Wanted
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.client import connect_storage
 from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.read_session import open_session
 from bq_harper_assets.stores.bigquery.restriction import between
+from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.ensure_table import TableAction, ensure_table
+from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.grid import Grid
@@ -41,6 +32,8 @@ from bq_harper_assets.sync.keeper import Keeper, LeaseTimes
 from bq_harper_assets.sync.mover import Moved, move_all, numbered, spread
 from bq_harper_assets.sync.outcome import CellOutcome, judge
 from bq_harper_assets.sync.phases import Phase, phase_of, rows_per_request
+from bq_harper_assets.sync.recorded import cell_key, schema_body, table_facts
+from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
 from bq_harper_assets.sync.source import Pinned, pinned, require_unique_key
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.task import Move
@@ -56,19 +49,6 @@ class WindowStillOpen(BqhError):
     """Rows of the window may still arrive."""
 
 
-class RunFailed(BqhError):
-    """Some cells are not done; those that are stay done."""
-
-    def __init__(self, report: "RunReport") -> None:
-        self.report = report
-        failed = [cell for cell in report.cells if cell.problem]
-        super().__init__(
-            f"{report.table}: {len(failed)} of {len(report.cells)} cells failed, the first is "
-            f"{failed[0].cell.key}: {failed[0].problem}. The other cells are committed. "
-            f"Next: bqh sync {report.table}"
-        )
-
-
 @dataclass(frozen=True)
 class Stores:
     """Where a run reads, writes and records."""
@@ -76,39 +56,6 @@ class Stores:
     bigquery: BigQueryConnection
     harper: HarperConnection
     ledger: Ledger
-
-
-@dataclass(frozen=True)
-class CellReport:
-    """One cell of a run."""
-
-    cell: Cell
-    mode: Mode
-    batch: int
-    result: CellResult
-    problem: str | None
-
-
-@dataclass(frozen=True)
-class RunReport:
-    """What a run did, for metadata and terminals."""
-
-    table: str
-    t: datetime
-    phase: Phase
-    table_action: TableAction
-    schema_version: int
-    cells: tuple[CellReport, ...]
-    requests: int
-    retries: int
-    seconds: float
-    warnings: tuple[str, ...] = ()
-    is_transient: bool = False
-
-    @property
-    def rows(self) -> int:
-        """Rows written by the cells that are done."""
-        return sum(cell.result.written for cell in self.cells if not cell.problem)
 
 
 @dataclass(frozen=True)
@@ -126,8 +73,8 @@ class Run:
     def sync(self, cells: Sequence[Cell]) -> RunReport:
         """Make the cells equal to the source at one instant; RunFailed if some could not be."""
         began = time.monotonic()
-        table = self.stores.ledger.register_table(_facts(self.contract, self.stores.bigquery))
-        calls = BigQueryCalls(self.stores.bigquery)
+        table = self.stores.ledger.register_table(table_facts(self.contract, self.stores.bigquery))
+        calls = BigQueryCalls(self.stores.bigquery, breakers=PROCESS_BREAKERS)
         queries = Queries(calls, labels={"bqh": "sync", "bqh_table": self.contract.id})
         with (
             queries.client,
@@ -151,7 +98,7 @@ class Run:
                     harper, pin.plan, alone=lambda: self.stores.ledger.alone(table)
                 )
                 version = self.stores.ledger.record_schema(
-                    table, schema_body(pin), seen.version if seen else 0
+                    table, schema_body(pin.plan), seen.version if seen else 0
                 ).version
                 prints = dict(fingerprints(queries, pin.source, start, end, self.contract.window))
                 phase = self._phase(table, pin.t, start)
@@ -201,7 +148,7 @@ class Run:
         keyless = not pin.plan.selection.key
         wanted = [
             Wanted(
-                _key(cell),
+                cell_key(cell),
                 Mode.NUMBER
                 if keyless and prints[cell.window.start].distinct < prints[cell.window.start].rows
                 else Mode.COPY,
@@ -242,7 +189,7 @@ class Run:
             target=self.contract.target_table,
             streams=spread(session.streams, tasks),
             schema=session.schema,
-            plan=row_plan(pin.plan),
+            plan=RowPlan.of(pin.plan),
             grid=Grid.of({cell: b.seq for cell, b in batches.items()}, self.contract.slices),
             lease=keeper.terms,
             synced_at=pin.t,
@@ -284,51 +231,6 @@ class Run:
             with suppress(LedgerConflict):
                 if outcome.problem:
                     self.stores.ledger.fail_batch(batches[outcome.cell], outcome.problem)
-
-
-def row_plan(plan: TablePlan) -> RowPlan:
-    """How the rows of a planned table are made."""
-    selection = plan.selection
-    return RowPlan(
-        plan.columns, selection.timestamp.name, selection.key, selection.primary_key, geojson_texts
-    )
-
-
-def schema_body(pin: Pinned) -> dict[str, Any]:
-    """What a schema version records."""
-    return {
-        "columns": [_column(column) for column in pin.plan.selection.columns],
-        "key": list(pin.plan.selection.key),
-        "primary_key": pin.plan.primary_key,
-        "indexed": list(pin.plan.indexed),
-    }
-
-
-def _column(column: Any) -> dict[str, Any]:
-    return {
-        "name": column.name,
-        "kind": column.kind.value,
-        "repeated": column.repeated,
-        "required": column.required,
-        "fields": [_column(each) for each in column.fields],
-    }
-
-
-def _facts(contract: TableContract, bigquery: BigQueryConnection) -> TableFacts:
-    source = f"{bigquery.project}.{contract.dataset}.{contract.table}"
-    return TableFacts(
-        name=contract.id,
-        source="query" if contract.custom_query else source,
-        target=contract.target_table,
-        timestamp_column=contract.timestamp_column,
-        key=contract.key or (),
-        window=contract.window,
-        slices=contract.slices,
-    )
-
-
-def _key(cell: Cell) -> CellKey:
-    return CellKey(cell.window.start, cell.window.end, cell.slice)
 
 
 def _rows(prints: dict[datetime, Fingerprint]) -> dict[int, int]:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from bq_harper_assets.schema.geography import geojson_texts
 from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.selection import ID_KINDS
+from bq_harper_assets.schema.table_plan import TablePlan
 
 METADATA = ("_syncedAt", "_batch", "_hash")
 
@@ -21,6 +23,14 @@ class RowPlan:
     key: tuple[str, ...] = ()
     primary_key: str = "id"  # Harper's attribute; may be the only key column itself
     geojson: Callable[[pa.Array], pa.Array] | None = None  # WKT texts to GeoJSON texts
+
+    @classmethod
+    def of(cls, plan: TablePlan) -> "RowPlan":
+        """How the rows of a planned table are made."""
+        chosen = plan.selection
+        return cls(
+            plan.columns, chosen.timestamp.name, chosen.key, chosen.primary_key, geojson_texts
+        )
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]

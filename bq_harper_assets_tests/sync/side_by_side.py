@@ -10,7 +10,7 @@ from bq_harper_assets.schema.from_harper import row_from_harper
 from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.stores.bigquery.schema_reader import read_schema
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.run import RunReport
+from bq_harper_assets.sync.report import RunReport
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
 

@@ -15,7 +15,8 @@ import pytest
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.bigquery.client import BigQueryUnavailable
-from bq_harper_assets.sync.run import RunReport, WindowStillOpen
+from bq_harper_assets.sync.report import RunReport
+from bq_harper_assets.sync.run import WindowStillOpen
 from bq_harper_assets_tests.fault_proxy import Answer, Delay, FaultProxy, Seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync

@@ -1,0 +1,56 @@
+"""What a run did, for metadata and terminals."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.records import CellResult, Mode
+from bq_harper_assets.stores.harper.ensure_table import TableAction
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.phases import Phase
+
+
+@dataclass(frozen=True)
+class CellReport:
+    """One cell of a run."""
+
+    cell: Cell
+    mode: Mode
+    batch: int
+    result: CellResult
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a run did, for metadata and terminals."""
+
+    table: str
+    t: datetime
+    phase: Phase
+    table_action: TableAction
+    schema_version: int
+    cells: tuple[CellReport, ...]
+    requests: int
+    retries: int
+    seconds: float
+    warnings: tuple[str, ...] = ()
+    is_transient: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Rows written by the cells that are done."""
+        return sum(cell.result.written for cell in self.cells if not cell.problem)
+
+
+class RunFailed(BqhError):
+    """Some cells are not done; those that are stay done."""
+
+    def __init__(self, report: "RunReport") -> None:
+        self.report = report
+        failed = [cell for cell in report.cells if cell.problem]
+        super().__init__(
+            f"{report.table}: {len(failed)} of {len(report.cells)} cells failed, the first is "
+            f"{failed[0].cell.key}: {failed[0].problem}. The other cells are committed. "
+            f"Next: bqh sync {report.table}"
+        )
