@@ -54,7 +54,7 @@ class Sync(Declared):
     )
     start_timestamp: Annotated[datetime, INSTANT] | None = Field(
         default=None,
-        description="Rows before this time are not synced; left out: the day of the oldest row",
+        description="The first window holds this time; left out: the day of the oldest row",
     )
 
     @model_validator(mode="after")
