@@ -1,7 +1,7 @@
 """Holds a run's leases: renews them beside the work, mirrors them to Harper, gives them back.
 
 Two clocks are used on purpose. The ledger's decides who holds a lease; the owner's own deadline
-counts from when it asked, so that it never believes longer than the ledger does (rule 4).
+counts from when it asked, so that it never believes longer than the ledger does.
 """
 
 import threading
@@ -94,7 +94,7 @@ class Keeper:
             self._release()
 
     def leave_to_expire(self) -> None:
-        """A request may still take effect: nobody else may begin before it did (rule 6)."""
+        """A request may still take effect: nobody else may begin before it did."""
         self._may_release = False
 
     def give_back(self) -> None:

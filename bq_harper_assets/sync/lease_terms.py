@@ -1,6 +1,6 @@
 """Until when a task may send: the deadline of its run's leases, and where to hear of a later one.
 
-A request is sent only if its effect, however late, falls before the deadline (protocol rule 5). The
+A request is sent only if its effect, however late, falls before the deadline. The
 driver renews the leases and mirrors each new deadline to Harper; a task that runs out of time looks
 there. Missing a renewal only stops work, so the mirror need not be trusted.
 """
