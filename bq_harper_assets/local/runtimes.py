@@ -14,7 +14,7 @@ ASKING_SECONDS = 30
 
 @dataclass(frozen=True)
 class Java:
-    """One Java of this machine; `home` is what it calls its own."""
+    """One Java of this machine; `home` is what JAVA_HOME must be to get it."""
 
     executable: Path
     home: Path
@@ -43,11 +43,13 @@ def find_node(environ: Mapping[str, str]) -> Node | None:
 
 def javas(environ: Mapping[str, str]) -> list[Java]:
     """Every Java that answers, in the order of preference, whatever its version."""
-    named = environ.get("JAVA_HOME")
-    candidates = [Path(named) / "bin" / "java"] if named else []
+    found: list[Java | None] = []
+    if named := environ.get("JAVA_HOME"):
+        # Itself, not what it calls its home: one that wraps another has that other's.
+        found.append(_ask_java(Path(named) / "bin" / "java", Path(named)))
     if on_path := shutil.which("java", path=environ.get("PATH", "")):
-        candidates.append(Path(on_path))
-    return [java for candidate in candidates if (java := _ask_java(candidate))]
+        found.append(_ask_java(Path(on_path), None))
+    return [java for java in found if java]
 
 
 def any_node(environ: Mapping[str, str]) -> Node | None:
@@ -61,15 +63,15 @@ def any_node(environ: Mapping[str, str]) -> Node | None:
     return Node(Path(on_path), int(match[1]), Path(npm) if npm else None) if match else None
 
 
-def _ask_java(executable: Path) -> Java | None:
+def _ask_java(executable: Path, home: Path | None) -> Java | None:
     # One call tells both; the home of /usr/bin/java is not to be seen from its path.
     answer = _answer([str(executable), "-XshowSettings:properties", "-version"])
-    home = re.search(r"^\s*java\.home = (.+)$", answer, re.MULTILINE)
+    told = re.search(r"^\s*java\.home = (.+)$", answer, re.MULTILINE)
     # Java 8 calls itself 1.8.
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", answer, re.MULTILINE)
-    if not home or not version:
+    if not told or not version:
         return None
-    return Java(executable, Path(home[1].strip()), int(version[1]))
+    return Java(executable, home or Path(told[1].strip()), int(version[1]))
 
 
 def _answer(command: list[str]) -> str:

@@ -31,7 +31,7 @@ def test_one_job_syncs_the_newest_windows_of_all_tables_whatever_their_partition
 ) -> None:
     monkeypatch.setattr(all_tables, "RETRIES", RetryPolicy(max_retries=1, delay=0))
     start = hours_ago(6)
-    rows = numbered_rows(start, rows=70, minutes=5)
+    rows = numbered_rows(start, rows=100, minutes=5)  # beyond now, whatever the minute
     hourly, quarterly, broken = project.declare(
         table(tables.make_from(rows), start),
         table(tables.make_from(rows), start, window="15m", slices=1),

@@ -316,7 +316,7 @@ def test_without_the_packaged_extension_it_does_not_start_offline(tmp_path: Path
 def test_an_unknown_gap_is_refused(tmp_path: Path) -> None:
     done = run_launcher(tmp_path, {"BQH_EMULATOR_GAPS_OPEN": "ofset"})
     assert done.returncode == 1
-    assert "BQH_EMULATOR_GAPS_OPEN names ['ofset']; there are ['message_size'," in done.stderr
+    assert "BQH_EMULATOR_GAPS_OPEN names ['ofset']; there are ['broken_stream'," in done.stderr
 
 
 def test_another_version_of_the_emulator_is_refused(tmp_path: Path) -> None:

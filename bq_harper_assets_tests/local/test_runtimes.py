@@ -21,6 +21,14 @@ def test_java_home_comes_before_the_path(tmp_path: Path) -> None:
     assert (found.home, found.version) == (named, 21)
 
 
+def test_a_java_home_that_wraps_another_java_stays_what_it_is(tmp_path: Path) -> None:
+    wrapped = java(tmp_path / "wrapped", "21")
+    program(tmp_path / "wrapper" / "bin", "java", f'exec {wrapped}/bin/java "$@"')
+    found = find_java({"JAVA_HOME": str(tmp_path / "wrapper"), "PATH": ""})
+    assert found is not None
+    assert found.home == tmp_path / "wrapper"
+
+
 @pytest.mark.parametrize("version", ["11", "1.8", "16"])
 def test_an_old_java_home_is_passed_over(tmp_path: Path, version: str) -> None:
     named, other = java(tmp_path / "named", version), java(tmp_path / "other", "17")
