@@ -12,7 +12,12 @@ from bq_harper_assets.schema.logical import TableSchema
 from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.fingerprint import Source
-from bq_harper_assets.stores.bigquery.materialised_query import drop, materialise, query_of
+from bq_harper_assets.stores.bigquery.materialised_query import (
+    drop,
+    drop_left_over,
+    materialise,
+    query_of,
+)
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.schema_reader import columns_of, read_schema
 from bq_harper_assets.stores.bigquery.server_time import server_time
@@ -48,6 +53,7 @@ def pinned(
         t = server_time(queries)
         yield Pinned(_source(plan, table, t, contract.row_filter), plan, schema, t)
         return
+    drop_left_over(queries, RESULTS_DATASET)
     within = restriction.between(plan.selection.timestamp, start, end)
     kept = materialise(queries, contract, within, RESULTS_DATASET)
     try:
