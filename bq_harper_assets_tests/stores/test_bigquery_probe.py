@@ -9,6 +9,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.maritime.warehouse import Warehouse
 from bq_harper_assets.stores.bigquery.probe import probe_bigquery
 from bq_harper_assets.stores.finding import Finding
+from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 
 DATASET = "probed"
 
@@ -90,3 +91,14 @@ def test_no_server_is_said_once_with_the_way_to_start_one(
     assert found.verdict == "fail"
     assert "nothing answers" in found.detail
     assert "bqh up" in found.next_step
+
+
+def test_a_right_that_is_missing_is_named(tables: BigQueryConnection) -> None:
+    assert tables.endpoint is not None
+    denied = (
+        b'{"error": {"code": 403, "message": "denied", "errors": [{"reason": "accessDenied"}]}}'
+    )
+    with FaultProxy(tables.endpoint) as proxy:
+        proxy.on(Answer(403, denied), times=9)
+        (found,) = probe_bigquery(tables.model_copy(update={"endpoint": proxy.url}), [_contract()])
+    assert (found.verdict, found.next_step) == ("fail", "grant bigquery.jobs.create")
