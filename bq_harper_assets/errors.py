@@ -5,7 +5,7 @@ BqhError
 ├── SchemaMismatch   schema/errors.py: the contract does not fit the source's columns
 ├── SetupError       local/errors.py: a tool is missing, too old or cannot be installed
 ├── StackError       local/errors.py: a local server cannot be started, reached or stopped
-├── BigQueryError    stores/bigquery/client.py, HarperError stores/harper/errors.py: a store said no
+├── BigQueryError    stores/bigquery/errors.py, HarperError stores/harper/errors.py: a store said no
 ├── CircuitOpen      stores/breaker.py: a store said no too often and is left alone for a minute
 ├── LedgerError      ledger/errors.py: a lease, a plan or a commit was refused
 └── RunFailed        sync/report.py: some cells are not done; other errors of sync/ stand beside it

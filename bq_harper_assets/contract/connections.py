@@ -17,6 +17,8 @@ class BigQueryConnection(BaseModel):
     credentials: Path | None = None  # key file; None means application default credentials
     max_retries: int = 5
     initial_retry_delay_ms: int = 1000
+    max_bytes_billed: int | None = None  # of one query; None means no limit
+    results_dataset: str = "bqh_results"  # results of queries are kept here while a run reads them
 
 
 class HarperConnection(BaseModel):

@@ -25,6 +25,12 @@ LOCAL = "local"
 PROFILES = Path("config") / "profiles"
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _TEXT_SCHEMA = {"type": "string", "minLength": 1}
+_BYTES_BILLED = whole(
+    10 * 2**20,
+    10**15,
+    unit="bytes",
+    too_small="BigQuery bills at least 10 MiB (10485760) per table that a query reads",
+)
 
 
 def _text(value: Any) -> str:
@@ -119,6 +125,13 @@ class BigQueryProfile(Declared):
     initial_retry_delay: Annotated[int, whole(1, 30_000, unit="milliseconds")] = Field(
         default=1_000,
         description="Milliseconds before the first retry; doubles with each, up to 30 seconds",
+    )
+    max_bytes_billed: Annotated[int, _BYTES_BILLED] | None = Field(
+        default=None, description="Most bytes one query may be billed for; left out: no limit"
+    )
+    results_dataset: Annotated[str, Reads(identifiers.dataset_name, _TEXT_SCHEMA)] = Field(
+        default="bqh_results",
+        description="Dataset in which the result of a query or view is kept while a run reads it",
     )
 
 

@@ -88,6 +88,8 @@ def _bigquery(
         credentials=credentials,
         max_retries=found.max_retries,
         initial_retry_delay_ms=found.initial_retry_delay,
+        max_bytes_billed=found.max_bytes_billed,
+        results_dataset=found.results_dataset,
     )
 
 

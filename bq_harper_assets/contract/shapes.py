@@ -31,6 +31,8 @@ CONNECTION_KEYS = {
     "location": "location",
     "maxRetries": "maxRetries",
     "initialRetryDelay": "initialRetryDelay",
+    "maxBytesBilled": "maxBytesBilled",
+    "resultsDataset": "resultsDataset",
 }
 _TOP_KEYS = ("bigquery", "tables", "sync")
 _IN_PROFILE = "write it in config/profiles/<name>.yaml"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bq_harper_assets.stores.bigquery.client import Column, TableShape
+from bq_harper_assets.stores.bigquery.dataset import Column, TableShape
 
 _ARROW = {
     "STRING": pa.string(),

@@ -13,7 +13,7 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.maritime.itinerary import Ints
 from bq_harper_assets.maritime.reports import Reports, moment
 from bq_harper_assets.maritime.tables import EVENTS, POSITIONS, REGISTER, SHAPES, with_optional
-from bq_harper_assets.stores.bigquery.client import Dataset
+from bq_harper_assets.stores.bigquery.dataset import Dataset
 
 _WHO = {POSITIONS.name: "mmsi", EVENTS.name: "vessel_mmsi", REGISTER.name: "mmsi"}
 _ADDRESSES_PER_STATEMENT = 2_000

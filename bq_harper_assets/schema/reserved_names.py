@@ -23,6 +23,9 @@ _INHERITED = frozenset(
 # Taken when written, and then such a row is an error message or missing when it is read; declared
 # in create_table, `then` stops a server thread for good.
 _CALLED_WHEN_READ = frozenset({"then", "toJSON"})
+# Harper fills these itself and drops what was sent; an upsert with one of the others is a 500.
+_KEPT_BY_HARPER = frozenset({"__createdtime__", "__updatedtime__"})
+_CALLED_WHEN_WRITTEN = frozenset({"getChanges", "getRecord"})
 _REFUSED_NESTED = frozenset({"__proto__", "then"})
 
 
@@ -35,6 +38,10 @@ def refusal_of_column(name: str) -> str | None:
         return "Harper refuses an attribute of this name"
     if name in _CALLED_WHEN_READ:
         return "Harper calls an attribute of this name as a function when the row is read"
+    if name in _KEPT_BY_HARPER:
+        return "Harper keeps its own time in an attribute of this name"
+    if name in _CALLED_WHEN_WRITTEN:
+        return "Harper fails to write a record with an attribute of this name"
     if "/" in name or "`" in name:
         return "Harper refuses slashes and backticks in an attribute's name"
     if len(name.encode("utf-8")) > LONGEST_NAME:

@@ -20,6 +20,7 @@ _METADATA = {
     "_batch": HarperType.LONG,
     "_hash": HarperType.STRING,
 }
+DELETED_AT = "_deletedAt"  # only where rows gone from the source are marked instead of deleted
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class TablePlan:
         return self.selection.primary_key
 
     @property
+    def flags_deletes(self) -> bool:
+        """Whether rows gone from the source are marked instead of deleted."""
+        return any(attribute.name == DELETED_AT for attribute in self.attributes)
+
+    @property
     def indexed(self) -> tuple[str, ...]:
         """The attributes that must have an index."""
         return tuple(attribute.name for attribute in self.attributes if attribute.indexed)
@@ -70,6 +76,7 @@ def plan_table(
             if column.name != selection.primary_key
         ),
         *(PlannedAttribute(name, type_) for name, type_ in _METADATA.items()),
+        *((PlannedAttribute(DELETED_AT, HarperType.STRING),) if contract.deletes == "flag" else ()),
     ]
     return TablePlan(
         contract.target_table,

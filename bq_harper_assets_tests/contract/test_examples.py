@@ -70,6 +70,42 @@ def test_a_file_of_retries_alone_applies_to_the_tables_of_another(disk: Disk) ->
     assert project.bigquery.initial_retry_delay_ms == 10
 
 
+@pytest.mark.promise("N6")
+def test_the_limit_on_bytes_billed_and_the_results_dataset_reach_the_connection(
+    disk: Disk,
+) -> None:
+    text = (DATA / "selected-columns.yaml").read_text(encoding="utf-8")
+    environ = {"BIGQUERY_EMULATOR_HOST": "localhost:9050", "GOOGLE_CLOUD_PROJECT": "demo"}
+    unlimited = disk.tables(text).load(environ).bigquery
+    assert (unlimited.max_bytes_billed, unlimited.results_dataset) == (None, "bqh_results")
+
+    disk.write("config/limits.yaml", "bigquery:\n  maxBytesBilled: 20000000\n")
+    profile = "bigquery:\n  maxBytesBilled: ${MOST}\n  resultsDataset: scratch\n"
+    disk.write("config/profiles/local.yaml", profile)
+    project = disk.load({**environ, "MOST": "10485760"})
+    connection = project.bigquery
+    assert (connection.max_bytes_billed, connection.results_dataset) == (10_485_760, "scratch")
+    shown = {setting.name: setting for setting in project.settings}
+    assert shown["bigquery.maxBytesBilled"].value == "10485760"
+    assert "overrules config/limits.yaml" in shown["bigquery.maxBytesBilled"].source
+
+
+@pytest.mark.promise("N6")
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("maxBytesBilled: 0", "must be a whole number from 10485760"),
+        ("maxBytesBilled: 10", "BigQuery bills at least 10 MiB"),
+        ("maxBytesBilled: 10GB", "must be a whole number from 10485760"),
+        ("resultsDataset: my-project.scratch", "the dataset stands alone"),
+    ],
+)
+def test_a_limit_or_dataset_that_cannot_be_meant_is_refused(
+    disk: Disk, setting: str, told: str
+) -> None:
+    assert told in disk.tables(f"bigquery:\n  {setting}\n  tables: []\n").refusal()
+
+
 @pytest.mark.promise("G9")
 def test_a_project_of_retries_alone_loads_with_a_warning(disk: Disk) -> None:
     project = load(disk, "retries-only")

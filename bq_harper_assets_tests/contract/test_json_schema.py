@@ -45,6 +45,9 @@ BEYOND_A_SCHEMA = (
     "customQuery: 'SELECT",
     "safetyLag: 2d",
     "revisit: 366d",
+    "scrub: 0s",
+    "scrub: 23h",
+    "scrub: 366d",
 )
 
 

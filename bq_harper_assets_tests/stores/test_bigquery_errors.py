@@ -8,15 +8,13 @@ from google.api_core import exceptions
 from google.auth.exceptions import DefaultCredentialsError, TransportError
 
 from bq_harper_assets.contract.connections import BigQueryConnection
-from bq_harper_assets.stores.bigquery.client import (
-    BigQueryError,
-    BigQueryRefused,
-    BigQueryUnavailable,
-)
 from bq_harper_assets.stores.bigquery.errors import (
     BigQueryBusy,
+    BigQueryError,
     BigQueryForbidden,
     BigQueryMissing,
+    BigQueryRefused,
+    BigQueryUnavailable,
     Feature,
     from_google,
     google_errors,
@@ -85,7 +83,7 @@ def test_the_class_of_an_error_says_whether_it_is_worth_another_try(
     ours = from_google(error, SERVICE, "reading", Feature.READ)
 
     assert type(ours) is kind
-    assert "synced before is safe" in str(ours)
+    assert "stored before is safe" in str(ours)
 
 
 @pytest.mark.promise("E3")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.stores.bigquery.client import Dataset
+from bq_harper_assets.stores.bigquery.dataset import Dataset
 from bq_harper_assets.stores.bigquery.fingerprint import (
     Fingerprint,
     Outside,

@@ -9,7 +9,8 @@ import pytest
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.stores.bigquery.client import BigQueryRefused, connect_storage
+from bq_harper_assets.stores.bigquery.client import connect_storage
+from bq_harper_assets.stores.bigquery.errors import BigQueryRefused
 from bq_harper_assets.stores.bigquery.fingerprint import Source, fingerprints
 from bq_harper_assets.stores.bigquery.materialised_query import (
     QueryResult,

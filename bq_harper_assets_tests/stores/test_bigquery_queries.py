@@ -13,8 +13,11 @@ from dagster_gcp import BigQueryResource
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
-from bq_harper_assets.stores.bigquery.client import BigQueryRefused, BigQueryUnavailable
-from bq_harper_assets.stores.bigquery.errors import BigQueryForbidden
+from bq_harper_assets.stores.bigquery.errors import (
+    BigQueryForbidden,
+    BigQueryRefused,
+    BigQueryUnavailable,
+)
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.bigquery.server_time import server_time
@@ -87,6 +90,39 @@ def test_every_job_is_labelled_limited_and_in_the_location_of_the_connection(
     assert sent["jobReference"]["location"] == "EU"
     assert sent["jobReference"]["jobId"] == answer.job_id
     assert answer.bytes_billed == 0
+
+
+@pytest.mark.promise("N6")
+def test_the_limit_is_the_connections_also_for_a_query_that_is_only_checked(
+    proxy: FaultProxy, bigquery_connection: BigQueryConnection
+) -> None:
+    connection = through(proxy, bigquery_connection, max_bytes_billed=67_890)
+    queries = Queries(BigQueryCalls(connection))
+
+    queries.run("SELECT 1 AS one", doing="x")
+    queries.fields("SELECT 1 AS one", doing="x")
+    Queries(BigQueryCalls(through(proxy, bigquery_connection))).run("SELECT 1 AS one", doing="x")
+
+    sent = [json.loads(start.body)["configuration"] for start in starts(proxy)]
+    limits = [job["query"].get("maximumBytesBilled") for job in sent]
+    assert limits == ["67890", "67890", None]
+    assert [job["labels"] for job in sent] == [{"bqh": "sync"}] * 3
+
+
+@pytest.mark.promise("N6")
+def test_a_query_that_is_too_dear_is_asked_once_and_names_table_limit_and_setting(
+    proxy: FaultProxy, bigquery_connection: BigQueryConnection
+) -> None:
+    # The emulator bills nothing: this is the service's answer.
+    proxy.on(refusal(400, "bytesBilledLimitExceeded"), matching=is_start, times=99)
+    queries = Queries(BigQueryCalls(through(proxy, bigquery_connection, max_bytes_billed=67_890)))
+
+    with pytest.raises(BigQueryRefused) as refused:
+        queries.run("SELECT 1", doing="comparing", table="orders")
+
+    assert len(starts(proxy)) == 1
+    assert "comparing on table 'orders'" in str(refused.value)
+    assert "raise bigquery.maxBytesBilled (now 67,890 bytes)" in str(refused.value)
 
 
 @pytest.mark.promise("G9")
@@ -275,7 +311,14 @@ def test_the_time_is_the_servers_and_goes_forward(bigquery_connection: BigQueryC
 def test_the_resource_is_a_bigquery_resource_that_reaches_the_emulator(
     bigquery_connection: BigQueryConnection,
 ) -> None:
-    connection = bigquery_connection.model_copy(update={"max_retries": 7, "location": "EU"})
+    connection = bigquery_connection.model_copy(
+        update={
+            "max_retries": 7,
+            "location": "EU",
+            "max_bytes_billed": 12_345,
+            "results_dataset": "kept",
+        }
+    )
     resource = BigQueryConnectionResource.from_connection(connection)
 
     assert isinstance(resource, BigQueryResource)

@@ -12,8 +12,8 @@ import pytest
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
-from bq_harper_assets.stores.bigquery.client import BigQueryUnavailable, connect_storage
-from bq_harper_assets.stores.bigquery.errors import BigQueryMissing
+from bq_harper_assets.stores.bigquery.client import connect_storage
+from bq_harper_assets.stores.bigquery.errors import BigQueryMissing, BigQueryUnavailable
 from bq_harper_assets.stores.bigquery.read_session import (
     ReadPlan,
     decode,

@@ -139,6 +139,11 @@ def test_what_harper_would_answer_wrongly_is_not_sent(make: Make, proxy: FaultPr
     [
         (lambda c: c.upsert("Nowhere", [{"id": "1"}]), HarperNotFound, "Table 'data.Nowhere'"),
         (lambda c: c.search_by_id("Nowhere", ["1"]), HarperNotFound, "Table 'data.Nowhere'"),
+        (
+            lambda c: c.search_by_conditions("Nowhere", [Condition("at", "equals", "x")]),
+            HarperNotFound,
+            "Table",
+        ),
         (lambda c: c.create_attribute("Nowhere", "x"), HarperNotFound, "answered 500"),
         (lambda c: c.upsert(ROWS, [{"id": "1", "n": "abc"}]), HarperRefused, "must be a number"),
         (

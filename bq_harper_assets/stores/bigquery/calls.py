@@ -4,8 +4,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from bq_harper_assets.contract.connections import BigQueryConnection
-from bq_harper_assets.stores.bigquery.client import BigQueryUnavailable
-from bq_harper_assets.stores.bigquery.errors import Feature, google_errors, retry_after_s
+from bq_harper_assets.stores.bigquery.errors import (
+    BigQueryUnavailable,
+    Feature,
+    google_errors,
+    retry_after_s,
+)
 from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.retry import Call, Retry, RetryPolicy
 

@@ -14,11 +14,7 @@ from enum import Enum
 from typing import Any
 
 from bq_harper_assets.contract.connections import BigQueryConnection
-from bq_harper_assets.stores.bigquery.client import (
-    BigQueryError,
-    BigQueryRefused,
-    BigQueryUnavailable,
-)
+from bq_harper_assets.errors import BqhError
 
 # The same status means different things: BigQuery's own word for the reason comes first.
 _BUSY = {
@@ -37,6 +33,18 @@ _AWAY = {
 }
 _FORBIDDEN = {"accessDenied", "forbidden", "authError"}
 _WRONG = {"invalid", "invalidQuery", "outOfRange", "notImplemented", "bytesBilledLimitExceeded"}
+
+
+class BigQueryError(BqhError):
+    """BigQuery could not do what was asked."""
+
+
+class BigQueryUnavailable(BigQueryError):
+    """No answer, or none of use: the same call may work later."""
+
+
+class BigQueryRefused(BigQueryError):
+    """BigQuery answered no, or would: the same call will not work again."""
 
 
 class BigQueryBusy(BigQueryUnavailable):
@@ -70,6 +78,16 @@ class Feature(Enum):
         "bigquery.tables.list",
         "bigquery.tables.delete",
     )
+    FILL = (
+        "bigquery.jobs.create",
+        "bigquery.datasets.create",
+        "bigquery.tables.create",
+        "bigquery.tables.get",
+        "bigquery.tables.getData",
+        "bigquery.tables.update",
+        "bigquery.tables.updateData",
+        "bigquery.tables.delete",
+    )
 
 
 def from_google(
@@ -77,13 +95,12 @@ def from_google(
 ) -> BigQueryError:
     """Our error for one of theirs; chain it with `from`."""
     kind, hint = _meaning(error, connection, feature)
-    where = connection.endpoint or f"project {connection.project}"
-    # What follows the first line is the library's own report, the query among it.
-    lines = str(getattr(error, "message", None) or error).splitlines() or [type(error).__name__]
-    return kind(
-        f"BigQuery ({where}) failed while {doing}: {lines[0].rstrip('.')}."
-        f" What was synced before is safe; {hint}."
-    )
+    if connection.endpoint is not None and _is_unreached(error):
+        happened = f"BigQuery does not answer at {connection.endpoint}, while {doing}"
+    else:
+        where = connection.endpoint or f"project {connection.project}"
+        happened = f"BigQuery ({where}) failed while {doing}: {_first_line(error)}"
+    return kind(f"{happened}. What was stored before is safe; {hint}.")
 
 
 def retry_after_s(error: BaseException) -> float | None:
@@ -132,7 +149,10 @@ def _meaning(
             " `bqh doctor`"
         )
     if reason == "bytesBilledLimitExceeded":
-        return BigQueryRefused, "raise the limit on bytes billed, or name fewer columns"
+        return BigQueryRefused, (
+            f"raise {_limit(connection)}, name fewer columns, or sync fewer windows with"
+            " `bqh sync --from --to`"
+        )
     if isinstance(error, SSLError) or (
         isinstance(error, GoogleAuthError) and not isinstance(error, TransportError)
     ):
@@ -149,6 +169,26 @@ def _meaning(
     if connection.endpoint is not None and status is None:
         return BigQueryUnavailable, "start the local stack with `bqh up` and try again"
     return BigQueryUnavailable, "it is tried again by itself; later, type the same command again"
+
+
+def _limit(connection: BigQueryConnection) -> str:
+    limit = connection.max_bytes_billed
+    if limit is None:
+        return "the limit on bytes billed"  # one of the query's own
+    return f"bigquery.maxBytesBilled (now {limit:,} bytes)"
+
+
+def _is_unreached(error: Exception) -> bool:
+    from requests.exceptions import ConnectionError as NotReached
+
+    # The library's own retries hide it.
+    return isinstance(error, NotReached) or isinstance(error.__cause__, NotReached)
+
+
+def _first_line(error: Exception) -> str:
+    """What follows it is the library's own report, the query among it."""
+    lines = str(getattr(error, "message", None) or error).splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
 
 
 def _reason(error: Any) -> str | None:

@@ -99,7 +99,7 @@ def count_outside(queries: Queries, source: Source, start: datetime, now: dateti
 
 def fingerprint_sql(source: Source, start: datetime, end: datetime, window: timedelta) -> str:
     """One row per window that has rows: w (its start in microseconds), n, d, x, low, high."""
-    micros = _micros(source.time_column)
+    micros = micros_sql(source.time_column)
     length = window // _MICROSECOND
     # DIV and MOD round towards zero, and there were rows before 1970.
     begin = f"{micros} - MOD(MOD({micros}, {length}) + {length}, {length})"
@@ -125,6 +125,7 @@ def outside_sql(source: Source, start: datetime, now: datetime) -> str:
     )
 
 
-def _micros(column: Column) -> str:
+def micros_sql(column: Column) -> str:
+    """The time of a row in microseconds since 1970, in SQL."""
     name = quoted(column.name)
     return f"UNIX_MICROS({name if column.kind is Kind.TIMESTAMP else f'TIMESTAMP({name})'})"

@@ -4,33 +4,20 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bq_harper_assets.stores.bigquery.calls import NO_RETRY, REQUEST_TIMEOUT_S, BigQueryCalls
-from bq_harper_assets.stores.bigquery.client import BigQueryUnavailable, connect
-from bq_harper_assets.stores.bigquery.errors import Feature
+from bq_harper_assets.stores.bigquery.client import connect
+from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable, Feature
+from bq_harper_assets.stores.bigquery.job_settings import JOB_TIMEOUT_S, Value, query_settings
 
 if TYPE_CHECKING:
     from google.cloud import bigquery
 
-JOB_TIMEOUT_S = 3600.0
+LABELS = {"bqh": "sync"}  # so that a bill shows what we cost
 _FIRST_LOOK_S = 0.05
 _LONGEST_LOOK_S = 2.0
-
-Value = bool | int | float | Decimal | str | bytes | datetime | date
-# bool before int, datetime before date: each is also one of the latter.
-_TYPES: tuple[tuple[type, str], ...] = (
-    (bool, "BOOL"),
-    (int, "INT64"),
-    (float, "FLOAT64"),
-    (Decimal, "NUMERIC"),
-    (str, "STRING"),
-    (bytes, "BYTES"),
-    (datetime, "TIMESTAMP"),
-    (date, "DATE"),
-)
 
 
 @dataclass(frozen=True)
@@ -45,7 +32,10 @@ class Answer:
 
 
 class Queries:
-    """Runs queries in the connection's location, every one under the same labels and limit."""
+    """Runs queries in the connection's location, every one under the same labels and limit.
+
+    The limit on bytes billed is the connection's unless another one is given.
+    """
 
     def __init__(
         self,
@@ -59,9 +49,10 @@ class Queries:
         self.calls = calls
         self.connection = calls.connection
         self.client = client or connect(calls.connection)
-        self._labels = {_label(name): _label(value) for name, value in (labels or {}).items()}
-        self._max_bytes_billed = max_bytes_billed
+        self._labels = {**LABELS, **(labels or {})}
+        self._max_bytes_billed = max_bytes_billed or calls.connection.max_bytes_billed
         self._job_timeout_s = job_timeout_s
+        self.bytes_billed = 0  # by all queries so far
 
     def run(
         self,
@@ -74,7 +65,9 @@ class Queries:
     ) -> Answer:
         """Waits for the job to end; parameters are sent as values, never as text of the query."""
         job = _Job(self, sql, self._settings(parameters or {}), self._job_timeout_s)
-        return self.calls.call(job.answer, doing=doing, feature=feature, table=table)
+        answer = self.calls.call(job.answer, doing=doing, feature=feature, table=table)
+        self.bytes_billed += answer.bytes_billed
+        return answer
 
     def fields(
         self, sql: str, *, doing: str, table: str | None = None
@@ -98,14 +91,9 @@ class Queries:
         return job.schema or ()
 
     def _settings(self, parameters: Mapping[str, Any]) -> "bigquery.QueryJobConfig":
-        from google.cloud import bigquery
-
-        return bigquery.QueryJobConfig(
-            labels=self._labels,
-            maximum_bytes_billed=self._max_bytes_billed,
-            query_parameters=[_parameter(name, value) for name, value in parameters.items()],
-            job_timeout_ms=int(self._job_timeout_s * 1000),
-        )
+        settings = query_settings(parameters, self._labels, self._max_bytes_billed)
+        settings.job_timeout_ms = int(self._job_timeout_s * 1000)
+        return settings
 
 
 class _Job:
@@ -178,24 +166,3 @@ class _Job:
 
 def _new_id() -> str:
     return f"bqh_{uuid.uuid4().hex}"
-
-
-def _parameter(name: str, value: Any) -> Any:
-    from google.cloud import bigquery
-
-    if isinstance(value, list | tuple):
-        kind = _type_of(value[0]) if value else "STRING"
-        return bigquery.ArrayQueryParameter(name, kind, list(value))
-    return bigquery.ScalarQueryParameter(name, _type_of(value), value)
-
-
-def _type_of(value: Value) -> str:
-    for python_type, name in _TYPES:
-        if isinstance(value, python_type):
-            return name
-    raise TypeError(f"no BigQuery parameter is made of {type(value).__name__}")
-
-
-def _label(text: str) -> str:
-    """What BigQuery takes as a label: lower-case letters, digits, _ and -, at most 63 of them."""
-    return "".join(c if c.isalnum() or c in "_-" else "_" for c in text.lower())[:63]

@@ -32,6 +32,13 @@ class BigQueryConnectionResource(BigQueryResource):
         default=1000, description="Milliseconds before the first retry; doubles with each"
     )
 
+    max_bytes_billed: int | None = Field(
+        default=None, description="Most bytes one query may be billed for; left out: no limit"
+    )
+    results_dataset: str = Field(
+        default="bqh_results", description="Dataset in which results of queries are kept for a run"
+    )
+
     @classmethod
     def from_connection(cls, connection: BigQueryConnection) -> "BigQueryConnectionResource":
         """For a connection that a profile was resolved to."""
@@ -43,6 +50,8 @@ class BigQueryConnectionResource(BigQueryResource):
             credentials=str(connection.credentials) if connection.credentials else None,
             max_retries=connection.max_retries,
             initial_retry_delay_ms=connection.initial_retry_delay_ms,
+            max_bytes_billed=connection.max_bytes_billed,
+            results_dataset=connection.results_dataset,
         )
 
     def connection(self) -> BigQueryConnection:
@@ -55,6 +64,8 @@ class BigQueryConnectionResource(BigQueryResource):
             credentials=Path(self.credentials) if self.credentials else None,
             max_retries=self.max_retries,
             initial_retry_delay_ms=self.initial_retry_delay_ms,
+            max_bytes_billed=self.max_bytes_billed,
+            results_dataset=self.results_dataset,
         )
 
     @contextmanager

@@ -1,5 +1,6 @@
 """Which rows are read: a half-open range of time, and the contract's own condition."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from bq_harper_assets.contract.identifiers import quoted
@@ -13,6 +14,12 @@ def between(column: Column, start: datetime, end: datetime, row_filter: str | No
     name = quoted(column.name)
     bounds = f"{name} >= {literal(column.kind, start)} AND {name} < {literal(column.kind, end)}"
     return with_filter(bounds, row_filter)
+
+
+def at_any(column: Column, instants: Sequence[datetime], row_filter: str | None = None) -> str:
+    """Rows whose time is one of these and for which the filter is true."""
+    values = ", ".join(sorted({literal(column.kind, instant) for instant in instants}))
+    return with_filter(f"{quoted(column.name)} IN ({values})", row_filter)
 
 
 def outside(column: Column, start: datetime, now: datetime, row_filter: str | None = None) -> str:

@@ -21,7 +21,10 @@ from bq_harper_assets.stores.retry import Call
 
 # Anchored: a refused value is quoted in the error text and may say anything.
 _EXISTS = re.compile(r"(?:Table|database|schema|attribute) '.*' already exists\b", re.IGNORECASE)
-_MISSING = re.compile(r"(?:Table|database|schema) '.*' does not exist", re.IGNORECASE)
+# The second form is that of search_by_conditions alone.
+_MISSING = re.compile(
+    r"(?:(?:Table|database|schema) '.*' does not exist|Table \S+ not found)", re.IGNORECASE
+)
 # What create_attribute says of a table that is not there, with status 500.
 _NO_SUCH_TABLE = "Cannot read properties of undefined (reading 'attributes')"
 _COUNTS = re.compile(rb'"message":"(?:\w+ )?(\d+) of (\d+) record')

@@ -1,0 +1,140 @@
+"""Tables of our own making, such as the sample data: make, fill, label, change and drop them."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.stores.bigquery.client import connect
+from bq_harper_assets.stores.bigquery.errors import Feature, google_errors
+from bq_harper_assets.stores.bigquery.job_settings import JOB_TIMEOUT_S, Value, query_settings
+
+if TYPE_CHECKING:
+    from google.cloud import bigquery
+
+# The emulator answers 500 to what it cannot do, and the library repeats a 500 for ten minutes.
+EMULATOR_PATIENCE_S = 3.0
+SERVICE_PATIENCE_S = 120.0
+LABELS = {"bqh": "sample-data"}
+
+Parameter = Value | Sequence[Value]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column, typed as BigQuery spells it."""
+
+    name: str
+    type: str
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """What it takes to make a table: columns, the column of its day partitions, and clustering."""
+
+    name: str
+    columns: tuple[Column, ...]
+    day_column: str
+    clustering: tuple[str, ...]
+
+
+class Dataset:
+    """The tables of one dataset, by name."""
+
+    def __init__(self, connection: BigQueryConnection, name: str) -> None:
+        from google.cloud.bigquery import DEFAULT_RETRY
+
+        self.connection = connection
+        self.id = f"{connection.project}.{name}"
+        self._client = connect(connection)
+        patience = EMULATOR_PATIENCE_S if connection.endpoint else SERVICE_PATIENCE_S
+        self._retry = DEFAULT_RETRY.with_timeout(patience)
+
+    def make(self, shape: TableShape) -> None:
+        """Makes the dataset and the table if missing; a table that is there stays as it is."""
+        from google.cloud import bigquery
+
+        dataset = bigquery.Dataset(self.id)
+        dataset.location = self.connection.location
+        table = bigquery.Table(
+            f"{self.id}.{shape.name}",
+            schema=[
+                bigquery.SchemaField(c.name, c.type, mode="REQUIRED" if c.required else "NULLABLE")
+                for c in shape.columns
+            ],
+        )
+        table.time_partitioning = bigquery.TimePartitioning(field=shape.day_column)
+        table.clustering_fields = list(shape.clustering)
+        with self._errors("making", shape.name):
+            self._client.create_dataset(dataset, exists_ok=True, retry=self._retry)
+            self._client.create_table(table, exists_ok=True, retry=self._retry)
+
+    def labels(self, table: str) -> dict[str, str] | None:
+        """None if there is no such table."""
+        from google.api_core.exceptions import NotFound
+
+        with self._errors("looking at", table):
+            try:
+                return dict(self._client.get_table(f"{self.id}.{table}", retry=self._retry).labels)
+            except NotFound:
+                return None
+
+    def required_columns(self, table: str) -> set[str]:
+        """The columns of a table that is there which cannot be NULL."""
+        with self._errors("looking at", table):
+            known = self._client.get_table(f"{self.id}.{table}", retry=self._retry)
+            return {field.name for field in known.schema if field.mode == "REQUIRED"}
+
+    def label(self, table: str, labels: Mapping[str, str]) -> None:
+        """Sets these labels; others stay."""
+        with self._errors("labelling", table):
+            known = self._client.get_table(f"{self.id}.{table}", retry=self._retry)
+            known.labels = {**known.labels, **labels}
+            self._client.update_table(known, ["labels"], retry=self._retry)
+
+    def append_parquet(self, table: str, file: IO[bytes]) -> None:
+        """All rows of the file or none."""
+        from google.cloud import bigquery
+
+        settings = bigquery.LoadJobConfig(
+            labels=LABELS,
+            source_format=bigquery.SourceFormat.PARQUET,
+            write_disposition=bigquery.WriteDisposition.WRITE_APPEND,
+            create_disposition=bigquery.CreateDisposition.CREATE_NEVER,
+        )
+        with self._errors("loading rows into", table):
+            # Without `size`: the emulator takes resumable uploads only.
+            job = self._client.load_table_from_file(file, f"{self.id}.{table}", job_config=settings)
+            job.result(retry=self._retry, timeout=JOB_TIMEOUT_S)
+
+    def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> list[Any]:
+        """The rows of a query; `{dataset}` in the text stands for this dataset."""
+        with self._errors("reading from"):
+            return list(self._run(sql, parameters).result(retry=self._retry, timeout=JOB_TIMEOUT_S))
+
+    def change(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> int:
+        """Rows affected by an INSERT, UPDATE or DELETE."""
+        with self._errors("changing rows of"):
+            job = self._run(sql, parameters)
+            job.result(retry=self._retry, timeout=JOB_TIMEOUT_S)
+            return job.num_dml_affected_rows or 0
+
+    def drop(self, table: str) -> None:
+        """Also fine if there is no such table."""
+        with self._errors("dropping", table):
+            self._client.delete_table(f"{self.id}.{table}", not_found_ok=True, retry=self._retry)
+
+    def _errors(self, doing: str, table: str | None = None) -> AbstractContextManager[None]:
+        name = f"{self.id}.{table}" if table else self.id
+        return google_errors(self.connection, f"{doing} {name}", Feature.FILL)
+
+    def _run(self, sql: str, parameters: Mapping[str, Parameter] | None) -> "bigquery.QueryJob":
+        limit = self.connection.max_bytes_billed
+        return self._client.query(
+            sql.replace("{dataset}", self.id),
+            job_config=query_settings(parameters or {}, LABELS, limit),
+            retry=self._retry,
+            job_retry=None,
+        )

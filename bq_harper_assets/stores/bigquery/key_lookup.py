@@ -1,0 +1,61 @@
+"""Where rows are now: the time of each of some keys, as BigQuery has them at one instant."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from bq_harper_assets.contract.identifiers import quoted
+from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.stores.bigquery.fingerprint import micros_sql
+from bq_harper_assets.stores.bigquery.queries import Queries
+
+KEYS_PER_QUERY = 5_000
+
+
+def times_of_keys(
+    queries: Queries,
+    origin: str,
+    row_filter: str | None,
+    key: Sequence[Column],
+    time_column: Column,
+    texts: Sequence[Sequence[str]],
+    *,
+    table: str,
+) -> Mapping[int, int | None]:
+    """By position in `texts`, which has a text per key column: microseconds, None for no time.
+
+    A key that no row has is left out. `origin` is what stands after FROM.
+    """
+    sql = lookup_sql(origin, row_filter, key, time_column)
+    found: dict[int, int | None] = {}
+    for first in range(0, len(texts), KEYS_PER_QUERY):
+        # One text per key: arrays side by side would have to be joined by position.
+        keys = [json.dumps(text) for text in texts[first : first + KEYS_PER_QUERY]]
+        positions = {key: first + at for at, key in enumerate(keys)}
+        answer = queries.run(
+            sql, {"keys": keys}, doing="looking for rows that left their window", table=table
+        )
+        found.update({positions[row["asked"]]: row["micros"] for row in answer.rows})
+    return found
+
+
+def lookup_sql(
+    origin: str, row_filter: str | None, key: Sequence[Column], time_column: Column
+) -> str:
+    """One row per key that is there: asked (as it was given) and micros."""
+    columns = ", ".join(f"{quoted(column.name)} AS k{n}" for n, column in enumerate(key))
+    values = ", ".join(f"{_typed(column.kind, n)} AS v{n}" for n, column in enumerate(key))
+    where = f" WHERE ({row_filter})" if row_filter else ""
+    same = " AND ".join(f"k{n} = v{n}" for n in range(len(key)))
+    return (
+        f"SELECT asked, micros FROM (SELECT asked, {values} FROM UNNEST(@keys) AS asked)"
+        f" JOIN (SELECT {columns}, {micros_sql(time_column)} AS micros FROM {origin}{where})"
+        f" ON {same}"
+    )
+
+
+def _typed(kind: Kind, number: int) -> str:
+    """A text in the form that Harper's rows have it, as a value of its kind."""
+    text = f"JSON_VALUE(asked, '$[{number}]')"
+    if kind is Kind.STRING:
+        return text
+    return f"FROM_BASE64({text})" if kind is Kind.BYTES else f"CAST({text} AS {kind.name})"

@@ -1,0 +1,53 @@
+"""Windows in partitions that did not change need no look; what is not sure is looked at."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+from bq_harper_assets.stores.bigquery.partition_times import is_untouched, partition_times
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
+
+SYNCED = utc(2026, 11, 16, 12)
+LONG_BEFORE, AFTER = SYNCED - timedelta(hours=1), SYNCED + timedelta(seconds=1)
+START = utc(2026, 11, 15, 7)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("times", "length", "untouched"),
+    [
+        ({"20261115": LONG_BEFORE}, HOUR, True),
+        ({"20261115": LONG_BEFORE, "20261114": AFTER}, HOUR, True),
+        ({"20261115": AFTER}, HOUR, False),
+        ({"20261115": SYNCED - timedelta(minutes=4)}, HOUR, False),
+        ({"20261114": LONG_BEFORE}, HOUR, False),
+        ({"2026111507": LONG_BEFORE}, HOUR, True),
+        ({"2026111507": LONG_BEFORE, "2026111508": AFTER}, HOUR, True),
+        ({"2026111507": LONG_BEFORE}, DAY, False),
+        ({f"202611{15 + n // 24}{n % 24:02}": LONG_BEFORE for n in range(7, 31)}, DAY, True),
+        ({f"202611{15 + n // 24}{n % 24:02}": LONG_BEFORE for n in range(7, 30)}, DAY, False),
+        ({"202611": LONG_BEFORE}, DAY, True),
+        ({"2026": AFTER}, DAY, False),
+        ({"20261115": LONG_BEFORE, "__NULL__": AFTER}, HOUR, True),
+        ({}, HOUR, False),
+        ({"17": LONG_BEFORE}, HOUR, False),
+        ({"20261115": LONG_BEFORE, "2026111507": LONG_BEFORE}, HOUR, False),
+    ],
+)
+def test_a_window_is_untouched_if_all_its_partitions_changed_well_before_it_was_synced(
+    times: dict[str, datetime], length: timedelta, untouched: bool
+) -> None:
+    assert is_untouched(times, START, START + length, SYNCED) is untouched
+
+
+@pytest.mark.bigquery
+def test_the_emulator_is_not_asked_since_its_times_do_not_move(
+    bigquery_connection: BigQueryConnection,
+) -> None:
+    source = SmallTables.at(bigquery_connection).make("ts TIMESTAMP")
+    queries = Queries(BigQueryCalls(bigquery_connection))
+    with queries.client:
+        assert partition_times(queries, source) == {}
