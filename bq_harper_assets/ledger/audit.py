@@ -52,12 +52,14 @@ def record(connection: Connection, table: LogicalTable | None, at: datetime, *no
 
 
 def entries(
-    connection: Connection, table: LogicalTable | None, limit: int
+    connection: Connection, table: LogicalTable | None, kind: str | None, limit: int
 ) -> tuple[AuditEntry, ...]:
-    """The newest `limit` entries of one table or of all; newest first."""
+    """The newest `limit` entries of one table or of all, of one kind or of all; newest first."""
     query = select(AUDIT).order_by(AUDIT.c.id.desc()).limit(limit)
     if table is not None:
         query = query.where(AUDIT.c.table_id == table.id)
+    if kind is not None:
+        query = query.where(AUDIT.c.kind == kind)
     return tuple(
         AuditEntry(row.id, row.at, row.kind, row.subject, row.outcome, json.loads(row.detail))
         for row in connection.execute(query)

@@ -1,23 +1,25 @@
 """Commits: a moved cell becomes the ledger's word, or its batch is recorded as failed."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select
+from sqlalchemy import Connection, Row, select
 
-from bq_harper_assets.ledger import audit, leasing
+from bq_harper_assets.ledger import audit, leasing, marking, quarantine
 from bq_harper_assets.ledger.columns import database_now
 from bq_harper_assets.ledger.errors import ConservationBroken, LedgerConflict
+from bq_harper_assets.ledger.places import among, place_of
 from bq_harper_assets.ledger.records import (
     Batch,
     BatchState,
+    CellKey,
     CellResult,
     CellState,
     Leases,
     LogicalTable,
+    Mode,
 )
-from bq_harper_assets.ledger.tables import BATCHES, QUARANTINE
+from bq_harper_assets.ledger.tables import BATCHES, CELLS
 from bq_harper_assets.ledger.transitions import change_cell, end_batch
 
 
@@ -32,7 +34,9 @@ def commit(
         _conserve(batch, result)
     slices = sorted({batch.cell.slice for batch, _ in done})
     _, now = leasing.lock_live(connection, leases, slices, "commit cells")
-    recorded = _recorded(connection, leases, [batch for batch, _ in done])
+    batches = [batch for batch, _ in done]
+    recorded = _recorded(connection, leases, batches)
+    held = _held_rows(connection, table, [one.cell for one in batches if one.mode is Mode.TOPUP])
     for (batch, result), planned in zip(done, recorded, strict=True):
         end_batch(
             connection,
@@ -45,6 +49,9 @@ def commit(
             rows_unchanged=result.unchanged,
             rows_quarantined=result.quarantined,
             rows_deleted=result.deleted,
+            rows_moved=result.moved,
+            rows_flagged=result.flagged,
+            rows_kept=result.kept,
             bytes=result.bytes,
             seconds=result.seconds,
             digest=result.digest,
@@ -56,23 +63,49 @@ def commit(
             state=CellState.SYNCED,
             batch=batch.seq,
             snapshot=planned.snapshot,
+            upto=planned.upto,
             schema_version=planned.schema_version,
-            rows=result.written + result.unchanged,
+            rows=held.get(batch.cell, 0) + result.written + result.unchanged,
             digest=result.digest,
             fingerprint=planned.fingerprint,
             committed_at=now,
         )
-    _replace_quarantine(connection, table, done, now)
+    marking.clear(connection, table, batches)
+    quarantine.record(connection, table, done, now)
     audit.record(connection, table, now, *(_note(batch, result) for batch, result in done))
 
 
 def fail(connection: Connection, batch: Batch, error: str) -> None:
     """Needs no lease: a failed cell is trusted no more than a planned one, whoever says so."""
+    _give_up(connection, batch, BatchState.FAILED, CellState.FAILED, error)
+
+
+def refuse(connection: Connection, batch: Batch, reason: str) -> None:
+    """Likewise; the cell waits for someone to allow what the guard has stopped."""
+    _give_up(connection, batch, BatchState.REFUSED, CellState.REFUSED, reason)
+
+
+def _give_up(
+    connection: Connection, batch: Batch, ending: BatchState, state: CellState, why: str
+) -> None:
     table, now = batch.table, database_now(connection)
-    end_batch(connection, table, batch.seq, BatchState.FAILED, ended_at=now, error=error)
-    change_cell(connection, table, batch.cell, state=CellState.FAILED)
-    detail = {"batch": batch.seq, "error": error}
-    audit.record(connection, table, now, audit.Note("commit", str(batch.cell), "failed", detail))
+    end_batch(connection, table, batch.seq, ending, ended_at=now, error=why)
+    change_cell(connection, table, batch.cell, state=state)
+    detail = {"batch": batch.seq, "error": why}
+    audit.record(connection, table, now, audit.Note("commit", str(batch.cell), ending, detail))
+
+
+def _held_rows(
+    connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
+) -> dict[CellKey, int]:
+    """How many rows the cells hold, to which a top-up adds."""
+    if not cells:
+        return {}
+    query = select(CELLS.c.slice, CELLS.c.window_start, CELLS.c.rows).where(
+        among(CELLS, table, cells)
+    )
+    rows = {place_of(row): row.rows for row in connection.execute(query)}
+    return {cell: rows[place_of(cell)] for cell in cells}
 
 
 def _note(batch: Batch, result: CellResult) -> audit.Note:
@@ -96,8 +129,15 @@ def _recorded(
     planned = {row.seq: row for row in connection.execute(query)}
     for batch in batches:
         row, epoch = planned.get(batch.seq), leases.epochs[batch.cell.slice]
-        place = (batch.table, batch.cell.slice, batch.cell.window_start, epoch)
-        if not row or place != (leases.table, row.slice, row.window_start, row.epoch):
+        place = (batch.table, *place_of(batch.cell), batch.mode, batch.t, batch.upto, epoch)
+        if not row or place != (
+            leases.table,
+            *place_of(row),
+            row.mode,
+            row.snapshot,
+            row.upto,
+            row.epoch,
+        ):
             raise LedgerConflict(
                 f"batch {batch.seq} of {batch.table.name}, cell {batch.cell}, was not planned under"
                 f" the lease that {leases.owner} holds (epoch {epoch}). Nothing was committed. Do"
@@ -107,7 +147,10 @@ def _recorded(
 
 
 def _conserve(batch: Batch, result: CellResult) -> None:
-    counts = (result.read, result.written, result.unchanged, result.quarantined, result.deleted)
+    counts = (
+        *(result.read, result.written, result.unchanged, result.quarantined),
+        *(result.deleted, result.moved, result.flagged, result.kept),
+    )
     if result.read != result.written + result.unchanged + result.quarantined or min(counts) < 0:
         sums = (
             f"{result.read} rows read are not {result.written} written + {result.unchanged}"
@@ -117,36 +160,3 @@ def _conserve(batch: Batch, result: CellResult) -> None:
     if result.quarantined != len(result.rejections):
         sums = f"{result.quarantined} rows quarantined, but {len(result.rejections)} handed over"
         raise ConservationBroken(batch.table.name, str(batch.cell), sums)
-
-
-def _replace_quarantine(
-    connection: Connection,
-    table: LogicalTable,
-    done: Sequence[tuple[Batch, CellResult]],
-    now: datetime,
-) -> None:
-    connection.execute(
-        delete(QUARANTINE).where(
-            QUARANTINE.c.table_id == table.id,
-            QUARANTINE.c.slice == bindparam("of_slice"),
-            QUARANTINE.c.window_start == bindparam("of_start"),
-        ),
-        [{"of_slice": batch.cell.slice, "of_start": batch.cell.window_start} for batch, _ in done],
-    )
-    rows = [
-        {
-            "table_id": table.id,
-            "slice": batch.cell.slice,
-            "window_start": batch.cell.window_start,
-            "number": number,
-            "batch": batch.seq,
-            "row_id": rejection.row_id,
-            "reason": rejection.reason,
-            "payload": rejection.payload,
-            "at": now,
-        }
-        for batch, result in done
-        for number, rejection in enumerate(result.rejections)
-    ]
-    if rows:
-        connection.execute(insert(QUARANTINE), rows)

@@ -63,9 +63,15 @@ class Database:
 
 def insert_if_absent(connection: Connection, table: Table, **values: Any) -> bool:
     """True if the row is new; False if a unique column has one of these values already."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    statement = dialect.insert(table).values(**values).on_conflict_do_nothing()
+    statement = insert_into(connection, table).values(**values).on_conflict_do_nothing()
     return connection.execute(statement).rowcount == 1
+
+
+def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An insert that can say what to do with rows that are there already."""
+    if connection.dialect.name == "postgresql":
+        return postgresql.insert(table)
+    return sqlite.insert(table)
 
 
 def _parse(text: str) -> URL:

@@ -75,11 +75,11 @@ def _list(holders: Sequence[Holder]) -> str:
 class LeaseHeld(LedgerError):
     """Someone else may move these slices now."""
 
-    def __init__(self, table: str, holders: Sequence[Holder]) -> None:
+    def __init__(self, table: str, holders: Sequence[Holder], then: str | None = None) -> None:
         super().__init__(
             f"{table} is being moved by someone else: {_list(holders)}. No lease was taken and"
             " nothing was changed. Let that run end, or its lease expire, then type:"
-            f" bqh sync {table}"
+            f" {then or f'bqh sync {table}'}"
         )
         self.table = table
         self.holders = tuple(holders)

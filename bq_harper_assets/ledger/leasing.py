@@ -5,13 +5,19 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from bq_harper_assets.ledger import audit
 from bq_harper_assets.ledger.columns import database_now
-from bq_harper_assets.ledger.errors import Holder, LeaseHeld, LeaseLost, LedgerConflict
+from bq_harper_assets.ledger.errors import (
+    Holder,
+    LeaseHeld,
+    LeaseLost,
+    LedgerConflict,
+    TableChanged,
+)
 from bq_harper_assets.ledger.records import Lease, Leases, LogicalTable
-from bq_harper_assets.ledger.tables import LEASES
+from bq_harper_assets.ledger.tables import LEASES, LOGICAL_TABLES
 
 
 def acquire(
@@ -25,6 +31,7 @@ def acquire(
     """All of them or none: each must be released, or expired by the database's clock."""
     wanted = tuple(sorted(set(slices)))
     rows, now = lock(connection, table, wanted)
+    _check_slices(connection, table)
     if held := [holder(row) for row in rows if not _is_free(row, now)]:
         raise LeaseHeld(table.name, held)
     leases = []
@@ -91,6 +98,7 @@ def lock(
     )
     rows = list(connection.execute(query))
     if not slices or len(rows) != len(slices):
+        _check_slices(connection, table)
         raise LedgerConflict(
             f"{table.name} has the slices 0 to {table.facts.slices - 1}, and {list(slices)} were"
             f" asked for. Nothing was changed. See them with: bqh status {table.name}"
@@ -109,6 +117,39 @@ def lock_live(
     return rows, now
 
 
+def lock_all(
+    connection: Connection, table: LogicalTable, then: str
+) -> tuple[list[Row[Any]], datetime]:
+    """The rows of all slices, locked; LeaseHeld, with what to type `then`, if one is not free."""
+    query = select(LEASES).where(LEASES.c.table_id == table.id).order_by(LEASES.c.slice)
+    rows, now = list(connection.execute(query.with_for_update())), database_now(connection)
+    if held := [holder(row) for row in rows if not _is_free(row, now)]:
+        raise LeaseHeld(table.name, held, then)
+    if len(rows) != _slices(connection, table):
+        raise LedgerConflict(
+            f"someone else has just changed the slices of {table.name}. Nothing was changed by this"
+            f" step. See them with: bqh status {table.name}"
+        )
+    return rows, now
+
+
+def remake(
+    connection: Connection, table: LogicalTable, rows: Sequence[Row[Any]], slices: int
+) -> None:
+    """Free leases for so many slices, as if each had been used like the most used of `rows`.
+
+    A row may come from any of them: no slice may go back to an older snapshot, schema or epoch.
+    """
+    like_all = {
+        "epoch": max(row.epoch for row in rows) + 1,
+        "snapshot": max((row.snapshot for row in rows if row.snapshot), default=None),
+        "schema_version": max(row.schema_version or 0 for row in rows) or None,
+    }
+    connection.execute(delete(LEASES).where(LEASES.c.table_id == table.id))
+    fresh = [{"table_id": table.id, "slice": number, **like_all} for number in range(slices)]
+    connection.execute(insert(LEASES), fresh)
+
+
 def remember(
     connection: Connection, table: LogicalTable, row: Row[Any], t: datetime, schema_version: int
 ) -> None:
@@ -119,6 +160,23 @@ def remember(
 def holder(row: Row[Any]) -> Holder:
     """Who has it."""
     return Holder(row.slice, row.owner, row.epoch, row.expires_at)
+
+
+def _check_slices(connection: Connection, table: LogicalTable) -> None:
+    """Someone who counts slices otherwise would put rows into the cells of others."""
+    slices = _slices(connection, table)
+    if slices != table.facts.slices:
+        raise TableChanged(
+            f"{table.name} has been given {slices} slices instead of {table.facts.slices} since"
+            " this run looked. No lease was taken and nothing was changed. Do it again:"
+            f" bqh sync {table.name}"
+        )
+
+
+def _slices(connection: Connection, table: LogicalTable) -> int:
+    query = select(LOGICAL_TABLES.c.slices).where(LOGICAL_TABLES.c.id == table.id)
+    slices: int = connection.execute(query).scalar_one()
+    return slices
 
 
 def _is_free(row: Row[Any], now: datetime) -> bool:

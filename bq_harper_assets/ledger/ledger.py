@@ -15,8 +15,12 @@ from bq_harper_assets.ledger import (
     audit,
     committing,
     leasing,
+    marking,
     planning,
+    progress,
+    quarantine,
     registry,
+    reslicing,
     schema_versions,
     status,
 )
@@ -29,6 +33,7 @@ from bq_harper_assets.ledger.records import (
     CellResult,
     Leases,
     LogicalTable,
+    Mark,
     SchemaVersion,
     TableFacts,
     Wanted,
@@ -93,6 +98,11 @@ class Ledger:
         """None if it was never registered."""
         with self._database.reading() as connection:
             return registry.find_table(connection, name)
+
+    def change_slices(self, table: LogicalTable, slices: int) -> LogicalTable:
+        """The table with that many slices, all its cells to be reconciled; LeaseHeld if in use."""
+        with self._database.writing() as connection:
+            return reslicing.change_slices(connection, table, slices)
 
     @contextmanager
     def alone(self, table: LogicalTable) -> Iterator[None]:
@@ -166,6 +176,20 @@ class Ledger:
         with self._database.writing() as connection:
             return planning.plan(connection, leases, t, schema_version, wanted, run_id)
 
+    def mark(
+        self,
+        leases: Leases,
+        t: datetime,
+        marks: Sequence[Mark],
+        unless_committed_at_t: bool = False,
+    ) -> tuple[CellKey, ...]:
+        """The cells that are dirty now; to be done before the write that moves the rows is sent.
+
+        With the flag, a cell whose commit at `t` holds the row already is left as it is.
+        """
+        with self._database.writing() as connection:
+            return marking.mark(connection, leases, t, marks, unless_committed_at_t)
+
     def commit_cell(self, leases: Leases, batch: Batch, result: CellResult) -> None:
         """The cell now holds what `result` says; refused without a live lease."""
         self.commit_cells(leases, [(batch, result)])
@@ -180,17 +204,22 @@ class Ledger:
         with self._database.writing() as connection:
             committing.fail(connection, batch, error)
 
+    def refuse_batch(self, batch: Batch, reason: str) -> None:
+        """The guard stopped the batch; its cell is reconciled once that is allowed."""
+        with self._database.writing() as connection:
+            committing.refuse(connection, batch, reason)
+
     def record_audit(self, table: LogicalTable | None, *notes: audit.Note) -> None:
         """For what happens outside the ledger: checks, changes to the target, commands."""
         with self._database.writing() as connection:
             audit.record(connection, table, database_now(connection), *notes)
 
     def audit(
-        self, table: LogicalTable | None = None, limit: int = 100
+        self, table: LogicalTable | None = None, limit: int = 100, *, kind: str | None = None
     ) -> tuple[audit.AuditEntry, ...]:
         """Newest first."""
         with self._database.reading() as connection:
-            return audit.entries(connection, table, limit)
+            return audit.entries(connection, table, kind, limit)
 
     def cells(
         self,
@@ -203,10 +232,15 @@ class Ledger:
         with self._database.reading() as connection:
             return status.cells(connection, table, start, end, slices)
 
-    def progress(self, table: LogicalTable, start: datetime) -> status.Progress:
+    def slices_committed_at_other_times(self, table: LogicalTable, t: datetime) -> frozenset[int]:
+        """Only in these can a write of `t` take a row out of a cell that does not know of it."""
+        with self._database.reading() as connection:
+            return status.slices_committed_at_other_times(connection, table, t)
+
+    def progress(self, table: LogicalTable, start: datetime) -> progress.Progress:
         """What lag and phase are computed from, counted from the window that begins at `start`."""
         with self._database.reading() as connection:
-            return status.progress(connection, table, start)
+            return progress.progress(connection, table, start)
 
     def history(
         self, table: LogicalTable, cell: CellKey | None = None, limit: int = 100
@@ -226,3 +260,10 @@ class Ledger:
         """Rows now in quarantine, of the table or of one cell."""
         with self._database.reading() as connection:
             return status.quarantined(connection, table, cell, limit)
+
+    def drop_quarantined(
+        self, table: LogicalTable, cell: CellKey, numbers: Sequence[int] | None, who: str
+    ) -> int:
+        """How many of a cell's rows left quarantine: those of these numbers, or all (None)."""
+        with self._database.writing() as connection:
+            return quarantine.drop(connection, table, cell, numbers, who)

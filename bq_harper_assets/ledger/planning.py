@@ -1,14 +1,15 @@
 """Plans: the one transaction that decides, before any write, what each cell's batch will do."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, and_, func, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, update
 
 from bq_harper_assets.ledger import audit, leasing, schema_versions
 from bq_harper_assets.ledger.errors import PlanRefused
+from bq_harper_assets.ledger.places import among, marks_of_cell, misplaced, place_of
 from bq_harper_assets.ledger.records import (
     Batch,
     BatchState,
@@ -21,8 +22,6 @@ from bq_harper_assets.ledger.records import (
 )
 from bq_harper_assets.ledger.tables import BATCHES, CELLS, LOGICAL_TABLES
 from bq_harper_assets.ledger.transitions import change_cell, end_batch
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def plan(
@@ -43,24 +42,22 @@ def plan(
         raise PlanRefused(table.name, f"there is no schema version {schema_version}")
     if refusals := list(_backward(connection, table, rows, t, schema_version)):
         raise PlanRefused(table.name, "; ".join(refusals))
+    cells = [want.cell for want in wanted]
+    known = _known(connection, table, cells)
+    if refusals := list(_shrinking(known, wanted)):
+        raise PlanRefused(table.name, "; ".join(refusals))
     for row in rows:
         leasing.remember(connection, table, row, t, schema_version)
-    cells = [want.cell for want in wanted]
     numbers = _next_batches(connection, table, len(wanted))
     _supersede(connection, table, cells, numbers, now)
-    touched = _claim(connection, table, cells)
-    batches = [
-        Batch(
-            table,
-            seq,
-            want.cell,
-            Mode.UPSERT if want.mode is Mode.COPY and want.cell in touched else want.mode,
-            t,
-            schema_version,
-            leases.epochs[want.cell.slice],
+    _claim(connection, table, cells, known)
+    batches = []
+    for seq, want in zip(numbers, wanted, strict=True):
+        mode, epoch = _mode(want, known.get(want.cell)), leases.epochs[want.cell.slice]
+        since = want.since if mode is Mode.TOPUP else None
+        batches.append(
+            Batch(table, seq, want.cell, mode, t, schema_version, epoch, want.end, since)
         )
-        for seq, want in zip(numbers, wanted, strict=True)
-    ]
     connection.execute(
         insert(BATCHES),
         [
@@ -70,6 +67,8 @@ def plan(
                 "slice": batch.cell.slice,
                 "window_start": batch.cell.window_start,
                 "snapshot": t,
+                "upto": batch.upto,
+                "since": batch.since,
                 "schema_version": schema_version,
                 "owner": leases.owner,
                 "epoch": batch.epoch,
@@ -92,15 +91,43 @@ def _unfit(leases: Leases, wanted: Sequence[Wanted]) -> Iterator[str]:
     if not wanted:
         yield "no cells were named"
     named = Counter(want.cell for want in wanted)
-    window = leases.table.facts.window
     for cell, times in named.items():
         if times > 1:
             yield f"cell {cell} is named {times} times"
-        if cell.slice not in leases.epochs:
-            yield f"the lease of slice {cell.slice} was not taken"
-        # Windows that overlap would let one row belong to two cells.
-        if cell.window_end - cell.window_start != window or (cell.window_start - _EPOCH) % window:
-            yield f"{cell.window_start} to {cell.window_end} is not a window of {window}"
+    yield from misplaced(leases, named)
+    for want in wanted:
+        if not want.cell.window_start < want.end <= want.cell.window_end:
+            yield f"{want.end} is not a point of cell {want.cell} up to which it can be moved"
+
+
+def _known(
+    connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
+) -> dict[CellKey, Row[Any]]:
+    """Those that an earlier batch or mark named, in whatever state."""
+    query = select(CELLS, marks_of_cell().label("marks")).where(among(CELLS, table, cells))
+    rows = {place_of(row): row for row in connection.execute(query)}
+    return {cell: rows[place_of(cell)] for cell in cells if place_of(cell) in rows}
+
+
+def _shrinking(known: Mapping[CellKey, Row[Any]], wanted: Sequence[Wanted]) -> Iterator[str]:
+    for want in wanted:
+        row = known.get(want.cell)
+        if row is not None and row.upto is not None and row.upto > want.end:
+            yield f"cell {want.cell} was committed up to {row.upto} before, not {want.end}"
+
+
+def _mode(want: Wanted, row: Row[Any] | None) -> Mode:
+    if row is None:
+        return Mode.RECONCILE if want.mode is Mode.TOPUP else want.mode
+    if (
+        want.mode is Mode.TOPUP
+        and row.state == CellState.SYNCED
+        and row.marks == 0
+        and row.upto == want.since
+        and want.end < row.window_end  # closing reconciles
+    ):
+        return Mode.TOPUP
+    return Mode.RECONCILE
 
 
 def _backward(
@@ -152,26 +179,27 @@ def _supersede(
 ) -> None:
     """A batch left planned by a run that died, or by this one, ends as failed: it cannot commit."""
     successors = dict(zip(cells, numbers, strict=True))
-    by_place = {(cell.slice, cell.window_start): cell for cell in cells}
+    by_place = {place_of(cell): cell for cell in cells}
     left = select(BATCHES).where(
-        _among(BATCHES, table, cells), BATCHES.c.state == BatchState.PLANNED
+        among(BATCHES, table, cells), BATCHES.c.state == BatchState.PLANNED
     )
     for row in connection.execute(left).all():
-        cell = by_place.get((row.slice, row.window_start))
+        cell = by_place.get(place_of(row))
         if cell is not None:
             heir = f"batch {successors[cell]} took its cell"
             error = f"left planned by {row.owner} (epoch {row.epoch}); {heir}"
             end_batch(connection, table, row.seq, BatchState.FAILED, ended_at=now, error=error)
 
 
-def _claim(connection: Connection, table: LogicalTable, cells: Sequence[CellKey]) -> set[CellKey]:
-    """Marks the cells planned; gives those that an earlier batch named, in whatever state."""
-    query = select(CELLS.c.slice, CELLS.c.window_start).where(_among(CELLS, table, cells))
-    known = {(row.slice, row.window_start) for row in connection.execute(query)}
-    touched = {cell for cell in cells if (cell.slice, cell.window_start) in known}
-    for cell in sorted(touched):
+def _claim(
+    connection: Connection,
+    table: LogicalTable,
+    cells: Sequence[CellKey],
+    known: Mapping[CellKey, Row[Any]],
+) -> None:
+    for cell in sorted(known):
         change_cell(connection, table, cell, state=CellState.PLANNED)
-    if fresh := [cell for cell in cells if cell not in touched]:
+    if fresh := [cell for cell in cells if cell not in known]:
         rows = [
             {
                 "table_id": table.id,
@@ -183,14 +211,3 @@ def _claim(connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
             for cell in fresh
         ]
         connection.execute(insert(CELLS), rows)
-    return touched
-
-
-def _among(rows: Table, table: LogicalTable, cells: Sequence[CellKey]) -> ColumnElement[bool]:
-    """The range of windows and slices around the cells: few parameters, however many cells."""
-    starts = [cell.window_start for cell in cells]
-    return and_(
-        rows.c.table_id == table.id,
-        rows.c.slice.in_({cell.slice for cell in cells}),
-        rows.c.window_start.between(min(starts), max(starts)),
-    )

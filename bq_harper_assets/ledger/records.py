@@ -12,7 +12,8 @@ class Mode(StrEnum):
 
     COPY = "copy"  # never touched before
     NUMBER = "number"  # keyless with equal rows, which are numbered first
-    UPSERT = "upsert"  # may hold rows: written again whole
+    RECONCILE = "reconcile"  # may hold rows: compared, and what differs is put right
+    TOPUP = "topup"  # open and as it was committed: only what came since is written
 
 
 class BatchState(StrEnum):
@@ -21,14 +22,17 @@ class BatchState(StrEnum):
     PLANNED = "planned"  # rows may have been written
     APPLIED = "applied"
     FAILED = "failed"  # rows may have been written
+    REFUSED = "refused"  # by the guard, before the first write
 
 
 class CellState(StrEnum):
-    """Only a synced cell is known to hold what its newest commit says."""
+    """Only a synced cell without marks is known to hold what its newest commit says."""
 
     PLANNED = "planned"
     SYNCED = "synced"
     FAILED = "failed"
+    REFUSED = "refused"
+    TOUCHED = "touched"  # never planned as it is now, but it may hold rows
 
 
 @dataclass(frozen=True)
@@ -114,11 +118,21 @@ class Leases:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A cell to move; copy is granted only if no batch ever named the cell, else it is upsert."""
+    """A cell to move; what nobody ever named is moved in this mode, the rest is reconciled.
+
+    A top-up is granted to a clean open cell that is held up to `since`.
+    """
 
     cell: CellKey
     mode: Mode
-    fingerprint: str  # of the cell's window at the plan's T
+    fingerprint: str  # of the window up to `upto`, at the plan's T
+    upto: datetime | None = None  # None: the whole window
+    since: datetime | None = None
+
+    @property
+    def end(self) -> datetime:
+        """Up to where the batch covers its window."""
+        return self.upto or self.cell.window_end
 
 
 @dataclass(frozen=True)
@@ -132,6 +146,17 @@ class Batch:
     t: datetime
     schema_version: int
     epoch: int
+    upto: datetime
+    since: datetime | None = None  # of a top-up: up to where the cell is held already
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A cell that is about to lose or get a row by a write that is not its own."""
+
+    cell: CellKey
+    row_time: datetime  # the row's timestamp in this cell
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -153,6 +178,9 @@ class CellResult:
     quarantined: int
     digest: str
     deleted: int = 0
+    moved: int = 0  # left for another cell, and brought up to date there
+    flagged: int = 0  # gone from the source, and shown as deleted
+    kept: int = 0  # gone from the source, and left as they are
     bytes: int = 0
     seconds: float = 0.0
     rejections: tuple[Rejection, ...] = field(default=())

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,6 +35,13 @@ def register_table(connection: Connection, facts: TableFacts) -> LogicalTable:
     known = find_table(connection, facts.name)
     if known is None:
         raise _target_taken(connection, facts)
+    if known.facts != facts and replace(known.facts, slices=facts.slices) == facts:
+        raise TableChanged(
+            f"{facts.name} is declared with {facts.slices} slices and was synced with"
+            f" {known.facts.slices}. Nothing was changed. Put the old number back, or let all its"
+            f" cells be compared again under the new one: bqh slices set {facts.name}"
+            f" {facts.slices}"
+        )
     if changes := list(_changes(known.facts, facts)):
         raise TableChanged(
             f"{facts.name} is not declared as it was first synced: {'; '.join(changes)}. Nothing"
@@ -57,6 +64,12 @@ def find_table(connection: Connection, name: str) -> LogicalTable | None:
         select(LOGICAL_TABLES).where(LOGICAL_TABLES.c.name == name)
     ).one_or_none()
     return None if row is None else _table(row)
+
+
+def load_table(connection: Connection, table_id: int) -> LogicalTable:
+    """As it is now."""
+    query = select(LOGICAL_TABLES).where(LOGICAL_TABLES.c.id == table_id)
+    return _table(connection.execute(query).one())
 
 
 def lock(connection: Connection, table: LogicalTable) -> None:

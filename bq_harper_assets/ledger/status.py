@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from bq_harper_assets.ledger.columns import database_now
+from bq_harper_assets.ledger.places import marks_of_cell
 from bq_harper_assets.ledger.records import (
     BatchState,
     CellKey,
@@ -28,17 +29,25 @@ class CellCommit:
     schema_version: int
     rows: int
     digest: str
-    fingerprint: str
+    fingerprint: str  # of the window up to `upto`, at T
     committed_at: datetime
+    upto: datetime
+    is_closed: bool  # up to the window's end
 
 
 @dataclass(frozen=True)
 class CellRecord:
-    """A cell that some batch has named."""
+    """A cell that some batch or mark has named."""
 
     cell: CellKey
     state: CellState
-    commit: CellCommit | None  # holds in the target only while the state is synced
+    commit: CellCommit | None  # holds in the target only while the cell is clean
+    marks: int
+
+    @property
+    def is_clean(self) -> bool:
+        """It holds in the target exactly what it held at its commit."""
+        return self.state is CellState.SYNCED and self.marks == 0
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,8 @@ class BatchRecord:
     mode: Mode
     state: BatchState
     t: datetime
+    upto: datetime
+    since: datetime | None
     schema_version: int
     owner: str
     epoch: int
@@ -61,21 +72,13 @@ class BatchRecord:
     rows_unchanged: int | None
     rows_quarantined: int | None
     rows_deleted: int | None
+    rows_moved: int | None
+    rows_flagged: int | None
+    rows_kept: int | None
     bytes: int | None
     seconds: float | None
     digest: str | None
     error: str | None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What lag and phase are computed from."""
-
-    synced_until: datetime  # every cell from the start up to here was committed
-    newest_t: datetime | None
-    cells: dict[CellState, int]
-    rows: int
-    quarantined: int
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class QuarantinedRow:
     batch: int
     rejection: Rejection
     at: datetime
+    number: int  # within its cell
 
 
 def cells(
@@ -109,9 +113,9 @@ def cells(
     end: datetime,
     slices: Sequence[int] | None,
 ) -> tuple[CellRecord, ...]:
-    """Cells whose window starts in [start, end), by window and slice; none if never planned."""
+    """Cells whose window starts in [start, end), by window and slice; none if never named."""
     query = (
-        select(CELLS)
+        select(CELLS, marks_of_cell().label("marks"))
         .where(
             CELLS.c.table_id == table.id,
             CELLS.c.window_start >= start,
@@ -135,56 +139,23 @@ def cells(
                 row.digest,
                 row.fingerprint,
                 row.committed_at,
+                row.upto,
+                row.upto == row.window_end,
             ),
+            row.marks,
         )
         for row in connection.execute(query)
     )
 
 
-def progress(connection: Connection, table: LogicalTable, start: datetime) -> Progress:
-    """Of the cells from `start` on, which is the start of the first window."""
-    mine = (CELLS.c.table_id == table.id, CELLS.c.window_start >= start)
-    states = connection.execute(
-        select(CELLS.c.state, func.count(), func.max(CELLS.c.snapshot), func.sum(CELLS.c.rows))
-        .where(*mine)
-        .group_by(CELLS.c.state)
-    ).all()
-    quarantined = connection.execute(
-        select(func.count()).where(
-            QUARANTINE.c.table_id == table.id, QUARANTINE.c.window_start >= start
-        )
-    ).scalar_one()
-    return Progress(
-        synced_until=_synced_until(connection, table, start),
-        newest_t=max((t for _, _, t, _ in states if t is not None), default=None),
-        cells={CellState(state): count for state, count, _, _ in states},
-        rows=sum(int(rows or 0) for _, _, _, rows in states),
-        quarantined=quarantined,
+def slices_committed_at_other_times(
+    connection: Connection, table: LogicalTable, t: datetime
+) -> frozenset[int]:
+    """Slices with a cell that was committed, and last at another snapshot than `t`."""
+    query = (
+        select(CELLS.c.slice).where(CELLS.c.table_id == table.id, CELLS.c.snapshot != t).distinct()
     )
-
-
-def _synced_until(connection: Connection, table: LogicalTable, start: datetime) -> datetime:
-    """A cell that is being moved again still counts: repairing an old window is no lag."""
-    complete = (
-        select(CELLS.c.window_start, CELLS.c.window_end)
-        .where(
-            CELLS.c.table_id == table.id,
-            CELLS.c.window_start >= start,
-            CELLS.c.batch.is_not(None),
-        )
-        .group_by(CELLS.c.window_start, CELLS.c.window_end)
-        .having(func.count() == table.facts.slices)
-    ).cte("complete")
-    after = complete.alias("after")
-    has_first = select(complete.c.window_start).where(complete.c.window_start == start)
-    if connection.execute(has_first).first() is None:
-        return start
-    ends: datetime = connection.execute(
-        select(func.min(complete.c.window_end))
-        .select_from(complete.outerjoin(after, after.c.window_start == complete.c.window_end))
-        .where(after.c.window_start.is_(None))
-    ).scalar_one()
-    return ends
+    return frozenset(connection.execute(query).scalars())
 
 
 def history(
@@ -192,8 +163,7 @@ def history(
 ) -> tuple[BatchRecord, ...]:
     """The newest batches of the table or of one cell, newest first."""
     query = (
-        select(BATCHES, CELLS.c.window_end)
-        .join(CELLS)
+        select(BATCHES)
         .where(BATCHES.c.table_id == table.id)
         .order_by(BATCHES.c.seq.desc())
         .limit(limit)
@@ -202,11 +172,12 @@ def history(
         query = query.where(
             BATCHES.c.slice == cell.slice, BATCHES.c.window_start == cell.window_start
         )
-    return tuple(_batch(dict(row)) for row in connection.execute(query).mappings())
+    return tuple(_batch(table, dict(row)) for row in connection.execute(query).mappings())
 
 
-def _batch(row: dict[str, Any]) -> BatchRecord:
-    cell = CellKey(row.pop("window_start"), row.pop("window_end"), row.pop("slice"))
+def _batch(table: LogicalTable, row: dict[str, Any]) -> BatchRecord:
+    start = row.pop("window_start")
+    cell = CellKey(start, start + table.facts.window, row.pop("slice"))
     for unshown in ("table_id", "fingerprint"):
         row.pop(unshown)
     row["t"] = row.pop("snapshot")
@@ -254,6 +225,7 @@ def quarantined(
             row.batch,
             Rejection(row.row_id, row.reason, row.payload),
             row.at,
+            row.number,
         )
         for row in connection.execute(query)
     )

@@ -83,7 +83,8 @@ LEASES = Table(
     Column("schema_version", Integer),  # likewise
 )
 
-# Made by the first plan that names the cell and never deleted: only its absence allows copy mode.
+# Made by the first plan or mark that names the cell; leaves only with its slice, when every window
+# is given cells of the new slices. Only its absence allows copy mode.
 CELLS = Table(
     "cells",
     METADATA,
@@ -95,6 +96,7 @@ CELLS = Table(
     # What the newest commit recorded, also while a later batch is planned or has failed.
     Column("batch", BigInteger),
     Column("snapshot", Instant),
+    Column("upto", Instant),  # before the window's end: the cell is open
     Column("schema_version", Integer),
     Column("rows", BigInteger),
     Column("digest", Text),
@@ -103,6 +105,22 @@ CELLS = Table(
     Index("cells_by_window", "table_id", "window_start"),
 )
 
+# Dirty cells. Of one snapshot a cell keeps the greatest row time only: a commit that clears that
+# mark would clear those of all earlier rows too, so that the cell is dirty neither more nor less.
+MARKS = Table(
+    "marks",
+    METADATA,
+    Column("table_id", Integer, primary_key=True),
+    Column("slice", Integer, primary_key=True, autoincrement=False),
+    Column("window_start", Instant, primary_key=True, autoincrement=False),
+    Column("snapshot", Instant, primary_key=True, autoincrement=False),
+    Column("row_time", Instant, nullable=False),
+    Column("reason", AnyText, nullable=False),
+    Column("at", Instant, nullable=False),
+    ForeignKeyConstraint(_CELL, [f"cells.{name}" for name in _CELL]),
+)
+
+# Their cells may have left meanwhile: this is history.
 BATCHES = Table(
     "batches",
     METADATA,
@@ -111,6 +129,8 @@ BATCHES = Table(
     Column("slice", Integer, nullable=False),
     Column("window_start", Instant, nullable=False),
     Column("snapshot", Instant, nullable=False),
+    Column("upto", Instant, nullable=False),
+    Column("since", Instant),  # of a top-up: where it begins
     Column("schema_version", Integer, nullable=False),
     Column("owner", Text, nullable=False),
     Column("epoch", BigInteger, nullable=False),
@@ -125,11 +145,13 @@ BATCHES = Table(
     Column("rows_unchanged", BigInteger),
     Column("rows_quarantined", BigInteger),
     Column("rows_deleted", BigInteger),
+    Column("rows_moved", BigInteger),
+    Column("rows_flagged", BigInteger),
+    Column("rows_kept", BigInteger),
     Column("bytes", BigInteger),
     Column("seconds", Float),
     Column("digest", Text),
     Column("error", AnyText),
-    ForeignKeyConstraint(_CELL, [f"cells.{name}" for name in _CELL]),
     ForeignKeyConstraint(
         ("table_id", "schema_version"), ("schema_versions.table_id", "schema_versions.version")
     ),

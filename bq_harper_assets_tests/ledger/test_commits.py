@@ -67,6 +67,9 @@ WRONG = [
     replace(result(10, BAD), rejections=()),
     replace(result(10), rejections=(BAD,)),
     replace(result(10), deleted=-1),
+    replace(result(10), moved=-1),
+    replace(result(10), flagged=-1),
+    replace(result(10), kept=-1),
 ]
 
 
@@ -162,3 +165,20 @@ def test_any_row_comes_back_from_quarantine_as_it_was(ledger: Ledger, table: Log
     hard = Rejection("\x00\\u0000\ud800", "\\", "\udfff\U0001f6a2" * 100_000)
     ledger.commit_cell(leases, batch, result(2, hard))
     assert [row.rejection for row in ledger.quarantined(table)] == [hard]
+
+
+def test_rows_are_dropped_from_quarantine_by_number_or_all_and_the_audit_says_by_whom(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    batches = ledger.plan(leases, T, 1, [copy(cell(0)), copy(cell(1))], "run-1")
+    ledger.commit_cells(leases, [(batch, result(5, BAD, WORSE, BAD)) for batch in batches])
+    assert ledger.drop_quarantined(table, cell(0), [1, 7], "ann") == 1
+    assert [row.number for row in ledger.quarantined(table, cell(0))] == [0, 2]
+    (entry,) = ledger.audit(table, kind="quarantine")
+    assert (entry.subject, entry.outcome) == (str(cell(0)), "dropped")
+    assert entry.detail == {"who": "ann", "numbers": [1]}
+    assert ledger.drop_quarantined(table, cell(0), None, "bob") == 2
+    assert ledger.drop_quarantined(table, cell(0), None, "bob") == 0
+    assert [row.cell for row in ledger.quarantined(table)] == [cell(1)] * 3
+    assert len(ledger.audit(table, kind="quarantine")) == 2

@@ -86,7 +86,11 @@ def test_a_table_registered_again_is_the_same_table(ledger: Ledger, table: Logic
 
 
 CHANGES = [
-    (replace(FACTS, slices=8), "slices was 4 and is 8"),
+    (
+        replace(FACTS, slices=8),
+        "declared with 8 slices and was synced with 4.*: bqh slices set positions 8",
+    ),
+    (replace(FACTS, slices=8, key=()), "slices was 4 and is 8"),
     (replace(FACTS, window=24 * HOUR), "window was 1:00:00 and is 1 day, 0:00:00"),
     (replace(FACTS, key=()), r"key was \('mmsi', 'ts'\) and is \(\)"),
     (replace(FACTS, source="fleet.other"), "source was fleet.positions and is fleet.other"),

@@ -42,14 +42,17 @@ def test_a_batch_in_any_state_rules_copy_out(ledger: Ledger, leases: Leases, end
     if ending == "applied":
         ledger.commit_cell(leases, first, result())
     again, other = ledger.plan(leases, T, 1, [copy(cell()), copy(cell(1))], "run-2")
-    assert (again.mode, other.mode) == (Mode.UPSERT, Mode.COPY)
+    assert (again.mode, other.mode) == (Mode.RECONCILE, Mode.COPY)
 
 
-def test_number_and_upsert_are_taken_as_told(ledger: Ledger, leases: Leases) -> None:
-    wanted = [Wanted(cell(0), Mode.NUMBER, "fp"), Wanted(cell(1), Mode.UPSERT, "fp")]
-    for _ in range(2):
-        batches = ledger.plan(leases, T, 1, wanted, "run-1")
-        assert [batch.mode for batch in batches] == [Mode.NUMBER, Mode.UPSERT]
+def test_number_and_reconcile_are_taken_as_told_and_what_was_touched_is_reconciled(
+    ledger: Ledger, leases: Leases
+) -> None:
+    wanted = [Wanted(cell(0), Mode.NUMBER, "fp"), Wanted(cell(1), Mode.RECONCILE, "fp")]
+    first = ledger.plan(leases, T, 1, wanted, "run-1")
+    assert [batch.mode for batch in first] == [Mode.NUMBER, Mode.RECONCILE]
+    again = ledger.plan(leases, T, 1, wanted, "run-2")
+    assert [batch.mode for batch in again] == [Mode.RECONCILE, Mode.RECONCILE]
 
 
 def test_a_batch_left_planned_ends_as_failed_and_can_no_longer_commit(
@@ -120,7 +123,7 @@ def test_what_a_dead_owner_left_planned_does_not_hold_its_successor_back(
     let_time_pass(TTL)
     heir = ledger.acquire(table, [0], "bob", TTL)
     (batch,) = ledger.plan(heir, T + SECOND, 1, [copy(cell(1))], "run-2")
-    assert batch.mode is Mode.UPSERT
+    assert batch.mode is Mode.RECONCILE
     with pytest.raises(LeaseLost, match="cannot plan batches for positions"):
         ledger.plan(dead, T + SECOND, 1, [copy(cell(2))], "run-1")
 

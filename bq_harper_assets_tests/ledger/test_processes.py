@@ -102,6 +102,6 @@ def test_a_killed_owner_leaves_nothing_half_done_and_its_cell_is_not_copied_over
     let_time_pass(TTL)
     leases = ledger.acquire(table, [0], "heir", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run-heir")
-    assert batch.mode is (Mode.UPSERT if planned else Mode.COPY)
+    assert batch.mode is (Mode.RECONCILE if planned else Mode.COPY)
     ledger.commit_cell(leases, batch, result())
     assert [cells.state for cells in ledger.cells(table, START, START + TTL)] == [CellState.SYNCED]

@@ -161,7 +161,7 @@ class Protocol(RuleBasedStateMachine):
             return
         for batch in self.ledger.plan(leases, t, version, wanted, "run"):
             touched = batch.cell in self.model.cells
-            assert batch.mode == (Mode.UPSERT if touched and mode is Mode.COPY else mode)
+            assert batch.mode == (Mode.RECONCILE if touched else mode)
             for left in self.model.planned(self.batches, batch.cell):
                 self.model.batches[left.seq] = BatchState.FAILED
             slice = self.model.slices[batch.cell.slice]

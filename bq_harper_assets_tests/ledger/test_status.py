@@ -38,6 +38,7 @@ def test_progress_counts_cells_by_state_and_keeps_what_was_reached(
     ledger: Ledger, table: LogicalTable
 ) -> None:
     assert ledger.progress(table, START).newest_t is None
+    assert ledger.progress(table, START).newest_commit_at is None
     _sync(ledger, table, [0, 1], [0, 1, 2, 3])
     leases = ledger.acquire(table, [0], "ann", TTL)
     later = T + timedelta(minutes=1)
@@ -49,6 +50,7 @@ def test_progress_counts_cells_by_state_and_keeps_what_was_reached(
     progress = ledger.progress(table, START)
     assert progress.cells == {CellState.SYNCED: 7, CellState.PLANNED: 1, CellState.FAILED: 1}
     assert (progress.rows, progress.quarantined, progress.newest_t) == (83, 1, later)
+    assert progress.newest_commit_at == ledger.history(table, cell(2))[0].ended_at
     assert progress.synced_until == START + 2 * HOUR
     assert ledger.progress(table, START + 2 * HOUR).cells == {CellState.SYNCED: 1}
     assert again.cell == cell(0)
@@ -60,6 +62,22 @@ def test_cells_are_given_by_half_open_range_and_slice(ledger: Ledger, table: Log
     assert [record.cell for record in found] == [cell(1, 0), cell(1, 1)]
     found = ledger.cells(table, START, START + 3 * HOUR, slices=[1])
     assert [record.cell for record in found] == [cell(0, 1), cell(1, 1), cell(2, 1)]
+
+
+def test_slices_whose_commits_are_all_of_one_snapshot_are_told_from_the_others(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    def others(minutes: int) -> set[int]:
+        return set(ledger.slices_committed_at_other_times(table, T + timedelta(minutes=minutes)))
+
+    assert others(0) == set()
+    _sync(ledger, table, [0, 1], [0, 1])
+    assert (others(0), others(1)) == (set(), {0, 1})
+    leases = ledger.acquire(table, [1, 2], "ann", TTL)
+    wanted = [copy(cell(0, 1)), copy(cell(0, 2))]
+    moved, _ = ledger.plan(leases, T + timedelta(minutes=1), 1, wanted, "run-2")
+    ledger.commit_cell(leases, moved, result())
+    assert (others(0), others(1)) == ({1}, {0, 1})
 
 
 def test_history_is_newest_first_by_table_or_by_cell(ledger: Ledger, table: LogicalTable) -> None:
@@ -89,4 +107,7 @@ def test_what_happens_elsewhere_can_be_put_on_record(ledger: Ledger, table: Logi
     assert [entry.kind for entry in ledger.audit(limit=2)] == ["command", "check"]
     newest = ledger.audit(table, limit=1)[0]
     assert (newest.subject, newest.outcome, newest.detail) == ("smoke", "passed", {"rows": 5})
+    (check,) = ledger.audit(kind="check")
+    assert check == newest
+    assert ledger.audit(table, kind="command") == ()
     assert abs(newest.at - ledger.now()) < timedelta(seconds=5)
