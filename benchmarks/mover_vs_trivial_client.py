@@ -36,7 +36,8 @@ from bq_harper_assets.maritime.tables import POSITIONS
 from bq_harper_assets.maritime.warehouse import Warehouse
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.run import Run, Stores
+from bq_harper_assets.sync.run import Run
+from bq_harper_assets.sync.scene import Stores
 from bq_harper_assets.sync.windows import windows_between
 
 if TYPE_CHECKING:

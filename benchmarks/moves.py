@@ -13,8 +13,9 @@ from bq_harper_assets.contract.table import Sync, TableContract
 from bq_harper_assets.defs.resources import SPARK_DEFAULTS, prepare_spark
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.grid import Grid
+from bq_harper_assets.sync.grid import Grid, Part
 from bq_harper_assets.sync.lease_terms import LeaseTerms
+from bq_harper_assets.sync.reading import Reading
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.task import Move
 
@@ -47,18 +48,21 @@ def move_of(span: Span, source: BigQueryConnection, sink: HarperConnection) -> M
         id="t", dataset="d", table="t", timestamp_column=TIME, target_table="T"
     )
     cells = span.cells(SLICES)
+    parts = {cell: Part.whole(cell, number) for number, cell in enumerate(cells, 1)}
     return Move(
-        bigquery=source,
+        Reading(
+            source,
+            tuple((stream,) for stream in span.streams),
+            batch.schema.serialize().to_pybytes(),
+            RowPlan(tuple(map(HarperColumn.of, schema)), timestamp=TIME),
+            Grid.of(parts, SLICES),
+        ),
         harper=sink,
         target="Positions",
-        streams=tuple((stream,) for stream in span.streams),
-        schema=batch.schema.serialize().to_pybytes(),
-        plan=RowPlan(tuple(map(HarperColumn.of, schema)), timestamp=TIME),
-        grid=Grid.of({cell: number for number, cell in enumerate(cells, 1)}, SLICES),
         lease=LeaseTerms("Positions", {}, time.time() + 86_400, 45.0, 0.0),
         synced_at=NOON + len(cells) * HOUR,
         most_rows=Sync().initial_batch_size,
         most_bytes=contract.max_request_bytes,
         retry=RetryPolicy(),
-        numbers={},
+        rows=span.rows,
     )

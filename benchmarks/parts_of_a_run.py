@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.sync import run
+from bq_harper_assets.sync import planned, run
 
 MOVE, WHOLE = "Spark job", "whole run"
 # Where a run spends its time.
 PARTS: dict[str, tuple[Any, str]] = {
-    "fingerprint query": (run, "fingerprints"),
+    "fingerprint query": (planned, "fingerprints"),
     "ledger: plan": (Ledger, "plan"),
     MOVE: (run, "move_all"),
     "judge": (run, "judge"),

@@ -5,9 +5,10 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from bq_harper_assets.schema.table_plan import DELETED_AT
 from bq_harper_assets.sync.faults import reasons_of
 from bq_harper_assets.sync.row_ids import Identity, hash_text
-from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.stored import BATCH, HASH, SYNCED_AT, RowPlan
 from bq_harper_assets.sync.stored_values import stored_values
 from bq_harper_assets.sync.text import timestamp_text
 
@@ -55,10 +56,12 @@ def encode_batch(
         else batch_number
     )
     metadata_columns = {
-        "_syncedAt": pa.repeat(moment, batch.num_rows),
-        "_batch": numbers,
-        "_hash": hash_text(identity.row_hashes),
+        SYNCED_AT: pa.repeat(moment, batch.num_rows),
+        BATCH: numbers,
+        HASH: hash_text(identity.row_hashes),
     }
+    if plan.flags_deletes:
+        metadata_columns[DELETED_AT] = pa.nulls(batch.num_rows, pa.string())
     for name, array in metadata_columns.items():
         arrays.append(array)
         fields.append(pa.field(name, array.type))

@@ -2,17 +2,30 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 
-from bq_harper_assets.sync.arrow_buffers import Int64s, fixed_width
+from bq_harper_assets.sync.arrow_buffers import Int64s, fixed_width, null_mask
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.sync.windows import Window, micros_at, micros_of
 
-_MICROSECOND = timedelta(microseconds=1)
 NOT_OURS = -1
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a run does of one cell: the batch, and the times [begin, end) that it covers."""
+
+    batch: int
+    begin: datetime
+    end: datetime
+
+    @classmethod
+    def whole(cls, cell: Cell, batch: int) -> "Part":
+        """All of the cell's window."""
+        return cls(batch, cell.window.start, cell.window.end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,18 +36,23 @@ class Grid:
     length: int  # microseconds
     slices: int
     batches: Int64s  # ledger sequence by place, window by window
+    begins: Int64s  # microseconds since 1970, by place
+    ends: Int64s
 
     @classmethod
-    def of(cls, batches: Mapping[Cell, int], slices: int) -> "Grid":
-        """The smallest grid that holds the cells, each with its batch."""
-        starts = [cell.window.start_micros for cell in batches]
-        window = next(iter(batches)).window
-        length = (window.end - window.start) // _MICROSECOND
+    def of(cls, parts: Mapping[Cell, Part], slices: int) -> "Grid":
+        """The smallest grid that holds the cells."""
+        starts = [cell.window.start_micros for cell in parts]
+        window = next(iter(parts)).window
+        length = micros_at(window.end) - micros_at(window.start)
         first = min(starts)
-        places = np.zeros(((max(starts) - first) // length + 1) * slices, np.int64)
-        grid = cls(first, length, slices, places)
-        for cell, batch in batches.items():
-            places[grid.place_of(cell)] = batch
+        size = ((max(starts) - first) // length + 1) * slices
+        batches, begins, ends = (np.zeros(size, np.int64) for _ in range(3))
+        grid = cls(first, length, slices, batches, begins, ends)
+        for cell, part in parts.items():
+            place = grid.place_of(cell)
+            batches[place] = part.batch
+            begins[place], ends[place] = micros_at(part.begin), micros_at(part.end)
         return grid
 
     def place_of(self, cell: Cell) -> int:
@@ -47,13 +65,19 @@ class Grid:
         start = self.first + window * self.length
         return Cell(Window.starting(start, timedelta(microseconds=self.length)), part)
 
-    def places_of(self, window_starts: pa.Int64Array, slices: Int64s) -> Int64s:
-        """The place of each row; NOT_OURS for rows of cells that are not in the run."""
-        windows = (fixed_width(window_starts, np.int64) - self.first) // self.length
+    def places_of(self, timestamps: pa.Array, slices: Int64s) -> Int64s:
+        """The place of each row; NOT_OURS for rows that no part of the run covers."""
+        micros = micros_of(timestamps)
+        times = fixed_width(micros, np.int64)
+        windows = (times - self.first) // self.length
         places = windows * self.slices + slices
         inside = (windows >= 0) & (places < len(self.batches))
+        at = np.where(inside, places, 0)
+        inside &= (self.batches[at] != 0) & (times >= self.begins[at]) & (times < self.ends[at])
+        nulls = null_mask(micros)
+        if nulls is not None:
+            inside &= ~nulls
         places[~inside] = NOT_OURS
-        places[inside & (self.batches[np.where(inside, places, 0)] == 0)] = NOT_OURS
         return places
 
     def count(self, places: Int64s) -> Int64s:

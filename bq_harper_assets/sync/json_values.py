@@ -5,6 +5,8 @@ Harper would round them; surrogates must come in pairs. Of equal names in an obj
 last; in BigQuery's own JSON values there are none.
 """
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +17,8 @@ from bq_harper_assets.sync.integers import LARGEST_INTEGER
 from bq_harper_assets.sync.json_text import joined
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
+# JSON may write any letter of a name as an escape.
+_THEN = r'(?:t|\\u0074)(?:h|\\u0068)(?:e|\\u0065)(?:n|\\u006[eE])"'
 _NOTHING_READ = pa.schema([("n", pa.int8())])
 
 
@@ -46,6 +50,25 @@ def is_no_json(texts: pa.Array) -> Bools:
 def holds_unsafe_integer(texts: pa.Array) -> Bools:
     """Where JSON holds an integer that a JavaScript number may not hold."""
     return _outside_strings(texts, _LARGE, _LARGE)
+
+
+def passes_for_promise(texts: pa.Array) -> Bools:
+    """Where JSON is an object with something under `then`, which Harper 4.7.29 waits for.
+
+    It is stored well, but selecting the column fails, and SQL answers NULL for the whole row.
+    """
+    found = _matches(texts, _THEN)
+    for at in np.flatnonzero(found):
+        found[at] = _has_then(texts[at].as_py())
+    return found
+
+
+def _has_then(text: str) -> bool:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False  # refused as such
+    return isinstance(value, dict) and value.get("then") not in (None, 0, "")  # 0 is also false
 
 
 def _outside_strings(texts: pa.Array, hint: str, pattern: str) -> Bools:

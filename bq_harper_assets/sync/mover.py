@@ -1,45 +1,49 @@
 """One Spark job moves all cells of a run: few tasks, each with its streams, no data in the JVM."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from bq_harper_assets.sync.numbering import Numbers, numbers_by_stream
+from bq_harper_assets.sync.numbering import numbers_by_stream
+from bq_harper_assets.sync.packed import PACKED_DDL, RECEIPTS, unpacked
+from bq_harper_assets.sync.reading import Reading, batches_of
 from bq_harper_assets.sync.receipts import Receipt
 from bq_harper_assets.sync.row_hash import row_hashes
-from bq_harper_assets.sync.task import OUTPUT, RECEIPT, Move, Task, batches_of
+from bq_harper_assets.sync.task import Move, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_OUTPUT_DDL = "place long, id long, receipt binary"
-_HASHES = pa.schema([("stream", pa.string()), ("hash", pa.int64())])
-_HASHES_DDL = "stream string, hash long"
+_COUNTED = pa.schema(
+    {"place": pa.int64(), "sent": pa.int64(), "distinct": pa.int64(), "receipt": pa.binary()}
+)
+_COUNTED_DDL = "place long, sent long, distinct long, receipt binary"
+ROWS_COUNTED_HERE = 5_000_000
+_HASHES = pa.schema({"bin": pa.int64(), "stream": pa.string(), "hashes": pa.binary()})
+_HASHES_DDL = "bin long, stream string, hashes binary"
+_DOUBLED = pa.schema({"stream": pa.string(), "hash": pa.int64(), "n": pa.int64()})
+_DOUBLED_DDL = "stream string, hash long, n long"
+_BIN_BITS = 6
 
 
 @dataclass(frozen=True)
 class Moved:
-    """What all tasks did, and what Spark counted of the ids they sent."""
+    """What all tasks did, and what was counted apart from them of the ids they sent."""
 
-    receipts: tuple[Receipt, ...]
-    sent: Mapping[int, int]  # by place
-    distinct: Mapping[int, int]
-
-
-def spread(streams: Sequence[str], tasks: int) -> tuple[tuple[str, ...], ...]:
-    """The streams dealt out to at most so many tasks."""
-    return tuple(tuple(streams[first::tasks]) for first in range(min(tasks, len(streams))))
+    receipts: tuple[Receipt, ...] = ()
+    sent: Mapping[int, int] = field(default_factory=dict)  # by place
+    distinct: Mapping[int, int] = field(default_factory=dict)
 
 
 def move_all(spark: "SparkSession", move: Move) -> Moved:
     """One job; an executor that dies is replaced by Spark, and its streams are moved again."""
-    from pyspark.sql import functions as f
-
-    if not move.streams:
-        return Moved((), {}, {})
+    tasks = move.reading.streams
+    if not tasks:
+        return Moved()
 
     def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -48,66 +52,99 @@ def move_all(spark: "SparkSession", move: Move) -> Moved:
         assert context is not None
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                yield from Task(move, context.attemptNumber()).run(move.streams[number])
+                yield from Task(move, context.attemptNumber()).run(tasks[number])
 
-    rows = (
-        _one_row_per_task(spark, len(move.streams))
-        .mapInArrow(run, _OUTPUT_DDL)
-        # By the receipt too, which rows of data do not have: collecting receipts in the same step
-        # as the counts would make Spark sort all rows.
-        .groupBy("place", "receipt")
-        .agg(
-            f.count(f.lit(1)).alias("rows"),
-            f.count("id").alias("sent"),
-            f.count_distinct("id").alias("distinct"),
-        )
-        .collect()
-    )
-    receipts = [bytes(row.receipt) for row in rows if row.place == RECEIPT for _ in range(row.rows)]
-    return Moved(
-        tuple(map(Receipt.loads, receipts)),
-        {row.place: row.sent for row in rows if row.place != RECEIPT},
-        {row.place: row.distinct for row in rows if row.place != RECEIPT},
-    )
+    packed = one_row_per_task(spark, len(tasks)).mapInArrow(run, PACKED_DDL)
+    counted = _count_here if move.rows <= ROWS_COUNTED_HERE else _count_in_spark
+    sent: dict[int, int] = {}
+    distinct: dict[int, int] = {}
+    receipts = []
+    for row in counted(packed, move.per_place):
+        if row["receipt"] is not None:
+            receipts.append(Receipt.loads(bytes(row["receipt"])))
+        else:
+            place = row["place"]
+            sent[place] = sent.get(place, 0) + row["sent"]
+            distinct[place] = distinct.get(place, 0) + row["distinct"]
+    return Moved(tuple(receipts), sent, distinct)
 
 
-def numbered(spark: "SparkSession", move: Move) -> Move:
-    """The move with a number for each of several equal rows; reads the rows once more."""
-    from pyspark.sql import functions as f
+def _count_here(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str, Any]]:
+    """In the driver: eight bytes per row cost less than a second round of Python workers."""
+    rows = packed.toArrow()
+    for number in rows.column("bin").unique().to_pylist():
+        of_bin = rows.filter(pc.equal(rows.column("bin"), number))
+        yield from _counted(of_bin, per_place).to_pylist()
+
+
+def _count_in_spark(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str, Any]]:
+    def count(rows: pa.Table) -> pa.Table:
+        return _counted(rows, per_place)
+
+    for row in packed.groupBy("bin").applyInArrow(count, _COUNTED_DDL).collect():
+        yield row.asDict()
+
+
+def _counted(rows: pa.Table, per_place: int) -> pa.Table:
+    """The ids of one bin, sent and different; receipts pass."""
+    number = rows.column("bin")[0].as_py()
+    if number == RECEIPTS:
+        receipts = rows.column("receipt").combine_chunks()
+        nothing = pa.nulls(len(receipts), pa.int64())
+        return pa.table([rows.column("bin"), nothing, nothing, receipts], schema=_COUNTED)
+    ids = unpacked(rows.column("ids"))
+    counted = [[number // per_place], [len(ids)], [len(np.unique(ids))], [None]]
+    return pa.table(counted, schema=_COUNTED)
+
+
+def numbered(spark: "SparkSession", reading: Reading) -> Reading:
+    """The reading with a number for each of several equal rows; reads the rows once more."""
+    if not reading.streams:
+        return reading
 
     def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                yield from _hashes(move, move.streams[number])
+                yield from _hashes(reading, reading.streams[number])
 
-    hashes = _one_row_per_task(spark, len(move.streams)).mapInArrow(run, _HASHES_DDL)
-    counts = hashes.groupBy("hash", "stream").agg(f.count(f.lit(1)).alias("n"))
     rows = (
-        counts.groupBy("hash")
-        .agg(f.sum("n").alias("total"), f.collect_list(f.struct("stream", "n")).alias("parts"))
-        .where("total > 1")
+        one_row_per_task(spark, len(reading.streams))
+        .mapInArrow(run, _HASHES_DDL)
+        .groupBy("bin")
+        .applyInArrow(_doubled, _DOUBLED_DDL)
         .collect()
     )
-    return replace(move, numbers=_numbers(rows))
+    counts = ((row.stream, row.hash & 0xFFFFFFFFFFFFFFFF, row.n) for row in rows)
+    return replace(reading, numbers=numbers_by_stream(counts))
 
 
-def _numbers(rows: Sequence[Any]) -> Mapping[str, Numbers]:
-    return numbers_by_stream(
-        (part.stream, row.hash & 0xFFFFFFFFFFFFFFFF, part.n) for row in rows for part in row.parts
-    )
-
-
-def _hashes(move: Move, streams: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _hashes(reading: Reading, streams: Sequence[str]) -> Iterator[pa.RecordBatch]:
     for stream in streams:
-        for batch in batches_of(move, stream):
-            hashes = row_hashes(batch, move.plan.names).view(np.int64)
-            names = pa.repeat(pa.scalar(stream), len(hashes))
-            yield pa.record_batch([names, pa.array(hashes)], schema=_HASHES)
+        for batch in batches_of(reading, stream):
+            hashes = np.sort(row_hashes(batch, reading.plan.names))
+            # The highest bits: a bin's rows then lie together already.
+            bins = (hashes >> np.uint64(64 - _BIN_BITS)).astype(np.int64)
+            found, begins = np.unique(bins, return_index=True)
+            parts = [part.tobytes() for part in np.split(hashes, begins[1:])]
+            yield pa.record_batch([found, [stream] * len(found), parts], schema=_HASHES)
 
 
-def _one_row_per_task(spark: "SparkSession", tasks: int) -> "DataFrame":
+def _doubled(rows: pa.Table) -> pa.Table:
+    """Contents of one bin that occur more than once, and how often in each stream."""
+    streams = rows.column("stream").to_pylist()
+    parts = [np.frombuffer(part, np.uint64) for part in rows.column("hashes").to_pylist()]
+    names, origins = np.unique(streams, return_inverse=True)
+    contents, at = np.unique(np.concatenate(parts), return_inverse=True)
+    origin = np.repeat(origins, [len(part) for part in parts])
+    counts = np.zeros((len(contents), len(names)), np.int64)
+    np.add.at(counts, (at, origin), 1)
+    counts[counts.sum(axis=1) == 1] = 0
+    content, stream = np.nonzero(counts)
+    columns = [pa.array(names[stream]), contents[content].view(np.int64), counts[content, stream]]
+    return pa.table(columns, schema=_DOUBLED)
+
+
+def one_row_per_task(spark: "SparkSession", tasks: int) -> "DataFrame":
+    """Numbers from 0 on, each in a task of its own."""
     # createDataFrame().repartition() may put two of them into one task.
     return spark.range(0, tasks, 1, tasks)
-
-
-assert OUTPUT.names == [part.split()[0] for part in _OUTPUT_DDL.split(", ")]

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.records import CellResult, Mode
+from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.stores.harper.ensure_table import TableAction
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.phases import Phase
@@ -19,6 +20,12 @@ class CellReport:
     batch: int
     result: CellResult
     problem: str | None
+    upto: datetime  # before the window's end while it is open
+
+    @property
+    def is_open(self) -> bool:
+        """Whether rows of the window may still arrive."""
+        return self.upto < self.cell.window.end
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,9 @@ class RunReport:
     seconds: float
     warnings: tuple[str, ...] = ()
     is_transient: bool = False
+    columns: tuple[HarperColumn, ...] = ()  # of the Harper table
+    bytes_read: int = 0  # from BigQuery, as it estimates them
+    bytes_billed: int = 0  # by BigQuery, for the run's queries
 
     @property
     def rows(self) -> int:

@@ -16,7 +16,7 @@ from bq_harper_assets.sync.arrow_buffers import (
     plain,
     text_of_width,
 )
-from bq_harper_assets.sync.base32 import base32, base32_of_128
+from bq_harper_assets.sync.base32 import base32, base32_of_128, number_of
 from bq_harper_assets.sync.faults import Fault, fault_if
 from bq_harper_assets.sync.integers import exceeds_safe_integer
 from bq_harper_assets.sync.row_hash import row_hashes
@@ -38,6 +38,11 @@ class Identity:
     id_hashes: UInt64s
     row_hashes: UInt64s
     faults: tuple[Fault, ...] = ()
+
+    @property
+    def whole_id_hashes(self) -> UInt64s:
+        """As id_hashes, but of equal rows each has its own: the occurrence number counts."""
+        return id_hashes(self.ids, keyless=False)
 
     def where(self, rows: Bools) -> "Identity":
         """Of these rows only."""
@@ -64,6 +69,11 @@ def identify(batch: pa.RecordBatch, plan: RowPlan, numbers: pa.Array | None = No
 def hash_text(hashes: UInt64s) -> pa.StringArray:
     """Row hashes as they are stored: 13 characters."""
     return text_of_width(base32(hashes, _HASH_CHARACTERS), None)
+
+
+def hashes_of_text(texts: pa.Array) -> UInt64s:
+    """The row hashes that hash_text() wrote; 0 for anything else."""
+    return number_of(texts, _HASH_CHARACTERS)
 
 
 def _keyless(

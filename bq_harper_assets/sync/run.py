@@ -7,55 +7,55 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LedgerConflict
-from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import Batch, LogicalTable, Mode, Wanted
+from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
-from bq_harper_assets.stores.bigquery.client import connect_storage
-from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.stores.bigquery.read_session import open_session
-from bq_harper_assets.stores.bigquery.restriction import between
 from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync import reconcile
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.grid import Grid
 from bq_harper_assets.sync.keeper import Keeper, LeaseTimes
-from bq_harper_assets.sync.mover import Moved, move_all, numbered, spread
-from bq_harper_assets.sync.outcome import CellOutcome, judge
+from bq_harper_assets.sync.mover import Moved, move_all
+from bq_harper_assets.sync.outcome import CellOutcome, Removed, judge
+from bq_harper_assets.sync.packed import bins_per_place
 from bq_harper_assets.sync.phases import Phase, phase_of, rows_per_request
-from bq_harper_assets.sync.recorded import cell_key, schema_body, table_facts
+from bq_harper_assets.sync.planned import plan_cells
+from bq_harper_assets.sync.recorded import schema_body, table_facts
+from bq_harper_assets.sync.removal import Removal
 from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
-from bq_harper_assets.sync.source import Pinned, pinned, require_unique_key
-from bq_harper_assets.sync.stored import RowPlan
-from bq_harper_assets.sync.task import Move
+from bq_harper_assets.sync.scene import Scene, Source, Stores
+from bq_harper_assets.sync.source import pinned, require_unique_key
+from bq_harper_assets.sync.spark_errors import errors_of_spark
+from bq_harper_assets.sync.task import TRANSIENT, Move
 from bq_harper_assets.sync.windows import floor_to_window
+from bq_harper_assets.sync.work import Work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class WindowStillOpen(BqhError):
-    """Rows of the window may still arrive."""
-
 
 @dataclass(frozen=True)
-class Stores:
-    """Where a run reads, writes and records."""
+class Written:
+    """All that a run has sent, and what it knows of its effect."""
 
-    bigquery: BigQueryConnection
-    harper: HarperConnection
-    ledger: Ledger
+    grid: Grid | None  # of the move
+    moved: Moved  # rows of the cells themselves
+    elsewhere: tuple[Moved, ...]  # rows that left their window
+    removed: Removed
+
+    @property
+    def parts(self) -> tuple[Moved, ...]:
+        """Every job that wrote."""
+        return (self.moved, *self.elsewhere)
 
 
 @dataclass(frozen=True)
@@ -69,175 +69,162 @@ class Run:
     times: LeaseTimes = field(default_factory=LeaseTimes)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     say: Callable[[str], None] = lambda line: None
+    allow_deletes: bool = False  # also beyond what the guard lets pass
 
     def sync(self, cells: Sequence[Cell]) -> RunReport:
         """Make the cells equal to the source at one instant; RunFailed if some could not be."""
         began = time.monotonic()
-        table = self.stores.ledger.register_table(table_facts(self.contract, self.stores.bigquery))
+        ledger = self.stores.ledger
+        table = ledger.register_table(table_facts(self.contract, self.stores.bigquery))
         calls = BigQueryCalls(self.stores.bigquery, breakers=PROCESS_BREAKERS)
         queries = Queries(calls, labels={"bqh": "sync", "bqh_table": self.contract.id})
+        slices = sorted({cell.slice for cell in cells})
         with (
             queries.client,
             HarperClient(self.stores.harper, retry=self.retry) as harper,
-            Keeper(
-                self.stores.ledger,
-                harper,
-                table,
-                sorted({cell.slice for cell in cells}),
-                self.run_id,
-                self.times,
-            ) as keeper,
+            Keeper(ledger, harper, table, slices, self.run_id, self.times) as keeper,
         ):
             start = min(cell.window.start for cell in cells)
             end = max(cell.window.end for cell in cells)
-            seen = self.stores.ledger.newest_schema(table)
+            seen = ledger.newest_schema(table)
             with pinned(queries, self.contract, start, end) as pin:
-                self._require_closed(cells, pin.t)
                 require_unique_key(queries, self.contract, pin)
-                ensured = ensure_table(
-                    harper, pin.plan, alone=lambda: self.stores.ledger.alone(table)
+                ensured = ensure_table(harper, pin.plan, alone=lambda: ledger.alone(table))
+                body = schema_body(pin.plan)
+                version = ledger.record_schema(table, body, seen.version if seen else 0).version
+                first = self._start(start)
+                phase = self._phase(table, pin.t, first)
+                tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
+                source = Source(
+                    self.stores, self.contract, self.spark, queries, harper, pin, self.retry, tasks
                 )
-                version = self.stores.ledger.record_schema(
-                    table, schema_body(pin.plan), seen.version if seen else 0
-                ).version
-                prints = dict(fingerprints(queries, pin.source, start, end, self.contract.window))
-                phase = self._phase(table, pin.t, start)
-                batches = self._plan(keeper, pin, version, cells, prints)
-                move = self._move(keeper, harper, queries, pin, batches, prints, phase)
+                most_rows = rows_per_request(phase, self.contract.sync)
+                scene = Scene(source, table, keeper, first, most_rows)
+                works = plan_cells(scene, version, cells, self.run_id)
                 self.say(f"{self.contract.id}: moving {len(cells)} cells at {pin.t:%F %T}")
-                keeper.leave_to_expire()  # whatever ends the tasks, until their receipts say more
-                moved = self._spark(move, pin, prints)
-                if self._all_answered(moved):
+                with errors_of_spark(self.contract.id, cells):
+                    self._prepare(scene, works)
+                    written = self._write(scene, works)
+                if self._all_answered(written):
                     keeper.give_back()
-                outcomes = judge(moved, move.grid, _rows(prints), time.monotonic() - began)
-                self._commit(keeper, batches, outcomes)
+                seconds = time.monotonic() - began
+                outcomes = judge(
+                    works,
+                    written.grid,
+                    written.moved,
+                    written.elsewhere,
+                    written.removed,
+                    seconds,
+                )
+                self._commit(scene, works, outcomes)
+        receipts = [receipt for part in written.parts for receipt in part.receipts]
         report = RunReport(
             self.contract.id,
             pin.t,
             phase,
             ensured.action,
             version,
-            tuple(_report(outcome, batches) for outcome in outcomes),
-            sum(receipt.requests for receipt in moved.receipts),
-            sum(receipt.retries for receipt in moved.receipts),
+            tuple(_report(work, outcome) for work, outcome in zip(works, outcomes, strict=True)),
+            sum(receipt.requests for receipt in receipts),
+            sum(receipt.retries for receipt in receipts),
             time.monotonic() - began,
             pin.plan.warnings,
-            any(r.failure.is_transient for r in moved.receipts if r.failure),
+            any(r.failure.is_transient for r in receipts if r.failure)
+            or written.removed.is_transient,
+            pin.plan.columns,
+            source.bytes_read,
+            queries.bytes_billed,
         )
         if any(cell.problem for cell in report.cells):
             raise RunFailed(report)
         return report
 
-    def _require_closed(self, cells: Sequence[Cell], t: datetime) -> None:
-        closed = t - self.contract.safety_lag
-        if still_open := [cell for cell in cells if cell.window.end > closed]:
-            raise WindowStillOpen(
-                f"the window {still_open[0].window.key} of {self.contract.id} is open until "
-                f"{still_open[0].window.end + self.contract.safety_lag:%F %T} UTC. Nothing was "
-                "written; run it again then"
-            )
+    def _prepare(self, scene: Scene, works: Sequence[Work]) -> None:
+        """Compares what may hold rows, and decides before the first write what must not be done."""
+        compared = [work for work in works if work.is_reconcile]
+        reconcile.compare_works(scene.source, compared)
+        reconcile.find_gone(scene, compared)
+        if not self.allow_deletes:
+            reconcile.refuse_great_losses(scene, compared)
 
-    def _plan(
-        self,
-        keeper: Keeper,
-        pin: Pinned,
-        version: int,
-        cells: Sequence[Cell],
-        prints: dict[datetime, Fingerprint],
-    ) -> dict[Cell, Batch]:
-        keyless = not pin.plan.selection.key
-        wanted = [
-            Wanted(
-                cell_key(cell),
-                Mode.NUMBER
-                if keyless and prints[cell.window.start].distinct < prints[cell.window.start].rows
-                else Mode.COPY,
-                prints[cell.window.start].text,
-            )
-            for cell in cells
-        ]
-        batches = self.stores.ledger.plan(keeper.leases, pin.t, version, wanted, self.run_id)
-        return dict(zip(cells, batches, strict=True))
+    def _write(self, scene: Scene, works: Sequence[Work]) -> Written:
+        move = self._move(scene, [work for work in works if work.has_rows_to_write])
+        reconcile.mark_destinations(scene, works)
+        scene.keeper.leave_to_expire()  # whatever ends the tasks, until their receipts say more
+        elsewhere = tuple(reconcile.write_moved(scene, works))
+        moved = move_all(self.spark, move) if move else Moved()
+        grid = move.reading.grid if move else None
+        return Written(grid, moved, elsewhere, self._remove(scene, works))
 
-    def _move(
-        self,
-        keeper: Keeper,
-        harper: HarperClient,
-        queries: Queries,
-        pin: Pinned,
-        batches: dict[Cell, Batch],
-        prints: dict[datetime, Fingerprint],
-        phase: Phase,
-    ) -> Move:
-        start, end = min(prints), max(prints) + self.contract.window
-        tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
-        selection = pin.plan.selection
-        storage = connect_storage(self.stores.bigquery)
-        session = open_session(
-            storage,
-            queries.calls,
-            pin.source.table,
-            [column.name for column in selection.columns],
-            between(selection.timestamp, start, end, pin.source.row_filter),
-            pin.source.at,
-            tasks,
-        )
-        storage.transport.close()  # type: ignore[no-untyped-call]
-        return Move(
-            bigquery=self.stores.bigquery,
-            harper=self.stores.harper,
-            target=self.contract.target_table,
-            streams=spread(session.streams, tasks),
-            schema=session.schema,
-            plan=RowPlan.of(pin.plan),
-            grid=Grid.of({cell: b.seq for cell, b in batches.items()}, self.contract.slices),
-            lease=keeper.terms,
-            synced_at=pin.t,
-            most_rows=rows_per_request(phase, self.contract.sync),
-            most_bytes=self.contract.max_request_bytes,
-            retry=self.retry,
-            numbers={},
+    def _move(self, scene: Scene, works: Sequence[Work]) -> Move | None:
+        """The rows to write, and marks on every cell that this will take rows from."""
+        if not works:
+            return None
+        parts = {work.cell: work.part for work in works}
+        has_equal_rows = any(work.has_equal_rows for work in works)
+        reading = scene.source.reading(parts, has_equal_rows=has_equal_rows)
+        unseen = reconcile.unseen_rows(works, reading.grid)
+        reconcile.mark_origins(scene, works, reading, unseen)
+        chosen = reconcile.chosen_rows(works, reading.grid)
+        return scene.move(
+            reading,
+            rows=sum({work.cell.window: work.rows for work in works}.values()),
+            per_place=bins_per_place(max(work.rows for work in works)),
+            chosen=None if chosen.whole[reading.grid.batches > 0].all() else chosen,
         )
 
-    def _spark(self, move: Move, pin: Pinned, prints: dict[datetime, Fingerprint]) -> Moved:
-        keyless = not pin.plan.selection.key
-        if keyless and any(found.distinct < found.rows for found in prints.values()):
-            move = numbered(self.spark, move)
-        return move_all(self.spark, move)
+    def _remove(self, scene: Scene, works: Sequence[Work]) -> Removed:
+        """Last, when every row that lives on is where it belongs."""
+        contract, pin = self.contract, scene.source.pin
+        cells = {work.cell for work in works}
+        failed: dict[Cell, BqhError] = {}
+        with Removal(
+            self.stores.harper, contract.target_table, scene.keeper.terms, self.retry
+        ) as removal:
+            for work in works:
+                ids = reconcile.leaving(scene, work, cells)
+                try:
+                    removal.remove(ids, contract.deletes, pin.plan.primary_key, pin.t)
+                except BqhError as error:
+                    failed[work.cell] = error
+            return Removed(
+                contract.deletes,
+                {cell: str(error) for cell, error in failed.items()},
+                any(isinstance(error, TRANSIENT) for error in failed.values()),
+                removal.all_answered,
+            )
 
-    def _all_answered(self, moved: Moved) -> bool:
+    def _all_answered(self, written: Written) -> bool:
         # Of two tries that run side by side, the one that is killed leaves no trace.
         speculative = self.spark.conf.get("spark.speculation", "false") == "true"
-        return not speculative and all(receipt.all_answered for receipt in moved.receipts)
+        receipts = [receipt for part in written.parts for receipt in part.receipts]
+        answered = all(receipt.all_answered for receipt in receipts)
+        return not speculative and answered and written.removed.all_answered
 
-    def _phase(self, table: LogicalTable, t: datetime, first: datetime) -> Phase:
-        """By how far the table is behind before this run; the first is behind from its start."""
+    def _start(self, first: datetime) -> datetime:
+        """Of the table's first window."""
         declared = self.contract.sync.start_timestamp
         start = declared or self.stores.ledger.start_of(self.contract.id) or first
-        aligned = floor_to_window(start, self.contract.window)
-        synced_until = self.stores.ledger.progress(table, aligned).synced_until
+        return floor_to_window(start, self.contract.window)
+
+    def _phase(self, table: LogicalTable, t: datetime, start: datetime) -> Phase:
+        """By how far the table is behind before this run; the first is behind from its start."""
+        synced_until = self.stores.ledger.progress(table, start).synced_until
         return phase_of(max(t - synced_until, timedelta(0)), self.contract.sync)
 
-    def _commit(
-        self,
-        keeper: Keeper,
-        batches: dict[Cell, Batch],
-        outcomes: Sequence[CellOutcome],
-    ) -> None:
-        done = [(batches[o.cell], o.result) for o in outcomes if not o.problem]
-        self.stores.ledger.commit_cells(keeper.leases, done)
-        for outcome in outcomes:
+    def _commit(self, scene: Scene, works: Sequence[Work], outcomes: Sequence[CellOutcome]) -> None:
+        both = list(zip(works, outcomes, strict=True))
+        done = [(work.batch, outcome.result) for work, outcome in both if not outcome.problem]
+        self.stores.ledger.commit_cells(scene.keeper.leases, done)
+        for work, outcome in both:
             # If the lease ran out, the next run may have taken the cell: then it is that run's.
             with suppress(LedgerConflict):
-                if outcome.problem:
-                    self.stores.ledger.fail_batch(batches[outcome.cell], outcome.problem)
+                if work.refusal:
+                    self.stores.ledger.refuse_batch(work.batch, work.refusal)
+                elif outcome.problem:
+                    self.stores.ledger.fail_batch(work.batch, outcome.problem)
 
 
-def _rows(prints: dict[datetime, Fingerprint]) -> dict[int, int]:
-    microsecond = timedelta(microseconds=1)
-    return {(start - _NEVER) // microsecond: found.rows for start, found in prints.items()}
-
-
-def _report(outcome: CellOutcome, batches: dict[Cell, Batch]) -> CellReport:
-    batch = batches[outcome.cell]
-    return CellReport(outcome.cell, batch.mode, batch.seq, outcome.result, outcome.problem)
+def _report(work: Work, outcome: CellOutcome) -> CellReport:
+    batch = work.batch
+    return CellReport(work.cell, batch.mode, batch.seq, outcome.result, outcome.problem, batch.upto)

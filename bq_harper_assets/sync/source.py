@@ -23,7 +23,6 @@ from bq_harper_assets.stores.bigquery.schema_reader import columns_of, read_sche
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 
-RESULTS_DATASET = "bqh_results"
 EXAMPLES = 3
 
 
@@ -53,9 +52,10 @@ def pinned(
         t = server_time(queries)
         yield Pinned(_source(plan, table, t, contract.row_filter), plan, schema, t)
         return
-    drop_left_over(queries, RESULTS_DATASET)
+    results = queries.connection.results_dataset
+    drop_left_over(queries, results)
     within = restriction.between(plan.selection.timestamp, start, end)
-    kept = materialise(queries, contract, within, RESULTS_DATASET)
+    kept = materialise(queries, contract, within, results)
     try:
         schema = _schema(queries, kept.table)
         plan = plan_table(contract, schema)

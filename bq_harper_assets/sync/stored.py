@@ -9,9 +9,10 @@ from bq_harper_assets.schema.geography import geojson_texts
 from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.selection import ID_KINDS
-from bq_harper_assets.schema.table_plan import TablePlan
+from bq_harper_assets.schema.table_plan import DELETED_AT, TablePlan
 
-METADATA = ("_syncedAt", "_batch", "_hash")
+SYNCED_AT, BATCH, HASH = "_syncedAt", "_batch", "_hash"
+METADATA = (SYNCED_AT, BATCH, HASH, DELETED_AT)
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,19 @@ class RowPlan:
     key: tuple[str, ...] = ()
     primary_key: str = "id"  # Harper's attribute; may be the only key column itself
     geojson: Callable[[pa.Array], pa.Array] | None = None  # WKT texts to GeoJSON texts
+    flags_deletes: bool = False  # then every row that is written is not deleted, or not any more
 
     @classmethod
     def of(cls, plan: TablePlan) -> "RowPlan":
         """How the rows of a planned table are made."""
         chosen = plan.selection
         return cls(
-            plan.columns, chosen.timestamp.name, chosen.key, chosen.primary_key, geojson_texts
+            plan.columns,
+            chosen.timestamp.name,
+            chosen.key,
+            chosen.primary_key,
+            geojson_texts,
+            plan.flags_deletes,
         )
 
     def __post_init__(self) -> None:

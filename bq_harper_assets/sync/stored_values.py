@@ -21,11 +21,16 @@ from bq_harper_assets.sync.decimals import decimal_text, exceeds_number
 from bq_harper_assets.sync.faults import Fault, fault_if
 from bq_harper_assets.sync.integers import exceeds_safe_integer
 from bq_harper_assets.sync.json_text import array_of, json_of, object_of
-from bq_harper_assets.sync.json_values import holds_unsafe_integer, is_no_json
+from bq_harper_assets.sync.json_values import (
+    holds_unsafe_integer,
+    is_no_json,
+    passes_for_promise,
+)
 from bq_harper_assets.sync.spans import interval_text, range_text
 from bq_harper_assets.sync.text import date_text, datetime_text, time_text, timestamp_text
 
 GeoJson = Callable[[pa.Array], pa.Array]
+_WAY_OUT = "with schemaOverrides type: string the column is kept as text"
 TEXTS: dict[Kind, Callable[[pa.Array], pa.Array]] = {
     Kind.TIMESTAMP: timestamp_text,
     Kind.DATETIME: datetime_text,
@@ -55,9 +60,11 @@ class Stored:
 def stored_values(
     array: pa.Array, column: HarperColumn, geojson: GeoJson | None, path: str = ""
 ) -> Stored:
-    """The column's values in its form; `path` names it in reasons."""
-    path = path or column.name
+    """The column's values in its form; `path` names what is inside of another in reasons."""
     values = plain(array)
+    if not path and _is_object_of_its_own(column):
+        return _whole_json(values, column.name)
+    path = path or column.name
     if not column.repeated:
         return _single(values, column, geojson, path)
     offsets = offsets_of(list_lengths(values))
@@ -67,6 +74,10 @@ def stored_values(
     if inner.is_json:
         return Stored(array_of(offsets, inner.array), faults, is_json=True)
     return Stored(pa.LargeListArray.from_arrays(pa.array(offsets), inner.array), faults)
+
+
+def _is_object_of_its_own(column: HarperColumn) -> bool:
+    return column.kind is Kind.JSON and column.form is Form.OBJECT and not column.repeated
 
 
 def _single(values: pa.Array, column: HarperColumn, geojson: GeoJson | None, path: str) -> Stored:
@@ -113,12 +124,19 @@ def _struct(values: pa.Array, column: HarperColumn, geojson: GeoJson | None, pat
     return Stored(pa.StructArray.from_arrays(arrays, names, mask=mask), faults)
 
 
+def _whole_json(values: pa.Array, path: str) -> Stored:
+    """A JSON value that is all of its column: further inside, Harper reads any name."""
+    stored = _json(values, path)
+    reason = f"{path}: Harper cannot read an object with a name `then`; {_WAY_OUT}"
+    faults = fault_if(passes_for_promise(stored.array), reason)
+    return Stored(stored.array, (*stored.faults, *faults), is_json=True)
+
+
 def _json(values: pa.Array, path: str) -> Stored:
     texts = values.cast(pa.large_string())
-    way_out = "with schemaOverrides type: string the column is kept as text"
     faults = (
-        *fault_if(is_no_json(texts), f"{path}: not JSON that can be stored; {way_out}"),
-        *fault_if(holds_unsafe_integer(texts), f"{path}: an integer beyond 2^53; {way_out}"),
+        *fault_if(is_no_json(texts), f"{path}: not JSON that can be stored; {_WAY_OUT}"),
+        *fault_if(holds_unsafe_integer(texts), f"{path}: an integer beyond 2^53; {_WAY_OUT}"),
     )
     return Stored(pc.fill_null(texts, "null"), faults, is_json=True)
 

@@ -40,7 +40,7 @@ class Window:
     @property
     def start_micros(self) -> int:
         """Microseconds from 1970 to its start."""
-        return (self.start - EPOCH) // _MICROSECOND
+        return micros_at(self.start)
 
     @classmethod
     def starting(cls, micros: int, length: timedelta) -> "Window":
@@ -56,6 +56,11 @@ class Window:
         if (start - EPOCH) % length or window.key != key:
             raise ValueError(f"{key!r} is not the start of a window of {length}")
         return window
+
+
+def micros_at(moment: datetime) -> int:
+    """Microseconds from 1970 to the moment."""
+    return (moment - EPOCH) // _MICROSECOND
 
 
 def floor_to_window(moment: datetime, length: timedelta) -> datetime:

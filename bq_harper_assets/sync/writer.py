@@ -17,7 +17,6 @@ from bq_harper_assets.sync.json_body import Body, bodies
 from bq_harper_assets.sync.receipts import Refusal
 
 PAYLOAD_CHARACTERS = 100_000
-MOST_REFUSALS = 1_000  # of one task; a table that is wrong as a whole must not be tried row by row
 
 
 class NotAllWritten(BqhError):
@@ -27,13 +26,23 @@ class NotAllWritten(BqhError):
 class TooManyRefused(BqhError):
     """The table is wrong as a whole, not a few of its rows."""
 
+    def __init__(self, table: str, most: int, reason: str) -> None:
+        super().__init__(
+            f"more than {most:,} rows of {table} cannot be stored, the last because: {reason}. The "
+            "cells of such rows are not committed; correct the contract (values, schemaOverrides, "
+            "key) or the source, or allow more with quarantineLimit, then run it again"
+        )
+
 
 class Writer:
     """Counts what Harper says it wrote, by place; encoding goes on while a request is under way."""
 
-    def __init__(self, client: HarperClient, table: str, places: int, most_bytes: int) -> None:
+    def __init__(
+        self, client: HarperClient, table: str, places: int, most_bytes: int, most_refused: int
+    ) -> None:
         self._client = client
         self._table = table
+        self._most_refused = most_refused
         self._most_bytes = most_bytes - client.upsert_frame(table)
         self._sender = ThreadPoolExecutor(max_workers=1)
         self._under_way: Future[None] | None = None
@@ -108,9 +117,6 @@ class Writer:
             self.stale.append(row_id)
         shown = None if row_id is None else str(row_id)
         self.refusals.append(Refusal(place, shown, reason, payload))
-        if len(self.refusals) > MOST_REFUSALS:
-            raise TooManyRefused(
-                f"more than {MOST_REFUSALS} rows of {self._table} cannot be stored, the last "
-                f"because: {reason}. The cells of such rows are not committed; correct the "
-                "contract (values, schemaOverrides, key) or the source, then run it again"
-            )
+        # A table that is wrong as a whole must not be tried row by row.
+        if len(self.refusals) > self._most_refused:
+            raise TooManyRefused(self._table, self._most_refused, reason)

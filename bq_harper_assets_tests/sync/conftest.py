@@ -21,7 +21,8 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.report import RunReport
-from bq_harper_assets.sync.run import Run, Stores
+from bq_harper_assets.sync.run import Run
+from bq_harper_assets.sync.scene import Stores
 from bq_harper_assets.sync.windows import windows_between
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 

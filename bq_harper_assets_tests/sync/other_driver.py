@@ -24,7 +24,8 @@ from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.keeper import LeaseTimes
-from bq_harper_assets.sync.run import Run, Stores
+from bq_harper_assets.sync.run import Run
+from bq_harper_assets.sync.scene import Stores
 
 
 @dataclass(frozen=True)

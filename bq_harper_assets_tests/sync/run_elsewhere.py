@@ -1,9 +1,12 @@
-"""One run in a process of its own, which another TZ can be given to; its task comes by stdin."""
+"""One run in a process of its own, with another TZ or another Spark; its task comes by stdin."""
 
+import os
 import pickle
+import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
@@ -11,7 +14,8 @@ from bq_harper_assets.contract.connections import BigQueryConnection, HarperConn
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.run import Run, Stores
+from bq_harper_assets.sync.run import Run
+from bq_harper_assets.sync.scene import Stores
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,20 @@ class Errand:
     ledger_url: str
     contract: TableContract
     cells: list[Cell]
+    settings: Mapping[str, str] = field(default_factory=dict)  # of Spark
+
+    def send(self, **environ: str) -> list[str]:
+        """Done elsewhere; the name of the time zone there, and the rows written."""
+        done = subprocess.run(
+            [sys.executable, "-m", __name__],
+            input=pickle.dumps(self),
+            env={**os.environ, **environ},
+            capture_output=True,
+            timeout=150,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode().split()
 
     def do(self) -> int:
         """The rows written."""
@@ -32,7 +50,8 @@ class Errand:
             "spark.ui.enabled": "false",
             "spark.log.level": "ERROR",
         }
-        spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+        builder = SparkSession.builder.master("local[1]").config(map=settings | {**self.settings})
+        spark = builder.getOrCreate()
         with open_ledger(self.ledger_url) as ledger:
             stores = Stores(self.bigquery, self.harper, ledger)
             rows = Run(stores, self.contract, spark, "elsewhere").sync(self.cells).rows

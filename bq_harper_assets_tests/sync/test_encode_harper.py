@@ -70,6 +70,49 @@ def test_every_kind_of_value_is_read_back_as_it_was_sent(client: HarperClient) -
     assert read_back.tolist() == identity.id_hashes.tolist()
 
 
+NAMES = ("then", "toJSON", "constructor", "toString", "__op__", "0", "")
+THENABLE = ['{"then":"s"}', '{"a":1,"then":{}}']
+READABLE = [
+    '{"then":null}',
+    *(f'{{"o":{{"{name}":7,"q":[{{"{name}":7}}]}}}}' for name in NAMES),
+    *(f'{{"{name}":7}}' for name in NAMES[1:]),
+]
+
+
+@pytest.mark.promise("B3", "B8")
+def test_only_json_that_harper_cannot_read_is_refused_for_the_names_in_it(
+    client: HarperClient,
+) -> None:
+    client.create_table("EncodedNames", "id", [Attribute("id", "String"), Attribute("free")])
+    texts = [*THENABLE, *READABLE]
+    batch = pa.record_batch(
+        {
+            "k": pa.array([f"{at:02}" for at in range(len(texts))]),
+            "at": pa.array([NOON] * len(texts), pa.timestamp("us", "UTC")),
+            "free": pa.array(texts),
+        }
+    )
+    columns = Column("k", Kind.STRING), Column("at", Kind.TIMESTAMP), Column("free", Kind.JSON)
+    plan = _plan(*columns, key=("k",))
+    encoded = encode_batch(batch, plan, identify(batch, plan), synced_at=NOON, batch_number=1)
+    reasons = encoded.reasons.to_pylist()
+    assert reasons[len(THENABLE) :] == [None] * len(READABLE)
+    assert all("free: Harper cannot read" in reason for reason in reasons[: len(THENABLE)])
+
+    [body] = bodies(encoded.rows, most_rows=100, most_bytes=10**6)
+    assert client.upsert_body("EncodedNames", body.content).done == len(texts)
+    sent = {row["id"]: row["free"] for row in json.loads(body.content)}
+    ids = sorted(sent)
+    stored = client.search_by_id("EncodedNames", ids[len(THENABLE) :], ["id", "free"])
+    assert {row["id"]: row["free"] for row in stored} == {
+        name: sent[name] for name in ids[len(THENABLE) :]
+    }
+    # What we refuse: it was stored, and cannot be read by name.
+    for unreadable in ids[: len(THENABLE)]:
+        [row] = client.search_by_id("EncodedNames", [unreadable], ["id", "free"])
+        assert "free" not in row
+
+
 @pytest.mark.promise("A9")
 def test_the_longest_key_that_has_an_id_is_one_that_harper_takes(client: HarperClient) -> None:
     client.create_table("EncodedKeys", "id", [Attribute("id", "String")])

@@ -8,12 +8,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import psutil
+import pyarrow as pa
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
@@ -23,7 +22,9 @@ from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable,
 from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.keeper import LeaseTimes
+from bq_harper_assets.sync.slices import id_hashes, slice_of
 from bq_harper_assets_tests.conftest import environ_without_settings
 from bq_harper_assets_tests.fault_proxy import (
     Answer,
@@ -37,6 +38,7 @@ from bq_harper_assets_tests.fault_proxy import (
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.other_driver import Asked, OtherDriver
+from bq_harper_assets_tests.sync.spark_workers import workers_at
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 DAY, HOURS = utc(2026, 1, 5), utc(2026, 1, 5, 3)
@@ -91,8 +93,14 @@ def _keyless(sync: Sync, tables: SmallTables) -> TableContract:
     return sync.contract(tables.make_from(SELECT), sync=SMALL_REQUESTS)
 
 
-def _asked(sync: Sync, contract: TableContract, owner: str, ledger: Path) -> Asked:
-    cells = sync.cells(contract, DAY, HOURS)
+def _asked(
+    sync: Sync,
+    contract: TableContract,
+    owner: str,
+    ledger: Path,
+    cells: Sequence[Cell] | None = None,
+) -> Asked:
+    cells = cells or sync.cells(contract, DAY, HOURS)
     stores = sync.stores
     return Asked(stores.bigquery, stores.harper, ledger, contract, cells, owner, SHORT)
 
@@ -113,8 +121,13 @@ def _assert_all_agree(sync: Sync, contract: TableContract, numbers: Sequence[int
     assert sorted(row["number"] for row in rows) == list(numbers)
     cells = sync.stores.ledger.cells(_table(sync, contract), DAY, HOURS)
     assert {cell.state for cell in cells} == {CellState.SYNCED}
-    committed = {cell.commit.batch: cell.commit.rows for cell in cells if cell.commit}
-    assert Counter(row["_batch"] for row in rows) == {b: n for b, n in committed.items() if n}
+    committed = {str(cell.cell): cell.commit.rows for cell in cells if cell.commit}
+    ids = pa.array([row["id"] for row in rows])
+    parts = slice_of(id_hashes(ids, keyless=not contract.key), contract.slices)
+    found = Counter(
+        f"{row['ts'][:13]}:00|s{part:02}" for row, part in zip(rows, parts, strict=True)
+    )
+    assert found == {cell: count for cell, count in committed.items() if count}
 
 
 def _from(first: int, reached: threading.Event | None = None) -> Callable[[Seen], bool]:
@@ -183,7 +196,7 @@ def test_a_lease_is_free_at_once_after_a_failure_with_every_request_answered(
     states = [c.state for c in spoilt.stores.ledger.cells(_table(spoilt, contract), DAY, HOURS)]
     assert states == [CellState.SYNCED] * 2 + [CellState.FAILED] * 4
     report = spoilt.run(contract, cells)
-    assert {cell.mode for cell in report.cells} == {Mode.UPSERT}
+    assert {cell.mode for cell in report.cells} == {Mode.RECONCILE}
     _assert_all_agree(spoilt, contract, range(ROWS))
 
 
@@ -236,7 +249,7 @@ def test_a_worker_killed_in_mid_request_is_replaced_and_its_lease_left_to_expire
         running = pool.submit(spoilt.run, contract, cells, times=LeaseTimes())
         try:
             assert reached.wait(60)
-            (worker,) = _workers_at(proxy)
+            (worker,) = workers_at(proxy)
             worker.kill()
             report = running.result(60)
         finally:
@@ -245,19 +258,6 @@ def test_a_worker_killed_in_mid_request_is_replaced_and_its_lease_left_to_expire
     assert report.retries == 0  # the new try knows nothing of the request that was under way
     assert _is_held(spoilt, contract)
     _assert_all_agree(spoilt, contract, range(ROWS))
-
-
-def _workers_at(proxy: FaultProxy) -> list[psutil.Process]:
-    """Spark's Python processes that have a connection to the proxy."""
-    port = int(proxy.url.rpartition(":")[2])
-    found = []
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):  # one that has just ended
-            if "pyspark.daemon" in " ".join(process.cmdline()) and any(
-                line.raddr and line.raddr.port == port for line in process.net_connections("tcp")
-            ):
-                found.append(process)
-    return found
 
 
 def test_of_two_processes_that_move_the_same_cells_one_works_and_the_other_says_who_does(
@@ -323,7 +323,7 @@ def test_a_run_that_stood_still_past_its_lease_sends_nothing_over_newer_rows(
     ended = other_driver.ended()
     assert ended["error"] == "RunFailed"
     assert "could not be renewed in time" in ended["said"]
-    assert {cell.mode for cell in report.cells} == {Mode.UPSERT}
+    assert {cell.mode for cell in report.cells} == {Mode.RECONCILE}
     assert {row["name"] for row in sync.rows(contract)} == {"new"}
     _assert_all_agree(sync, contract, range(ROWS))
 
@@ -335,8 +335,8 @@ def _wait_until_free(sync: Sync, contract: TableContract) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.promise("H9")
-def test_after_a_driver_was_killed_in_mid_run_the_next_run_completes(
+@pytest.mark.promise("H2", "H9")
+def test_a_driver_killed_in_mid_run_holds_up_its_own_slice_only_and_the_next_run_completes_it(
     sync: Sync,
     spoilt: Sync,
     proxy: FaultProxy,
@@ -346,26 +346,33 @@ def test_after_a_driver_was_killed_in_mid_run_the_next_run_completes(
     tmp_path: Path,
 ) -> None:
     contract = _keyless(spoilt, tables)
+    ours, theirs = (
+        [cell for cell in sync.cells(contract, DAY, HOURS) if cell.slice == part] for part in (0, 1)
+    )
     reached = threading.Event()
     proxy.on(
         BUSY,
         operation="upsert",
         table=contract.target_table,
-        matching=_from(7, reached),
+        matching=_from(4, reached),
         times=999,
     )
-    other_driver.begin(_asked(spoilt, contract, "the killed run", tmp_path / "ledger.db"))
+    ledger = tmp_path / "ledger.db"
+    other_driver.begin(_asked(spoilt, contract, "the killed run", ledger, theirs))
     assert reached.wait(60)
     drivers.remove(other_driver)
     other_driver.kill()
-    table, cells = _table(sync, contract), sync.cells(contract, DAY, HOURS)
+    table = _table(sync, contract)
     assert {batch.state for batch in sync.stores.ledger.history(table)} == {BatchState.PLANNED}
-    with pytest.raises(LeaseHeld, match="the killed run"):
-        sync.run(contract, cells)
+    with pytest.raises(LeaseHeld, match="slice 1: the killed run"):
+        sync.run(contract, theirs)
+    beside = sync.run(contract, ours)
+    assert {cell.mode for cell in beside.cells} == {Mode.COPY}
     _wait_until_free(sync, contract)
-    report = sync.run(contract, cells)
-    assert {cell.mode for cell in report.cells} == {Mode.UPSERT}  # it may hold rows: never copy
-    assert len({batch.t for batch in sync.stores.ledger.history(table, limit=len(cells))}) == 1
+    report = sync.run(contract, theirs)
+    assert {cell.mode for cell in report.cells} == {Mode.RECONCILE}  # it may hold rows: never copy
+    assert len({batch.t for batch in sync.stores.ledger.history(table, limit=len(theirs))}) == 1
+    assert sum(cell.result.read for cell in (*beside.cells, *report.cells)) == ROWS
     _assert_all_agree(sync, contract, range(ROWS))
 
 

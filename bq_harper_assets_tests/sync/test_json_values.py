@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.sync.json_values import holds_unsafe_integer, is_no_json
+from bq_harper_assets.sync.json_values import (
+    holds_unsafe_integer,
+    is_no_json,
+    passes_for_promise,
+)
 
 VALUES = st.recursive(
     st.none()
@@ -136,3 +140,31 @@ def test_only_integers_outside_of_strings_are_measured() -> None:
     ]
     assert not holds_unsafe_integer(pa.array(fine)).any()
     assert holds_unsafe_integer(pa.array(rounded)).all()
+
+
+PROMISES = [
+    '{"then":"s"}',
+    '{"a":1, "then" : {"b":1}}',
+    '{"then":[]}',
+    '{"then":0,"then":1}',
+    '{"\\u0074he\\u006E":true}',
+]
+NO_PROMISES = [
+    '{"then":null}',
+    '{"then":-0.0}',
+    '{"then":""}',
+    '{"then":false}',
+    '{"o":{"then":1}}',
+    '[{"then":1}]',
+    '{"Then":1,"athen":1}',
+    '"then"',
+    '{"then":',
+    None,
+]
+
+
+@pytest.mark.promise("B8")
+def test_only_an_object_with_something_under_then_passes_for_a_promise() -> None:
+    texts = pa.array([*PROMISES, *NO_PROMISES], pa.large_string())
+    expected = [True] * len(PROMISES) + [False] * len(NO_PROMISES)
+    assert passes_for_promise(texts).tolist() == expected

@@ -14,9 +14,9 @@ import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.stores.bigquery.client import BigQueryUnavailable
+from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable
+from bq_harper_assets.sync.planned import WindowStillOpen
 from bq_harper_assets.sync.report import RunReport
-from bq_harper_assets.sync.run import WindowStillOpen
 from bq_harper_assets_tests.fault_proxy import Answer, Delay, FaultProxy, Seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -206,7 +206,8 @@ def test_requests_in_flight_is_how_many_tasks_write(watched: Watched, tasks: int
     some = replace(watched, sync=through(watched.sync, watched.proxy, requests_in_flight=tasks))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(some.run, contract)
-        while len(watched.upserts(contract)) < tasks and not running.done():
+        limit = time.monotonic() + 30
+        while len(watched.upserts(contract)) < tasks and time.monotonic() < limit:
             time.sleep(0.01)
         time.sleep(0.3)
         unanswered = len(watched.upserts(contract))
@@ -220,9 +221,10 @@ def test_requests_in_flight_is_how_many_tasks_write(watched: Watched, tasks: int
 def test_the_safety_lag_keeps_a_window_open(watched: Watched) -> None:
     now = datetime.now(UTC)
     hour = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
-    contract = watched.contract(safety_lag="3h")
+    cells = watched.sync.cells(watched.contract(), hour, hour + timedelta(hours=1))
+    contract = watched.contract(safety_lag="3h", live=False)
     with pytest.raises(WindowStillOpen, match="is open until"):
-        watched.sync.run(contract, watched.sync.cells(contract, hour, hour + timedelta(hours=1)))
+        watched.sync.run(contract, cells)
     assert watched.upserts(contract) == []
 
 

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
-from bq_harper_assets.ledger.records import LogicalTable, TableFacts
+from bq_harper_assets.ledger.records import Batch, LogicalTable, Mode, TableFacts
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.digest import Digest
 from bq_harper_assets.sync.grid import Grid
 from bq_harper_assets.sync.keeper import AnotherLedger, Keeper, LeaseTimes, lease_times
@@ -27,8 +27,11 @@ from bq_harper_assets.sync.lease_terms import (
     mirror_id,
 )
 from bq_harper_assets.sync.mover import Moved
-from bq_harper_assets.sync.outcome import judge
+from bq_harper_assets.sync.outcome import Removed, judge
 from bq_harper_assets.sync.receipts import Failure, Receipt, Refusal, Tally
+from bq_harper_assets.sync.recorded import cell_key
+from bq_harper_assets.sync.windows import EPOCH, windows_between
+from bq_harper_assets.sync.work import Work
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 
 pytestmark = pytest.mark.harper
@@ -36,7 +39,7 @@ TTL = timedelta(seconds=60)
 TIMES = LeaseTimes(TTL, timedelta(seconds=10))
 SHORT = LeaseTimes(timedelta(seconds=1.2), timedelta(seconds=0.2))
 NOW = 1_000_000.0
-HOUR_US = 3_600_000_000
+NOTHING_REMOVED = Removed("mirror", {}, is_transient=False, all_answered=True)
 
 
 class Clock:
@@ -218,16 +221,34 @@ def _receipt(tallies: dict[int, Tally], failure: Failure | None, *refused: int) 
     return Receipt(tallies, refusals, 1, 0, None, failure)
 
 
+def _work(cell: Cell, seq: int, rows: int) -> Work:
+    facts = TableFacts("t", "s", "T", "ts", (), timedelta(hours=1), 2)
+    window = cell.window
+    batch = Batch(
+        LogicalTable(1, facts), seq, cell_key(cell), Mode.COPY, window.end, 1, 1, window.end, None
+    )
+    return Work(cell, batch, rows)
+
+
 def test_a_cell_whose_refused_row_may_still_be_there_in_an_old_version_is_not_done() -> None:
     """A task deletes them last; one that failed has not come so far."""
-    grid = Grid(0, HOUR_US, 2, np.array([1, 2, 3, 4], np.int64))
+    windows = list(windows_between(EPOCH, EPOCH + timedelta(hours=2), timedelta(hours=1)))
+    cells = [Cell(window, part) for window in windows for part in (0, 1)]
+    works = [
+        _work(cell, n, rows)
+        for n, (cell, rows) in enumerate(zip(cells, (8, 8, 9, 9), strict=True), 1)
+    ]
+    grid = Grid.of({work.cell: work.part for work in works}, 2)
     tallies = {0: Tally(3, 2, 0, Digest()), 1: Tally(5, 5), 2: Tally(1, 1)}
     failed = _receipt(tallies, Failure("Harper is away", True), 0)
     moved = Moved((failed,), {0: 2, 1: 5, 2: 1}, {0: 2, 1: 5, 2: 1})
-    outcomes = judge(moved, grid, {0: 8, HOUR_US: 9}, 1.0)
+    outcomes = judge(works, grid, moved, (), NOTHING_REMOVED, 1.0)
     assert [o.problem for o in outcomes] == ["Harper is away", None, *["Harper is away"] * 2]
     fine = Moved((_receipt(tallies, None, 0),), moved.sent, moved.distinct)
-    assert [o.problem for o in judge(fine, grid, {0: 8, HOUR_US: 1}, 1.0)] == [None] * 4
+    for work in works[2:]:
+        work.rows = 1
+    outcomes = judge(works, grid, fine, (), NOTHING_REMOVED, 1.0)
+    assert [o.problem for o in outcomes] == [None] * 4
 
 
 def test_a_receipt_of_a_second_try_does_not_vouch_for_the_first() -> None:

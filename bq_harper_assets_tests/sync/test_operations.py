@@ -14,6 +14,7 @@ HARMLESS = {
     "create_table",
     "describe_all",
     "describe_table",
+    "search_by_conditions",
     "search_by_id",
     "system_information",
     "upsert",

@@ -8,6 +8,7 @@ from bq_harper_assets.contract.table import Sync
 from bq_harper_assets.sync.phases import phase_of, rows_per_request
 
 
+@pytest.mark.promise("H5")
 @pytest.mark.parametrize(
     ("lag", "phase", "rows"),
     [

@@ -34,19 +34,3 @@ def test_a_row_of_every_window_and_slice_arrives_as_it_is(sync: Sync, tables: Sm
     cells = sync.stores.ledger.cells(table, DAY, HOURS)
     assert {cell.state for cell in cells} == {CellState.SYNCED}
     assert sum(cell.commit.rows for cell in cells if cell.commit) == 1500
-
-
-def test_a_second_run_changes_no_row_and_says_that_it_upserted(
-    sync: Sync, tables: SmallTables
-) -> None:
-    contract = sync.contract(tables.make_from(SELECT))
-    cells = sync.cells(contract, DAY, HOURS)
-    sync.run(contract, cells)
-    before = [_source_columns(row) for row in sync.rows(contract)]
-    report = sync.run(contract, cells)
-    assert [_source_columns(row) for row in sync.rows(contract)] == before
-    assert {cell.mode for cell in report.cells} == {Mode.UPSERT}
-
-
-def _source_columns(row: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in row.items() if name not in ("_syncedAt", "_batch")}

@@ -7,7 +7,7 @@ import pytest
 
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.stores.harper.ensure_table import TableAction
-from bq_harper_assets.sync.run import WindowStillOpen
+from bq_harper_assets.sync.planned import WindowStillOpen
 from bq_harper_assets.sync.source import KeyNotUnique
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync

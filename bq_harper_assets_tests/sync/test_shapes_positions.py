@@ -14,7 +14,7 @@ from bq_harper_assets.maritime.itinerary import build_itineraries
 from bq_harper_assets.maritime.reports import DAY, Reports, Schedule, microseconds
 from bq_harper_assets.maritime.tables import POSITIONS
 from bq_harper_assets.maritime.warehouse import parquet_bytes
-from bq_harper_assets.stores.bigquery.client import Dataset
+from bq_harper_assets.stores.bigquery.dataset import Dataset
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.row_ids import identify
 from bq_harper_assets.sync.slices import id_hashes, slice_of

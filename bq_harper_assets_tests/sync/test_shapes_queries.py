@@ -7,7 +7,7 @@ import pytest
 from bq_harper_assets.schema.errors import SchemaMismatch
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Answer, Queries
-from bq_harper_assets.sync.source import RESULTS_DATASET, pinned
+from bq_harper_assets.sync.source import pinned
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.side_by_side import (
@@ -42,7 +42,7 @@ def test_a_view_is_never_read_through_the_storage_api_which_refuses_views(
     source, view = tables.make_from(ROWS), tables.new_name()
     tables.run(f"CREATE VIEW {view.sql} AS SELECT * FROM {source.sql} WHERE n < 50")
     with pinned(tables.queries, sync.contract(view), START, END) as pin:
-        assert (pin.source.table.dataset, pin.source.at) == (RESULTS_DATASET, None)
+        assert (pin.source.table.dataset, pin.source.at) == ("bqh_results", None)
     with pinned(tables.queries, sync.contract(source), START, END) as pin:
         assert (pin.source.table, pin.source.at) == (source, pin.t)
     contract, report = land(sync, view, START, END, key=["n"])
@@ -105,6 +105,20 @@ def test_a_query_is_cut_to_its_range_in_the_type_of_its_timestamp_column(
     assert f"`ts` < {kind} '2026-01-06" in made
 
 
+def test_results_are_kept_in_the_dataset_of_the_connection(
+    sync: Sync, tables: SmallTables
+) -> None:
+    elsewhere = tables.queries.connection.model_copy(update={"results_dataset": "kept_elsewhere"})
+    query = "SELECT 1 AS n, TIMESTAMP '2026-01-05' AS ts"
+    contract = sync.contract(tables.new_name(), custom_query=query)
+    queries = Queries(BigQueryCalls(elsewhere))
+    with pinned(queries, contract, START, utc(2026, 1, 6)) as pin:
+        assert pin.source.table.dataset == "kept_elsewhere"
+        (kept,) = queries.client.list_tables("kept_elsewhere")
+        assert kept.table_id == pin.source.table.table
+    assert list(queries.client.list_tables("kept_elsewhere")) == []
+
+
 def _kept(tables: SmallTables) -> list[str]:
     """Results of queries that no run has dropped."""
-    return [table.table_id for table in tables.queries.client.list_tables(RESULTS_DATASET)]
+    return [table.table_id for table in tables.queries.client.list_tables("bqh_results")]

@@ -1,0 +1,180 @@
+"""A live table on the local stack: does it reach phase steady, and keep it over a window's close?
+
+python -m benchmarks.live_sync [--quick]: a source of 1,000 rows a second, 15 minutes long, followed
+by live runs on one warm Spark into a real Harper. The rows lie in the source beforehand, each with
+its own time, and become due one by one: the emulator copies a table with every write to it, which
+BigQuery does not.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from benchmarks.mover_vs_trivial_client import connections
+from benchmarks.moves import SLICES, spark_session
+from benchmarks.rounds import record
+from benchmarks.servers import stack
+from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.contract.table import Sync, TableContract
+from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.live import Live
+from bq_harper_assets.sync.pace import LIVE_RUN
+from bq_harper_assets.sync.phases import Phase
+from bq_harper_assets.sync.report import RunReport
+from bq_harper_assets.sync.revisit import standing
+from bq_harper_assets.sync.run import Run
+from bq_harper_assets.sync.scene import Stores
+from bq_harper_assets.sync.windows import floor_to_window, windows_between
+
+DATASET = "live"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is followed, and for how long."""
+
+    rows_per_second: int
+    lasts: timedelta
+    backlog: timedelta  # that is there at the start
+    window: timedelta
+
+
+FULL = Plan(1_000, timedelta(minutes=15), timedelta(minutes=12), timedelta(minutes=15))
+QUICK = Plan(200, timedelta(minutes=1), timedelta(minutes=1), timedelta(minutes=5))
+
+
+@dataclass
+class Watch:
+    """What each poll left behind."""
+
+    phases: list[Phase] = field(default_factory=list)
+    lags: list[timedelta] = field(default_factory=list)
+    windows: set[datetime] = field(default_factory=set)
+    waits: int = 0
+    upto: datetime | None = None
+
+    def poll(self, report: RunReport | None) -> None:
+        """After each poll of a live run."""
+        if report is None:
+            self.waits += 1
+            return
+        self.phases.append(report.phase)
+        # At its worst: when the poll has ended and readers still saw what the one before left.
+        self.lags.append(datetime.now(UTC) - (self.upto or report.t))
+        self.upto = max(cell.upto for cell in report.cells)
+        self.windows |= {c.cell.window.start for c in report.cells if not c.is_open}
+
+
+def make_source(bigquery: BigQueryConnection, begin: datetime, plan: Plan) -> int:
+    """How many rows it has."""
+    rows = plan.rows_per_second * int((plan.backlog + plan.lasts).total_seconds())
+    step = 1_000_000 // plan.rows_per_second
+    queries = Queries(BigQueryCalls(bigquery))
+    with queries.client as client:
+        client.create_dataset(DATASET, exists_ok=True)
+        queries.run(
+            f"CREATE TABLE `{DATASET}.positions` AS SELECT n AS number, n / 7 AS ratio,"
+            f" TIMESTAMP_ADD(TIMESTAMP '{begin:%F %T}+00', INTERVAL n * {step} MICROSECOND) AS ts,"
+            " CONCAT('vessel ', CAST(MOD(n, 500) AS STRING)) AS vessel"
+            f" FROM UNNEST(GENERATE_ARRAY(0, {rows - 1})) AS n",
+            doing="making the source",
+        )
+    return rows
+
+
+def follow(run: Run, start: datetime, end: datetime) -> Watch:
+    """Live runs one after the other; closed windows that are missing come between them."""
+    watch, contract, ledger = Watch(), run.contract, run.stores.ledger
+    while (now := ledger.now()) < end:
+        if due := standing(ledger, contract, start, now).due:
+            run.sync([each.cell for each in due])
+        Live(run.sync, contract, ledger, watch.poll).follow(min(end, ledger.now() + LIVE_RUN))
+    return watch
+
+
+def measure(plan: Plan, *, keep: bool) -> None:
+    """Prints and keeps shares, no rates: a real Harper takes part."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        stack("live-sync") as addresses,
+        spark_session() as spark,
+        open_ledger(f"sqlite:///{Path(folder) / 'ledger.db'}") as ledger,
+    ):
+        bigquery, harper = connections(addresses)
+        begin = datetime.now(UTC).replace(microsecond=0) - plan.backlog
+        rows = make_source(bigquery, begin, plan)
+        start = floor_to_window(begin, plan.window)
+        contract = TableContract(
+            id="positions",
+            dataset=DATASET,
+            table="positions",
+            timestamp_column="ts",
+            target_table="Positions",
+            window=plan.window,
+            slices=SLICES,
+            sync=Sync(start_timestamp=start),
+        )
+        run = Run(Stores(bigquery, harper, ledger), contract, spark, "benchmark")
+        watch = follow(run, start, datetime.now(UTC) + plan.lasts)
+        time.sleep((contract.safety_lag + timedelta(seconds=5)).total_seconds())
+        last = _cells(contract, start, begin + plan.backlog + plan.lasts)
+        report = run.sync(last)
+        with HarperClient(harper) as client:
+            held = client.describe_table("Positions")
+    steady = _since_steady(watch.phases)
+    threshold = timedelta(seconds=contract.sync.steady_threshold)
+    share = sum(phase is Phase.STEADY for phase in steady) / max(len(steady), 1)
+    figures = {
+        "polls": len(watch.phases),
+        "polls_that_waited": watch.waits,
+        "polls_before_steady": len(watch.phases) - len(steady),
+        "share_steady_since": round(share, 3),
+        "longest_lag_of_steady_threshold": round(max(watch.lags) / threshold, 3),
+        "windows_closed": len(watch.windows),
+        "rows": rows,
+        "rows_held_of_rows": round((held.record_count if held else 0) / rows, 6),
+    }
+    lines = [
+        f"{plan.rows_per_second:,} rows a second for {plan.lasts}, {plan.backlog} of them waiting"
+        f" at the start; windows of {plan.window}, {SLICES} slices.",
+        "",
+        "| what | |",
+        "|---|---|",
+        *(f"| {name.replace('_', ' ')} | {value} |" for name, value in figures.items()),
+        "",
+        f"The last run, after the source had ended, wrote {report.rows / rows:.3f} of its rows.",
+    ]
+    record("live_sync", "A live table keeps up", lines, figures, keep=keep)
+
+
+def _cells(contract: TableContract, start: datetime, end: datetime) -> list[Cell]:
+    return [
+        Cell(window, number)
+        for window in windows_between(start, end, contract.window)
+        for number in range(contract.slices)
+    ]
+
+
+def _since_steady(phases: Sequence[Phase]) -> Sequence[Phase]:
+    first = phases.index(Phase.STEADY) if Phase.STEADY in phases else len(phases)
+    return phases[first:]
+
+
+def main() -> None:
+    """Read the arguments and measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a minute: does it still run?")
+    quick = parser.parse_args().quick
+    measure(QUICK if quick else FULL, keep=not quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Where each slice stands, copied to Harper for those who look there; the ledger stays the truth.
+
+SyncCheckpoint
+  id               <table>|s02
+  nodeId           <table>-s02: the worker slice is what others call a node
+  lastTimestamp    every row of the slice before this was synced
+  lastSyncTime     when the sync last looked, also if there was nothing to move
+  recordsIngested  rows that the slice's cells hold: a row that was moved twice counts once
+  derivedFrom      the ledger that it was copied from
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.status import CellRecord
+from bq_harper_assets.schema.text_forms import timestamp_text
+from bq_harper_assets.stores.harper.answers import Attribute
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.errors import HarperNotFound
+from bq_harper_assets.sync.cells import slice_key
+from bq_harper_assets.sync.phases import phase_of, rows_per_request
+from bq_harper_assets.sync.windows import floor_to_window
+
+
+@dataclass(frozen=True)
+class MirrorTable:
+    """A Harper table that only shows what the ledger knows."""
+
+    name: str
+    types: Mapping[str, str]  # by attribute, the primary key first
+    indexed: tuple[str, ...] = ()
+
+    def upsert(self, harper: HarperClient, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Made if it is missing."""
+        try:
+            harper.upsert(self.name, rows)
+        except HarperNotFound:
+            declared = [
+                Attribute(name, type_, name in self.indexed) for name, type_ in self.types.items()
+            ]
+            harper.create_table(self.name, next(iter(self.types)), declared)
+            harper.upsert(self.name, rows)
+
+
+CHECKPOINTS = MirrorTable(
+    "SyncCheckpoint",
+    {
+        "id": "String",
+        "tableId": "String",
+        "nodeId": "String",
+        "lastTimestamp": "String",
+        "phase": "String",
+        "recordsIngested": "Long",
+        "lastSyncTime": "String",
+        "batchSize": "Long",
+        "lagSeconds": "Float",
+        "derivedFrom": "String",
+    },
+    indexed=("tableId", "nodeId"),
+)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How far one slice has come."""
+
+    slice: int
+    until: datetime  # committed without a gap up to here
+    rows: int
+
+
+def checkpoint_id(table: str, part: int) -> str:
+    """The row of one slice."""
+    return f"{table}|{slice_key(part)}"
+
+
+def node_id(table: str, part: int | None = None) -> str:
+    """Who works for the table: one of its slices, or all of them."""
+    return table if part is None else f"{table}-{slice_key(part)}"
+
+
+def checkpoints(
+    table: LogicalTable, cells: Sequence[CellRecord], start: datetime
+) -> tuple[Checkpoint, ...]:
+    """One per slice, from the table's cells in the order of their windows."""
+    until = dict.fromkeys(range(table.facts.slices), start)
+    rows = dict.fromkeys(until, 0)
+    for record in cells:
+        if record.commit is None or record.cell.slice not in until:
+            continue
+        rows[record.cell.slice] += record.commit.rows
+        if record.cell.window_start == until[record.cell.slice]:
+            until[record.cell.slice] = record.commit.upto
+    return tuple(Checkpoint(part, until[part], rows[part]) for part in until)
+
+
+def mirror_checkpoints(
+    ledger: Ledger, harper: HarperClient, contract: TableContract, *, now: datetime | None = None
+) -> str | None:
+    """After every run and poll; a warning if Harper did not take them, which harms nothing."""
+    table = ledger.find_table(contract.id)
+    start = contract.sync.start_timestamp or ledger.start_of(contract.id)
+    if table is None or start is None:
+        return None
+    now = now or ledger.now()
+    first = floor_to_window(start, contract.window)
+    known = ledger.cells(table, first, now + contract.window)
+    origin = f"ledger {ledger.identity()}"
+    rows = [
+        _row(contract, checkpoint, now) | {"derivedFrom": origin}
+        for checkpoint in checkpoints(table, known, first)
+    ]
+    try:
+        CHECKPOINTS.upsert(harper, rows)
+    except BqhError as error:
+        return (
+            f"the checkpoints of {contract.id} could not be copied to Harper's table "
+            f"{CHECKPOINTS.name}: {error}. The ledger has them, and the next run copies them"
+        )
+    return None
+
+
+def _row(contract: TableContract, checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
+    lag = max(now - checkpoint.until, timedelta(0))
+    phase = phase_of(lag, contract.sync)
+    return {
+        "id": checkpoint_id(contract.id, checkpoint.slice),
+        "tableId": contract.id,
+        "nodeId": node_id(contract.id, checkpoint.slice),
+        "lastTimestamp": timestamp_text(checkpoint.until),
+        "phase": phase.value,
+        "recordsIngested": checkpoint.rows,
+        "lastSyncTime": timestamp_text(now),
+        "batchSize": rows_per_request(phase, contract.sync),
+        "lagSeconds": lag.total_seconds(),
+    }

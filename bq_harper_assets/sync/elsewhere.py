@@ -1,0 +1,119 @@
+"""Rows that a write would take away from another cell: found by id before the write is sent.
+
+A keyed row keeps its id when its time changes. Writing it into its new window takes it out of the
+old one, whose commit is then no longer true; so the old cell is marked first.
+"""
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.mover import one_row_per_task
+from bq_harper_assets.sync.reading import CellRows, Reading, cell_rows
+from bq_harper_assets.sync.receipts import Failure
+from bq_harper_assets.sync.survey import NotCompared
+from bq_harper_assets.sync.task import TRANSIENT, Chosen
+from bq_harper_assets.sync.windows import micros_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+IDS_PER_REQUEST = 1_000
+_FOUND_DDL = "found binary"
+
+OldCells = dict[tuple[int, int], int]  # (window start, slice) -> the latest time of such a row
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Which rows are about to be written, and where older versions of them may be."""
+
+    reading: Reading
+    harper: HarperConnection
+    target: str
+    timestamp_kind: Kind
+    chosen: Chosen
+    retry: RetryPolicy
+
+
+def cells_elsewhere(spark: "SparkSession", look: Look) -> OldCells:
+    """Other cells that hold a row which is about to be written; times in microseconds."""
+    tasks = look.reading.streams
+    if not tasks:
+        return {}
+
+    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                found = pickle.dumps(_look(look, tasks[number]))
+                yield pa.record_batch([[found]], names=["found"])
+
+    answers = [
+        pickle.loads(bytes(row.found))
+        for row in one_row_per_task(spark, len(tasks)).mapInArrow(run, _FOUND_DDL).collect()
+    ]
+    merged: OldCells = {}
+    for answer in answers:
+        if isinstance(answer, Failure):
+            raise NotCompared.because(answer)
+        _merge(merged, answer)
+    return merged
+
+
+def _look(look: Look, streams: Sequence[str]) -> OldCells | Failure:
+    found: OldCells = {}
+    with HarperClient(look.harper, retry=look.retry) as client:
+        try:
+            for rows in cell_rows(look.reading, streams):
+                written = rows.where(look.chosen.among(rows))
+                named = written.where(
+                    written.identity.ids.is_valid().to_numpy(zero_copy_only=False)
+                )
+                _merge(found, _held_elsewhere(look, client, named))
+        except BqhError as error:
+            return Failure(str(error), isinstance(error, TRANSIENT))
+    return found
+
+
+def _held_elsewhere(look: Look, client: HarperClient, rows: CellRows) -> OldCells:
+    grid, plan = look.reading.grid, look.reading.plan
+    ids, places = rows.identity.ids, rows.places
+    found: OldCells = {}
+    for first in range(0, len(ids), IDS_PER_REQUEST):
+        some = ids.slice(first, IDS_PER_REQUEST).to_pylist()
+        held = client.search_by_id(look.target, some, (plan.primary_key, plan.timestamp))
+        if not held:
+            continue
+        own = dict(zip(some, places[first : first + IDS_PER_REQUEST].tolist(), strict=True))
+        for row, time in zip(held, stored_micros(held, look), strict=True):
+            if time is None:
+                continue
+            window, part = divmod(own[row[plan.primary_key]], grid.slices)
+            start = time - time % grid.length
+            if start != grid.first + window * grid.length:
+                _merge(found, {(start, part): time})
+    return found
+
+
+def stored_micros(rows: Sequence[Mapping[str, Any]], look: Look) -> list[int | None]:
+    """The stored times of rows; None where there is none that can be read."""
+    texts = pa.array([row.get(look.reading.plan.timestamp) for row in rows], pa.string())
+    types = {
+        Kind.TIMESTAMP: pa.timestamp("us", "UTC"),
+        Kind.DATETIME: pa.timestamp("us"),
+        Kind.DATE: pa.date32(),
+    }
+    return micros_of(texts.cast(types[look.timestamp_kind])).to_pylist()  # type: ignore[no-any-return]
+
+
+def _merge(into: OldCells, more: OldCells) -> None:
+    for cell, time in more.items():
+        into[cell] = max(time, into.get(cell, time))

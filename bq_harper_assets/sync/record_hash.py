@@ -1,0 +1,80 @@
+"""The hash of a record by all that is stored of it: what a deep proof compares.
+
+Both sides are JSON values here, so that nothing depends on how a store spells a number or orders
+the names of an object.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bq_harper_assets.sync.arrow_buffers import UInt64s
+from bq_harper_assets.sync.encode import encode_batch
+from bq_harper_assets.sync.json_body import bodies
+from bq_harper_assets.sync.reading import CellRows
+from bq_harper_assets.sync.stored import RowPlan
+
+_ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # metadata, which is not compared
+_MOST_ROWS, _MOST_BYTES = 10_000, 16 * 1024 * 1024
+
+
+class RecordHashes:
+    """Of rows as they are read from Harper."""
+
+    def attributes(self, plan: RowPlan) -> Sequence[str]:
+        """All."""
+        return ("*",)
+
+    def of(self, rows: Sequence[Mapping[str, Any]], plan: RowPlan) -> UInt64s:
+        """One per row, over the columns of the plan."""
+        return np.array([record_hash(row, plan) for row in rows], np.uint64)
+
+
+def source_hashes(rows: CellRows, plan: RowPlan) -> UInt64s:
+    """Of rows of the source, as they should be stored; 0 for one that cannot be."""
+    hashes = np.zeros(len(rows.places), np.uint64)
+    for row, (record, reason) in enumerate(records_of(rows, plan)):
+        if reason is None:
+            hashes[row] = record_hash(record, plan)
+    return hashes
+
+
+def records_of(rows: CellRows, plan: RowPlan) -> Iterator[tuple[Mapping[str, Any], str | None]]:
+    """Each row as the record that should be stored, or why it cannot be."""
+    if not len(rows.places):
+        return
+    encoded = encode_batch(rows.batch, plan, rows.identity, synced_at=_ANY_TIME, batch_number=0)
+    accepted = encoded.reasons.is_null()
+    stored = iter(_records(encoded.rows.filter(accepted)))
+    for reason in encoded.reasons.to_pylist():
+        yield ({}, reason) if reason is not None else (next(stored), None)
+
+
+def _records(records: pa.RecordBatch) -> Iterator[Mapping[str, Any]]:
+    for body in bodies(records, most_rows=_MOST_ROWS, most_bytes=_MOST_BYTES):
+        yield from json.loads(body.content)
+
+
+def record_hash(record: Mapping[str, Any], plan: RowPlan) -> int:
+    """Nulls and empty arrays count as not there."""
+    values = {name: _plain(record.get(name)) for name in plan.names}
+    present = {name: value for name, value in values.items() if value not in (None, [])}
+    text = json.dumps(present, sort_keys=True, separators=(",", ":"))
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _plain(value: Any) -> Any:
+    """1.0 is 1, and -0.0 is 0."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        inner = {name: _plain(each) for name, each in value.items()}
+        return {name: each for name, each in inner.items() if each not in (None, [])}
+    return value

@@ -1,0 +1,137 @@
+"""What the steps of one run share: stores, leases, the pinned source, and sessions to read it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.stores.bigquery import restriction
+from bq_harper_assets.stores.bigquery.client import connect_storage
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.bigquery.read_session import ReadPlan, open_session
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.grid import Grid, Part
+from bq_harper_assets.sync.keeper import Keeper
+from bq_harper_assets.sync.mover import numbered
+from bq_harper_assets.sync.reading import Reading, spread
+from bq_harper_assets.sync.source import Pinned
+from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.task import Chosen, Move
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Where a run reads, writes and records."""
+
+    bigquery: BigQueryConnection
+    harper: HarperConnection
+    ledger: Ledger
+
+
+@dataclass(frozen=True)
+class Source:
+    """A contract's rows at one instant, and Spark to read them with."""
+
+    stores: Stores
+    contract: TableContract
+    spark: "SparkSession"
+    queries: Queries
+    harper: HarperClient
+    pin: Pinned
+    retry: RetryPolicy
+    tasks: int  # as many as Harper takes requests at once
+    sessions: list[ReadPlan] = field(default_factory=list)  # opened so far
+
+    @property
+    def rows(self) -> RowPlan:
+        """How its rows become records."""
+        return RowPlan.of(self.pin.plan)
+
+    @property
+    def bytes_read(self) -> int:
+        """From BigQuery by all sessions, as it estimates them; 0 where it does not."""
+        return sum(session.estimated_bytes for session in self.sessions)
+
+    def reading(self, parts: Mapping[Cell, Part], *, has_equal_rows: bool = False) -> Reading:
+        """One session for all parts; a keyless table's equal rows get their numbers here."""
+        begin = min(part.begin for part in parts.values())
+        end = max(part.end for part in parts.values())
+        column, row_filter = self.pin.plan.selection.timestamp, self.pin.source.row_filter
+        reading = self._open(restriction.between(column, begin, end, row_filter), parts)
+        return numbered(self.spark, reading) if has_equal_rows else reading
+
+    def reading_at(self, instants: Sequence[datetime], parts: Mapping[Cell, Part]) -> Reading:
+        """Only the rows of these times."""
+        column, row_filter = self.pin.plan.selection.timestamp, self.pin.source.row_filter
+        return self._open(restriction.at_any(column, instants, row_filter), parts)
+
+    def _open(self, within: str, parts: Mapping[Cell, Part]) -> Reading:
+        source = self.pin.source
+        storage = connect_storage(self.stores.bigquery)
+        session = open_session(
+            storage,
+            self.queries.calls,
+            source.table,
+            [column.name for column in source.columns],
+            within,
+            source.at,
+            self.tasks,
+        )
+        storage.transport.close()  # type: ignore[no-untyped-call]
+        self.sessions.append(session)
+        return Reading(
+            self.stores.bigquery,
+            spread(session.streams, self.tasks),
+            session.schema,
+            self.rows,
+            Grid.of(parts, self.contract.slices),
+        )
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A run in the middle of its work."""
+
+    source: Source
+    table: LogicalTable
+    keeper: Keeper
+    start: datetime  # of the table's first window
+    most_rows: int  # per request
+
+    @property
+    def t(self) -> datetime:
+        """The instant of all that the run reads."""
+        return self.source.pin.t
+
+    @property
+    def ledger(self) -> Ledger:
+        """Who coordinates."""
+        return self.source.stores.ledger
+
+    def move(
+        self, reading: Reading, *, rows: int, per_place: int = 1, chosen: Chosen | None = None
+    ) -> Move:
+        """Writes what is read, all of it or the chosen rows, while the lease lasts."""
+        source, contract = self.source, self.source.contract
+        return Move(
+            reading,
+            source.stores.harper,
+            contract.target_table,
+            self.keeper.terms,
+            self.t,
+            self.most_rows,
+            contract.max_request_bytes,
+            source.retry,
+            rows,
+            per_place,
+            chosen,
+        )

@@ -1,0 +1,219 @@
+"""The comparison of source and target, cell by cell: by id and row hash, joined in Spark.
+
+Applied it is a reconcile, reported a proof, printed a plan. It reads both sides and writes nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.arrow_buffers import UInt64s
+from bq_harper_assets.sync.digest import Digest, digests_by_place
+from bq_harper_assets.sync.held import FLAGGED, StoredHashes, TimeRange, read_held
+from bq_harper_assets.sync.mover import one_row_per_task
+from bq_harper_assets.sync.packed import (
+    PACKED_DDL,
+    RECEIPTS,
+    SourcePacker,
+    keys_stream,
+    pack_held,
+    receipt_row,
+    unpacked,
+    unpacked_keys,
+)
+from bq_harper_assets.sync.reading import Reading, cell_rows
+from bq_harper_assets.sync.receipts import Failure, Receipt, Tally, merged
+from bq_harper_assets.sync.record_hash import RecordHashes, source_hashes
+from bq_harper_assets.sync.task import TRANSIENT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NUMBERS = ("place", "ids", "distinct", "equal", "held", "flagged")
+_BLOBS = ("missing", "changed", "vanished", "receipt")
+_COMPARED = pa.schema(
+    [(name, pa.int64()) for name in _NUMBERS] + [(name, pa.binary()) for name in _BLOBS]
+)
+_COMPARED_DDL = ", ".join(
+    [f"{name} long" for name in _NUMBERS] + [f"{name} binary" for name in _BLOBS]
+)
+_NO_IDS = np.empty(0, np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What is compared; it travels to the executors."""
+
+    reading: Reading
+    harper: HarperConnection
+    target: str
+    ranges: tuple[tuple[TimeRange, ...], ...]  # of the target, by task
+    retry: RetryPolicy
+    per_place: int = 1  # bins
+    deep: bool = False  # by every stored value, not by the hash that was stored with them
+
+
+@dataclass(eq=False)
+class CellDiff:
+    """One cell: what the source has at T against what the target holds."""
+
+    ids: int = 0  # of the source's rows
+    distinct: int = 0
+    equal: int = 0
+    held: int = 0  # rows of the target, without those marked as deleted
+    flagged: int = 0
+    missing: UInt64s = field(default_factory=lambda: _NO_IDS)  # id hashes
+    changed: UInt64s = field(default_factory=lambda: _NO_IDS)
+    vanished: list[Any] = field(default_factory=list)  # ids, as the target has them
+    read: int = 0  # rows of the source, also those that can have no id
+    digest: Digest = field(default_factory=Digest)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether nothing is to be done."""
+        differs = len(self.missing) or len(self.changed) or self.vanished
+        return not differs and self.read == self.ids
+
+
+class NotCompared(BqhError):
+    """A side could not be read to its end."""
+
+    @staticmethod
+    def because(failure: Failure) -> "NotCompared":
+        """The error of a task, in the driver."""
+        return (NotComparedYet if failure.is_transient else NotCompared)(failure.error)
+
+
+class NotComparedYet(NotCompared):
+    """It may go better in a while."""
+
+
+def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
+    """By place, every occupied one; NotCompared if a task could not end its part."""
+    tasks = [*survey.reading.streams, *survey.ranges]
+    sources = len(survey.reading.streams)
+
+    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                if number < sources:
+                    yield from _read_source(survey, survey.reading.streams[number])
+                else:
+                    yield from _read_target(survey, survey.ranges[number - sources])
+
+    def join(rows: pa.Table) -> pa.Table:
+        return _compared(rows, survey.per_place)
+
+    found = {place: CellDiff() for place in survey.reading.grid.occupied()}
+    if not tasks:
+        return found
+    rows = (
+        one_row_per_task(spark, len(tasks))
+        .mapInArrow(run, PACKED_DDL)
+        .groupBy("bin")
+        .applyInArrow(join, _COMPARED_DDL)
+        .collect()
+    )
+    receipts = [Receipt.loads(bytes(row.receipt)) for row in rows if row.receipt is not None]
+    if failure := next((r.failure for r in receipts if r.failure), None):
+        raise NotCompared.because(failure)
+    for row in rows:
+        # A row that somebody put into a slice of its own window is none of a cell outside the run.
+        if row.receipt is None and row.place in found:
+            _add(found[row.place], row)
+    for place, tally in merged(receipts).items():
+        found[place].read, found[place].digest = tally.read, tally.digest
+    return found
+
+
+def _read_source(survey: Survey, streams: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    packer = SourcePacker(survey.per_place)
+    tallies: dict[int, Tally] = {}
+    failure: Failure | None = None
+    try:
+        for rows in cell_rows(survey.reading, streams):
+            for place, digest in digests_by_place(rows.places, rows.identity.row_hashes).items():
+                tallies.setdefault(place, Tally()).__iadd__(Tally(digest.count, digest=digest))
+            named = rows.where(rows.identity.ids.is_valid().to_numpy(zero_copy_only=False))
+            identity = named.identity
+            hashes = source_hashes(named, survey.reading.plan) if survey.deep else None
+            yield from packer.add(
+                named.places,
+                identity.whole_id_hashes,
+                identity.row_hashes if hashes is None else hashes,
+            )
+    except BqhError as error:
+        failure = Failure(str(error), isinstance(error, TRANSIENT))
+    yield from packer.rest()
+    yield receipt_row(Receipt(tallies, (), 0, 0, None, failure).dumps())
+
+
+def _read_target(survey: Survey, ranges: Sequence[TimeRange]) -> Iterator[pa.RecordBatch]:
+    failure: Failure | None = None
+    reading = survey.reading
+    with HarperClient(survey.harper, retry=survey.retry) as client:
+        try:
+            for each, held in read_held(
+                client,
+                survey.target,
+                reading.plan,
+                ranges,
+                reading.grid.slices,
+                RecordHashes() if survey.deep else StoredHashes(),
+            ):
+                places = held.slices + each.place
+                yield pack_held(places, held.ids, held.hashes, held.keys, survey.per_place)
+        except BqhError as error:
+            failure = Failure(str(error), isinstance(error, TRANSIENT))
+    yield receipt_row(Receipt({}, (), 0, 0, None, failure).dumps())
+
+
+def _compared(rows: pa.Table, per_place: int) -> pa.Table:
+    """One bin; receipts pass."""
+    number = rows.column("bin")[0].as_py()
+    if number == RECEIPTS:
+        nothing = dict.fromkeys(_COMPARED.names)
+        receipts = rows.column("receipt").to_pylist()
+        return pa.Table.from_pylist([nothing | {"receipt": r} for r in receipts], _COMPARED)
+    ids, hashes = unpacked(rows.column("ids")), unpacked(rows.column("hashes"))
+    held_ids, held_hashes = unpacked(rows.column("held_ids")), unpacked(rows.column("held_hashes"))
+    order = np.argsort(held_ids, kind="stable")
+    at = np.searchsorted(held_ids, ids, sorter=order)
+    at = order[np.minimum(at, len(order) - 1)] if len(order) else at
+    known = held_ids[at] == ids if len(order) else np.zeros(len(ids), np.bool_)
+    same = np.zeros(len(ids), np.bool_)
+    same[known] = held_hashes[at[known]] == hashes[known]
+    flagged = held_hashes == FLAGGED
+    gone = ~np.isin(held_ids, ids) & ~flagged
+    keys = unpacked_keys(rows.column("held_keys"))
+    result = {
+        "place": number // per_place,
+        "ids": len(ids),
+        "distinct": len(np.unique(ids)),
+        "equal": int(same.sum()),
+        "held": len(held_ids) - int(flagged.sum()),
+        "flagged": int(flagged.sum()),
+        "missing": ids[~known].tobytes(),
+        "changed": ids[known & ~same].tobytes(),
+        "vanished": keys_stream(keys.filter(pa.array(gone))),
+        "receipt": None,
+    }
+    return pa.Table.from_pylist([result], _COMPARED)
+
+
+def _add(diff: CellDiff, row: Any) -> None:
+    diff.ids += row.ids
+    diff.distinct += row.distinct
+    diff.equal += row.equal
+    diff.held += row.held
+    diff.flagged += row.flagged
+    diff.missing = np.append(diff.missing, np.frombuffer(row.missing, np.uint64))
+    diff.changed = np.append(diff.changed, np.frombuffer(row.changed, np.uint64))
+    diff.vanished += unpacked_keys(pa.chunked_array([[bytes(row.vanished)]])).to_pylist()

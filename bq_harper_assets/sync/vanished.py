@@ -1,0 +1,98 @@
+"""Rows that the target holds and the source's cell does not: gone, or alive in another window."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.schema.text_forms import decimal_text
+from bq_harper_assets.stores.bigquery.key_lookup import times_of_keys
+from bq_harper_assets.stores.bigquery.materialised_query import query_of
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.source import Pinned
+from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.windows import micros_at
+
+IDS_PER_REQUEST = 1_000
+
+
+@dataclass
+class Vanished:
+    """The rows of one cell that are not in its source any more."""
+
+    gone: list[Any] = field(default_factory=list)  # ids
+    elsewhere: dict[Any, int] = field(default_factory=dict)  # id -> its time in the source now
+
+
+def find_vanished(
+    queries: Queries,
+    harper: HarperClient,
+    contract: TableContract,
+    pin: Pinned,
+    start: datetime,
+    ids: Sequence[Any],
+) -> Vanished:
+    """A row without a key is gone; one with a key is asked for at T, in all windows from `start`.
+
+    Where its time is NULL, before the start or after T no window holds it: then it is gone too.
+    """
+    if not pin.plan.selection.key or not ids:
+        return Vanished(list(ids))
+    texts = _key_texts(harper, contract, pin, ids)
+    known = [number for number, text in enumerate(texts) if text is not None]
+    columns = {column.name: column for column in pin.plan.selection.columns}
+    # A kept result has the rows of some windows only, and these may be in any.
+    origin = (
+        pin.source.sql
+        if pin.source.at is not None
+        else f"({query_of(contract, queries.connection.project)})"
+    )
+    times = times_of_keys(
+        queries,
+        origin,
+        pin.source.row_filter,
+        [columns[name] for name in pin.plan.selection.key],
+        pin.plan.selection.timestamp,
+        [text for text in texts if text is not None],
+        table=contract.id,
+    )
+    first, last = micros_at(start), micros_at(pin.t)
+    found = Vanished()
+    alive = {known[at]: time for at, time in times.items()}
+    for number, row_id in enumerate(ids):
+        time = alive.get(number)
+        if time is None or not first <= time <= last:
+            found.gone.append(row_id)
+        else:
+            found.elsewhere[row_id] = time
+    return found
+
+
+def _key_texts(
+    harper: HarperClient, contract: TableContract, pin: Pinned, ids: Sequence[Any]
+) -> list[list[str] | None]:
+    """The key of each row as text; None for a row that is not there, or has none."""
+    if RowPlan.of(pin.plan).id_column is not None:
+        return [[_text(row_id)] for row_id in ids]
+    key = pin.plan.selection.key
+    primary = pin.plan.primary_key
+    held: dict[Any, dict[str, Any]] = {}
+    for first in range(0, len(ids), IDS_PER_REQUEST):
+        some = ids[first : first + IDS_PER_REQUEST]
+        rows = harper.search_by_id(contract.target_table, some, (primary, *key))
+        held.update({row[primary]: row for row in rows})
+    texts: list[list[str] | None] = []
+    for row_id in ids:
+        values = [held.get(row_id, {}).get(name) for name in key]
+        texts.append(None if None in values else [_text(value) for value in values])
+    return texts
+
+
+def _text(stored: Any) -> str:
+    """A stored value as BigQuery's CAST reads it; most are such texts already."""
+    if isinstance(stored, bool):
+        return "true" if stored else "false"
+    return decimal_text(Decimal(repr(stored))) if isinstance(stored, float) else str(stored)

@@ -1,0 +1,226 @@
+"""Which cells need work, and which of them are asked for first."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from bq_harper_assets.contract.table import Sync
+from bq_harper_assets.ledger.records import CellKey, CellState
+from bq_harper_assets.ledger.status import CellCommit, CellRecord
+from bq_harper_assets.sync.asking import Ask, End, asks
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.due import Due, Reason, Seen, closed_until, due_cells
+from bq_harper_assets.sync.pace import (
+    NEWEST_WINDOWS,
+    WINDOWS_PER_RUN,
+    look_delay,
+    poll_delay,
+    tick_seconds,
+)
+from bq_harper_assets.sync.phases import Phase
+from bq_harper_assets.sync.revisit import horizon, scrub_part
+from bq_harper_assets.sync.windows import Window, windows_between
+from bq_harper_assets_tests.defs.test_partitions import contract
+from bq_harper_assets_tests.stores.small_tables import utc
+
+HOUR = timedelta(hours=1)
+START = utc(2026, 11, 1)
+T = utc(2026, 11, 16, 12)
+WINDOW = Window(START, START + HOUR)
+
+
+def record(state: CellState = CellState.SYNCED, **changed: Any) -> CellRecord:
+    marks = changed.pop("marks", 0)
+    held = {
+        "batch": 7,
+        "t": T,
+        "schema_version": 1,
+        "rows": 5,
+        "digest": "d",
+        "fingerprint": "old",
+        "committed_at": T,
+        "upto": WINDOW.end,
+        "is_closed": True,
+    }
+    commit = None if changed.pop("never", False) else CellCommit(**{**held, **changed})
+    return CellRecord(CellKey(WINDOW.start, WINDOW.end, 0), state, commit, marks)
+
+
+BEFORE, AFTER = T - HOUR, T + HOUR
+
+
+@pytest.mark.parametrize(
+    ("known", "seen", "reason"),
+    [
+        (None, None, Reason.MISSING),
+        (record(CellState.TOUCHED, never=True), None, Reason.MISSING),
+        (record(CellState.TOUCHED), None, Reason.DIRTY),
+        (record(CellState.FAILED), None, Reason.FAILED),
+        (record(CellState.PLANNED), None, Reason.PLANNED_LEFT),
+        (record(CellState.REFUSED), None, Reason.REFUSED),
+        (record(CellState.REFUSED), Seen("new", AFTER), Reason.REFUSED),
+        (record(CellState.REFUSED), Seen("old", AFTER), Reason.SOURCE_CHANGED),
+        (record(marks=1), None, Reason.DIRTY),
+        (record(is_closed=False, upto=WINDOW.start), None, Reason.CLOSED_SINCE),
+        (record(), None, None),
+        (record(), Seen("old", AFTER), None),
+        (record(), Seen("new", AFTER), Reason.SOURCE_CHANGED),
+        (record(), Seen("new", BEFORE), None),
+        (record(), Seen("new", T), None),
+    ],
+)
+def test_why_a_cell_needs_work(
+    known: CellRecord | None, seen: Seen | None, reason: Reason | None
+) -> None:
+    records = [known] if known else []
+    due = due_cells([WINDOW], 1, records, seen={WINDOW.start: seen} if seen else None)
+    assert [each.reason for each in due] == ([reason] if reason else [])
+    assert [each.cell for each in due] == ([Cell(WINDOW, 0)] if reason else [])
+
+
+def test_what_a_run_with_a_live_lease_has_planned_is_not_left_over() -> None:
+    planned = record(CellState.PLANNED)
+    assert due_cells([WINDOW], 1, [planned], leased=[0]) == []
+    assert len(due_cells([WINDOW], 1, [planned], leased=[1])) == 1
+
+
+def test_windows_close_a_safety_lag_after_they_end() -> None:
+    table = contract(safety_lag="90s")
+    assert closed_until(table, utc(2026, 11, 16, 13, 1, 29)) == utc(2026, 11, 16, 12)
+    assert closed_until(table, utc(2026, 11, 16, 13, 1, 30)) == utc(2026, 11, 16, 13)
+
+
+def hours(*numbers: int, reason: Reason = Reason.MISSING, slices: int = 1) -> list[Due]:
+    return [
+        Due(Cell(Window(START + n * HOUR, START + (n + 1) * HOUR), number), reason)
+        for n in numbers
+        for number in range(slices)
+    ]
+
+
+def hour(number: int) -> Window:
+    return hours(number)[0].cell.window
+
+
+def asked(found: Sequence[Ask]) -> dict[End, list[int]]:
+    return {ask.end: [(window.start - START) // HOUR for window in ask.windows] for ask in found}
+
+
+@pytest.mark.promise("H5")
+def test_after_an_outage_all_missing_windows_come_in_one_run() -> None:
+    found = asks(hours(*range(12, 24), slices=4), Phase.INITIAL, hour(23))
+    assert asked(found) == {End.NEWEST: list(range(12, 24))}
+    assert len(found[0].cells) == 48
+
+
+def test_a_long_backlog_is_taken_oldest_first_and_the_newest_do_not_wait_for_it() -> None:
+    backlog = hours(*range(1000))
+    first = asks(backlog, Phase.INITIAL, hour(999))
+    most = WINDOWS_PER_RUN[Phase.INITIAL]
+    newest = list(range(1000 - NEWEST_WINDOWS, 1000))
+    assert asked(first) == {End.NEWEST: newest, End.OLDEST: list(range(most))}
+    at_work = [window for ask in first for window in ask.windows]
+    assert asks(backlog, Phase.INITIAL, hour(999), at_work, [End.NEWEST, End.OLDEST]) == []
+
+    runs = 0
+    while backlog:
+        for ask in asks(backlog, Phase.INITIAL, hour(999)):
+            backlog = [due for due in backlog if due.cell.window not in ask.windows]
+            runs += 1
+    assert runs == 1 + -(-(1000 - NEWEST_WINDOWS) // most)
+
+
+def test_what_changed_comes_newest_first_and_only_neighbours_share_a_run() -> None:
+    changed = hours(3, 4, 9, 20, 21, reason=Reason.SOURCE_CHANGED)
+    order = []
+    while changed:
+        [ask] = asks(changed, Phase.STEADY, hour(30))
+        order += [asked([ask])[End.NEWEST]]
+        changed = [due for due in changed if due.cell.window not in ask.windows]
+    assert order == [[20, 21], [9], [3, 4]]
+
+
+def test_a_steady_table_takes_few_windows_at_once() -> None:
+    [ask] = asks(hours(*range(30), reason=Reason.DIRTY), Phase.STEADY, hour(40))
+    assert asked([ask]) == {End.NEWEST: list(range(30 - NEWEST_WINDOWS, 30))}
+
+
+def test_refused_cells_are_never_asked_for() -> None:
+    due = [*hours(1, 2, reason=Reason.REFUSED), *hours(3, 5)]
+    assert asked(asks(due, Phase.STEADY, hour(5))) == {End.NEWEST: [5], End.OLDEST: [3]}
+    assert asks(hours(1, reason=Reason.REFUSED), Phase.STEADY, hour(1)) == []
+
+
+def test_the_same_need_has_the_same_key_for_a_while_and_another_need_has_another() -> None:
+    def key(sign: str, at: datetime) -> str:
+        due = (Due(Cell(WINDOW, 0), Reason.SOURCE_CHANGED, sign),)
+        return Ask(End.NEWEST, due).key(at)
+
+    assert key("a", T) == key("a", T + timedelta(seconds=299))
+    assert key("a", T) != key("a", T + timedelta(seconds=300))
+    assert key("a", T) != key("b", T)
+    assert key("a", T).startswith("2026-11-01T00:00...2026-11-01T00:00|")
+
+
+@pytest.mark.promise("H5")
+@pytest.mark.parametrize(
+    ("phase", "interval", "seconds"),
+    [
+        (Phase.STEADY, 30_000, 30),
+        (Phase.CATCHUP, 30_000, 10),
+        (Phase.INITIAL, 30_000, 10),
+        (Phase.CATCHUP, 12_000, 5),
+        (Phase.CATCHUP, 3_000, 3),
+        (Phase.STEADY, 3_000, 3),
+    ],
+)
+def test_a_table_that_is_behind_is_looked_at_sooner(
+    phase: Phase, interval: int, seconds: int
+) -> None:
+    assert poll_delay(phase, Sync(poll_interval=interval)) == timedelta(seconds=seconds)
+
+
+def test_a_sensor_ticks_as_often_as_its_hastiest_phase_but_no_more_than_dagster() -> None:
+    assert tick_seconds(Sync(poll_interval=30_000)) == 10
+    assert tick_seconds(Sync(poll_interval=1_000)) == 5
+
+
+@pytest.mark.parametrize("window", ["5m", "15m", "60m", "1d"])
+@pytest.mark.parametrize(("days", "scrub"), [(3, "1d"), (90, "7d"), (90, "365d")])
+def test_a_scrub_comes_to_every_window_once_per_period(window: str, days: int, scrub: str) -> None:
+    table = contract(window=window, scrub=scrub)
+    until = START + timedelta(days=days)
+    old = list(windows_between(START, until - timedelta(days=1), table.window))
+    seen: list[Window] = []
+    took = timedelta(0)
+    at = None
+    while len(seen) < len(old):
+        part = scrub_part(table, START, until, at)
+        assert part is not None
+        seen += windows_between(part.begin, part.end, table.window)
+        at, took = part.after, took + part.pause
+        assert part.pause >= look_delay(table)
+        share = look_delay(table) / table.scrub
+        assert (part.end - part.begin) // table.window <= len(old) * share + 1
+    assert seen == old
+    assert at == START
+    assert abs(took - table.scrub) < timedelta(seconds=1)
+
+
+def test_every_look_holds_the_horizon_and_a_short_history_needs_no_scrub() -> None:
+    table = contract(revisit="24h")
+    until = START + timedelta(days=3)
+    assert horizon(table, START, until) == (until - timedelta(days=1), until)
+    assert horizon(table, START, START + HOUR) == (START, START + HOUR)
+    assert scrub_part(table, START, START + HOUR, None) is None
+    assert scrub_part(table, START, START, None) is None
+
+
+def test_without_a_horizon_only_the_scrub_looks() -> None:
+    table = contract(revisit="0s")
+    assert horizon(table, START, START + 3 * HOUR) == (START + 3 * HOUR, START + 3 * HOUR)
+    part = scrub_part(table, START, START + 3 * HOUR, None)
+    assert part is not None
+    assert (part.begin, part.end) == (START, START + HOUR)

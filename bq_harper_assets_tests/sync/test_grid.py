@@ -1,0 +1,53 @@
+"""Rows find their cell, and only in the times that a run covers."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.grid import NOT_OURS, Grid, Part
+from bq_harper_assets.sync.held import ROWS_PER_REQUEST, ranges_of, text_of
+from bq_harper_assets.sync.windows import Window
+
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+CELLS = [Cell(Window(NOON + n * HOUR, NOON + (n + 1) * HOUR), 0) for n in range(3)]
+
+
+def _places(grid: Grid, *moments: datetime | None) -> list[int]:
+    times = pa.array(moments, pa.timestamp("us", "UTC"))
+    return grid.places_of(times, np.zeros(len(moments), np.int64)).tolist()
+
+
+def test_a_window_holds_its_start_and_not_its_end() -> None:
+    grid = Grid.of({cell: Part.whole(cell, 7) for cell in CELLS[:2]}, 1)
+    tick = timedelta(microseconds=1)
+    moments = (NOON - tick, NOON, NOON + HOUR - tick, NOON + HOUR, NOON + 2 * HOUR, None)
+    assert _places(grid, *moments) == [NOT_OURS, 0, 0, 1, NOT_OURS, NOT_OURS]
+
+
+def test_a_part_covers_its_own_times_only() -> None:
+    part = Part(7, NOON + 10 * MINUTE, NOON + 20 * MINUTE)
+    grid = Grid.of({CELLS[0]: part, CELLS[2]: Part.whole(CELLS[2], 8)}, 1)
+    moments = [NOON + n * MINUTE for n in (9, 10, 19, 20, 61, 121)]
+    assert _places(grid, *moments) == [NOT_OURS, 0, 0, NOT_OURS, NOT_OURS, 2]
+
+
+def test_the_ranges_of_a_window_meet_and_none_is_left_out() -> None:
+    rows = 3 * ROWS_PER_REQUEST
+    ranges = ranges_of(5, NOON, NOON + HOUR, rows, Kind.TIMESTAMP)
+    assert len(ranges) == 4
+    assert [one.high for one in ranges[:-1]] == [one.low for one in ranges[1:]]
+    assert ranges[0].low == "2026-01-05T12:00:00.000000Z"
+    assert ranges[-1].high == "2026-01-05T13:00:00.000000Z"
+    assert {one.place for one in ranges} == {5}
+
+
+def test_bounds_are_texts_as_the_rows_have_them() -> None:
+    assert text_of(Kind.DATETIME, NOON) == "2026-01-05T12:00:00.000000"
+    assert text_of(Kind.DATE, NOON) == "2026-01-06"
+    assert text_of(Kind.DATE, NOON - 12 * HOUR) == "2026-01-05"
+    days = ranges_of(0, NOON - 12 * HOUR, NOON + 12 * HOUR, 10 * ROWS_PER_REQUEST, Kind.DATE)
+    assert [(one.low, one.high) for one in days] == [("2026-01-05", "2026-01-06")]

@@ -1,0 +1,219 @@
+"""The open window is polled, and once it has closed it is reconciled."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.errors import Holder, LeaseHeld
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import CellResult, Mode
+from bq_harper_assets.stores.harper.ensure_table import TableAction
+from bq_harper_assets.stores.harper.errors import HarperUnavailable
+from bq_harper_assets.stores.retry import Call
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.live import MOST_FAILURES, Live, open_window
+from bq_harper_assets.sync.phases import Phase
+from bq_harper_assets.sync.planned import WindowStillOpen
+from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
+from bq_harper_assets_tests.defs.test_partitions import contract
+from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
+from bq_harper_assets_tests.sync.conftest import Sync
+
+NOON = utc(2026, 11, 16, 12)
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass
+class Clock:
+    """Moves only when somebody sleeps."""
+
+    now: datetime
+    slept: list[float] = field(default_factory=list)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += timedelta(seconds=seconds)
+
+
+def report(table: TableContract, t: datetime, cells: Sequence[Cell], **changed: Any) -> RunReport:
+    """As if each poll had read and written one row per cell."""
+    upto = t - table.safety_lag
+    result = CellResult(read=1, written=1, unchanged=0, quarantined=0, digest="d")
+    reports = tuple(
+        CellReport(cell, Mode.TOPUP, 1, result, changed.get("problem"), min(upto, cell.window.end))
+        for cell in cells
+    )
+    phase = changed.get("phase", Phase.STEADY)
+    transient = changed.get("transient", False)
+    action = TableAction.UP_TO_DATE
+    return RunReport(table.id, t, phase, action, 1, reports, 1, 0, 0.5, is_transient=transient)
+
+
+def followed(
+    ledger: Ledger,
+    until: datetime,
+    polls: Callable[[datetime, Sequence[Cell]], RunReport],
+    **declared: Any,
+) -> tuple[Live, Clock, bool]:
+    table = contract(slices=2, safety_lag="60s", **declared)
+    clock = Clock(NOON + 50 * MINUTE)
+    live = Live(
+        lambda cells: polls(clock.now, cells),
+        table,
+        ledger,
+        sleep=clock.sleep,
+        now=lambda: clock.now,
+    )
+    return live, clock, live.follow(until)
+
+
+def test_a_live_run_polls_until_its_window_has_closed_and_is_reconciled(ledger: Ledger) -> None:
+    table = contract(slices=2, safety_lag="60s")
+    live, clock, closed = followed(
+        ledger, NOON + 120 * MINUTE, lambda now, cells: report(table, now, cells)
+    )
+    assert closed
+    assert clock.now == NOON + 61 * MINUTE  # a safety lag after the end, without delay
+    assert set(clock.slept) == {30.0}
+    assert live.polls == 2 * 11 + 1
+    total = live.total()
+    assert total is not None
+    window = open_window(table, NOON + MINUTE)
+    assert [cell.cell for cell in total.cells] == [Cell(window, 0), Cell(window, 1)]
+    assert [cell.result.written for cell in total.cells] == [23, 23]
+    assert not any(cell.is_open for cell in total.cells)
+    assert (total.requests, total.seconds) == (23, 11.5)
+
+
+def test_a_live_run_ends_after_its_time_and_one_that_is_behind_polls_more_often(
+    ledger: Ledger,
+) -> None:
+    table = contract(slices=2, safety_lag="60s")
+    live, clock, closed = followed(
+        ledger,
+        NOON + 51 * MINUTE,
+        lambda now, cells: report(table, now, cells, phase=Phase.CATCHUP),
+    )
+    assert not closed
+    assert clock.slept == [10.0] * 5
+    total = live.total()
+    assert total is not None
+    assert all(cell.is_open for cell in total.cells)
+
+
+def test_a_lease_that_another_run_holds_costs_the_poll_and_not_the_run(ledger: Ledger) -> None:
+    table = contract(slices=2, safety_lag="60s")
+    held = LeaseHeld("ships", [Holder(0, "backfill", 1, NOON + 55 * MINUTE)])
+    early = WindowStillOpen("a moment too early")
+
+    def polls(now: datetime, cells: Sequence[Cell]) -> RunReport:
+        if now < NOON + 55 * MINUTE:
+            raise held if now < NOON + 53 * MINUTE else early
+        return report(table, now, cells)
+
+    live, _, closed = followed(ledger, NOON + 70 * MINUTE, polls)
+    assert closed
+    assert len(live.reports) == live.polls - 10
+
+
+@pytest.mark.parametrize("as_report", [False, True])
+def test_a_store_that_stays_away_ends_the_run_and_one_that_comes_back_does_not(
+    ledger: Ledger, as_report: bool
+) -> None:
+    table = contract(slices=2, safety_lag="60s")
+    away = 0
+
+    def polls(now: datetime, cells: Sequence[Cell]) -> RunReport:
+        nonlocal away
+        away -= 1
+        if away < 0:
+            return report(table, now, cells)
+        if as_report:
+            raise RunFailed(report(table, now, cells, problem="503", transient=True))
+        raise HarperUnavailable(Call("Harper", "writing"), "503")
+
+    away = MOST_FAILURES - 1
+    live, _, closed = followed(ledger, NOON + 70 * MINUTE, polls)
+    assert closed
+    assert live.polls == 23
+    away = MOST_FAILURES
+    with pytest.raises(BqhError, match="503"):
+        followed(ledger, NOON + 70 * MINUTE, polls)
+
+
+def test_what_trying_again_cannot_help_ends_the_run_and_what_was_done_is_known(
+    ledger: Ledger,
+) -> None:
+    table = contract(slices=2, safety_lag="60s")
+    clock = Clock(NOON + 50 * MINUTE)
+    first = True
+
+    def polls(cells: Sequence[Cell]) -> RunReport:
+        nonlocal first
+        if first:
+            first = False
+            return report(table, clock.now, cells)
+        raise RunFailed(report(table, clock.now, cells, problem="refused"))
+
+    live = Live(polls, table, ledger, sleep=clock.sleep, now=lambda: clock.now)
+    with pytest.raises(RunFailed):
+        live.follow(NOON + 70 * MINUTE)
+    total = live.total()
+    assert total is not None
+    assert [cell.result.written for cell in total.cells] == [1, 1]
+
+
+@pytest.mark.promise("H6")
+@pytest.mark.harper
+@pytest.mark.bigquery
+@pytest.mark.spark
+def test_an_open_window_is_topped_up_compared_when_it_changed_and_reconciled_when_it_closed(
+    sync: Sync, tables: SmallTables
+) -> None:
+    hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
+    half = hour + 30 * MINUTE
+    source = tables.make_from(
+        f"SELECT n AS number, 'as it was' AS name,"
+        f" TIMESTAMP_ADD(TIMESTAMP '{hour:%F %T}+00', INTERVAL n SECOND) AS ts"
+        " FROM UNNEST(GENERATE_ARRAY(0, 3599, 60)) AS n"
+    )
+    lag = datetime.now(UTC) - half  # the sync stays so far behind that half of the hour is open
+    table = sync.contract(source, key=("number",), safety_lag=int(lag.total_seconds()))
+    closing = table.model_copy(update={"safety_lag": timedelta(0)})
+    live: Live
+    steps = iter(("late at the end", "changed in the held part", "closed"))
+    step = "first"
+
+    def poll(cells: Sequence[Cell]) -> RunReport:
+        return sync.run(closing if step == "closed" else table, cells)
+
+    def between(seconds: float) -> None:
+        nonlocal step
+        step = next(steps)
+        upto = live.reports[-1].cells[0].upto
+        if step == "late at the end":
+            tables.run(f"INSERT INTO {source.sql} (number, name, ts) VALUES (7, 'new', '{upto}')")
+        if step == "changed in the held part":
+            tables.run(f"UPDATE {source.sql} SET name = 'changed' WHERE number = 60")
+
+    live = Live(poll, table, sync.stores.ledger, sleep=between)
+    assert live.follow(datetime.now(UTC) + timedelta(hours=1))
+    modes = [{cell.mode for cell in each.cells} for each in live.reports]
+    assert modes == [{Mode.COPY}, {Mode.TOPUP}, {Mode.RECONCILE}, {Mode.RECONCILE}]
+    written = [sum(cell.result.written for cell in each.cells) for each in live.reports]
+    assert written[1:3] == [1, 1]
+    assert written[0] + written[3] == 60
+    assert [each.cells[0].is_open for each in live.reports] == [True, True, True, False]
+    names = {row["number"]: row["name"] for row in sync.rows(table)}
+    assert (len(names), names[7], names[60]) == (61, "new", "changed")
+
+
+def test_the_open_window_is_the_one_that_holds_the_newest_rows_to_be_synced() -> None:
+    table = contract(safety_lag="60s")
+    assert open_window(table, NOON + MINUTE).key == "2026-11-16T12:00"
+    assert open_window(table, NOON + timedelta(seconds=59)).key == "2026-11-16T11:00"

@@ -1,0 +1,55 @@
+"""BigQuery that goes away while it is read: what is committed is stored, the rest comes later."""
+
+from dataclasses import replace
+
+import pytest
+
+from bq_harper_assets.ledger.records import CellState
+from bq_harper_assets.sync.report import RunFailed
+from bq_harper_assets_tests.stores.cutting_proxy import cutting_proxy
+from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
+from bq_harper_assets_tests.sync.conftest import Sync
+
+pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
+START, END = utc(2026, 1, 5), utc(2026, 1, 5, 2)
+ROWS = 27_000  # more than a task writes at once
+SELECT = (
+    "SELECT TIMESTAMP_ADD(TIMESTAMP '2026-01-05', INTERVAL n * 200 MILLISECOND) AS ts, n,"
+    " TO_HEX(SHA512(CAST(n AS STRING))) AS text"
+    f" FROM UNNEST(GENERATE_ARRAY(0, {ROWS - 1})) AS n"
+)
+ALL, MOST, NONE = 10**9, 3_500_000, 0  # bytes after which a connection is cut
+
+
+@pytest.mark.promise("H9", "E4")
+def test_where_bigquery_goes_away_in_mid_read_no_cell_claims_rows_that_are_not_stored(
+    sync: Sync, tables: SmallTables
+) -> None:
+    contract = sync.contract(tables.make_from(SELECT))
+    cells = sync.cells(contract, START, END)
+    bigquery = sync.stores.bigquery
+    # The first connection is the driver's, which only opens the session.
+    with cutting_proxy(str(bigquery.storage_endpoint), ALL, MOST, *[NONE] * 50) as proxy:
+        fields = {"storage_endpoint": proxy.address, "max_retries": 1, "initial_retry_delay_ms": 10}
+        known = bigquery.model_copy(update=fields)
+        broken = replace(sync, stores=replace(sync.stores, bigquery=known))
+        with pytest.raises(RunFailed, match="BigQuery") as told:
+            broken.run(contract, cells)
+    assert told.value.report.is_transient
+    arrived = len(sync.rows(contract))
+    assert _claimed(sync, contract.id) <= arrived < ROWS
+
+    report = sync.run(contract, cells)
+
+    assert not [cell for cell in report.cells if cell.problem]
+    assert sorted(row["n"] for row in sync.rows(contract)) == list(range(ROWS))
+    assert _claimed(sync, contract.id) == ROWS
+
+
+def _claimed(sync: Sync, table_id: str) -> int:
+    """The rows of all cells that the ledger calls synced."""
+    table = sync.stores.ledger.find_table(table_id)
+    assert table is not None
+    cells = sync.stores.ledger.cells(table, START, END)
+    done = [cell.commit for cell in cells if cell.state is CellState.SYNCED]
+    return sum(commit.rows for commit in done if commit)

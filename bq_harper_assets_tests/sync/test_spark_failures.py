@@ -1,0 +1,116 @@
+"""What Spark does on its own account: tries beside each other, and giving up."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.errors import LeaseHeld
+from bq_harper_assets.ledger.records import BatchState, LogicalTable
+from bq_harper_assets.sync.keeper import LeaseTimes
+from bq_harper_assets.sync.report import RunReport
+from bq_harper_assets.sync.spark_errors import SparkGaveUp
+from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy
+from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
+from bq_harper_assets_tests.sync.conftest import Sync
+from bq_harper_assets_tests.sync.run_elsewhere import Errand
+from bq_harper_assets_tests.sync.spark_workers import workers_at
+
+pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
+START, END = utc(2026, 1, 5), utc(2026, 1, 5, 2)
+ROWS = 120
+SELECT = (
+    "SELECT TIMESTAMP_ADD(TIMESTAMP '2026-01-05', INTERVAL n MINUTE) AS ts, n AS number"
+    f" FROM UNNEST(GENERATE_ARRAY(0, {ROWS - 1})) AS n"
+)
+TRIES = 4  # of a task, as the tests' Spark is set
+SHORT = LeaseTimes(timedelta(seconds=5), timedelta(seconds=0.5))
+
+
+@pytest.fixture
+def proxy(harper_connection: HarperConnection) -> Iterator[FaultProxy]:
+    with FaultProxy(harper_connection.url) as proxy:
+        yield proxy
+
+
+@pytest.mark.promise("O6")
+def test_where_spark_may_run_a_task_twice_at_once_the_lease_is_left_to_expire(
+    sync: Sync, tables: SmallTables, tmp_path: Path
+) -> None:
+    """The try that is killed leaves no trace, and may have sent what nobody answered."""
+    contract = sync.contract(tables.make_from(SELECT))
+    cells = sync.cells(contract, START, END)
+    errand = Errand(
+        sync.stores.bigquery,
+        sync.stores.harper,
+        f"sqlite:///{tmp_path / 'ledger.db'}",
+        contract,
+        cells,
+        {"spark.speculation": "true"},
+    )
+    assert errand.send()[-1] == str(ROWS)
+    with pytest.raises(LeaseHeld, match="slice 0: elsewhere until"):
+        sync.run(contract, cells)
+    assert sorted(row["number"] for row in sync.rows(contract)) == list(range(ROWS))
+
+
+@pytest.mark.promise("O6")
+def test_a_worker_that_dies_at_every_try_ends_the_run_with_its_cells_and_what_to_do(
+    sync: Sync, tables: SmallTables, proxy: FaultProxy
+) -> None:
+    contract = sync.contract(tables.make_from(SELECT))
+    cells = sync.cells(contract, START, END)
+    spoilt = sync.stores.harper.model_copy(update={"url": proxy.url})
+    through = replace(sync, stores=replace(sync.stores, harper=spoilt))
+    never = threading.Event()
+    proxy.on(Delay(never), operation="upsert", table=contract.target_table, times=TRIES)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(through.run, contract, cells, times=SHORT)
+        for tried in range(1, TRIES + 1):
+            _kill_the_worker(proxy, contract, tried, running)
+        with pytest.raises(SparkGaveUp) as told:
+            running.result(60)
+    for part in (
+        f"Spark gave up on {contract.id}, 4 cells",
+        "from 2026-01-05T00:00|s00 to 2026-01-05T01:00|s01",
+        "failed 4 times",
+        "None of them is committed",
+        f"Next: bqh sync {contract.id}",
+    ):
+        assert part in str(told.value)
+    assert "\n" not in str(told.value)
+    table = _table(sync, contract)
+    assert {batch.state for batch in sync.stores.ledger.history(table)} == {BatchState.PLANNED}
+    with pytest.raises(LeaseHeld):  # the last request may still take effect
+        sync.run(contract, cells)
+    limit = time.monotonic() + 2 * SHORT.ttl.total_seconds()
+    while any(lease.is_live for lease in sync.stores.ledger.leases(table)):
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+    assert sync.run(contract, cells).rows == ROWS
+    assert sorted(row["number"] for row in sync.rows(contract)) == list(range(ROWS))
+
+
+def _kill_the_worker(
+    proxy: FaultProxy, contract: TableContract, tried: int, running: Future[RunReport]
+) -> None:
+    limit = time.monotonic() + 60
+    while len(proxy.seen(operation="upsert", table=contract.target_table)) < tried:
+        assert not running.done()
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+    (worker,) = workers_at(proxy)
+    worker.kill()
+
+
+def _table(sync: Sync, contract: TableContract) -> LogicalTable:
+    table = sync.stores.ledger.find_table(contract.id)
+    assert table is not None
+    return table
