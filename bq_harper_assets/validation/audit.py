@@ -1,0 +1,90 @@
+"""Each validation leaves a record: in the ledger, and in Harper's table SyncAudit for all to see.
+
+SyncAudit has a row for the validation as a whole, whose status is healthy, issues_detected or
+error, and one for each check that did not pass, whose status is failed.
+"""
+
+import json
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.audit import Note
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.schema.text_forms import timestamp_text
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.checkpoint_mirror import MirrorTable, node_id
+from bq_harper_assets.validation.verdict import Verdict, overall
+
+KIND = "validation"
+FAILED = "failed"
+AUDITS = MirrorTable(
+    "SyncAudit",
+    {
+        "id": "String",
+        "timestamp": "String",
+        "nodeId": "String",
+        "tableId": "String",
+        "partition": "String",
+        "check": "String",
+        "status": "String",
+        "message": "String",
+        "checkResults": "String",
+    },
+    indexed=("timestamp", "tableId", "status"),
+)
+
+
+def record_validation(
+    ledger: Ledger,
+    harper: HarperClient,
+    table: LogicalTable,
+    verdicts: Sequence[Verdict],
+    *,
+    cell: Cell | None = None,
+) -> str | None:
+    """Of the whole table or of one cell; a warning if Harper did not take it: the ledger has it."""
+    results = {verdict.check: verdict.as_json() for verdict in verdicts}
+    subject = cell.key if cell else table.name
+    word = overall(verdicts).value
+    ledger.record_audit(table, Note(KIND, subject, word, {"checks": results}))
+    try:
+        AUDITS.upsert(harper, audit_rows(table.name, verdicts, ledger.now(), cell))
+    except BqhError as error:
+        return (
+            f"the validation of {subject} could not be copied to Harper's table {AUDITS.name}: "
+            f"{error}. The ledger has it"
+        )
+    return None
+
+
+def audit_rows(
+    table: str, verdicts: Sequence[Verdict], at: datetime, cell: Cell | None = None
+) -> list[dict[str, Any]]:
+    """What SyncAudit keeps of one validation."""
+    number = uuid.uuid4().hex[:12]
+
+    def row(check: str, status: str, message: str, shown: Sequence[Verdict]) -> dict[str, Any]:
+        results = {table: {verdict.check: verdict.as_json() for verdict in shown}}
+        return {
+            "id": f"{table}|{timestamp_text(at)}|{number}|{check}",
+            "timestamp": timestamp_text(at),
+            "nodeId": node_id(table, cell.slice if cell else None),
+            "tableId": table,
+            "partition": cell.key if cell else None,
+            "check": check,
+            "status": status,
+            "message": message,
+            "checkResults": json.dumps(results, sort_keys=True),
+        }
+
+    failed = [verdict for verdict in verdicts if not verdict.passed]
+    summary = "; ".join(f"{verdict.check}: {verdict.status}" for verdict in verdicts)
+    return [
+        row("all", overall(verdicts).value, summary, verdicts),
+        *(row(verdict.check, FAILED, verdict.message, [verdict]) for verdict in failed),
+    ]

@@ -1,0 +1,33 @@
+"""One record of Harper held against what it should be, column by column."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bq_harper_assets.schema.errors import UnreadableValue
+from bq_harper_assets.schema.from_harper import from_harper
+from bq_harper_assets.schema.harper_types import HarperColumn
+
+DELETED_AT = "_deletedAt"
+
+
+def differing_columns(
+    expected: Mapping[str, Any], actual: Mapping[str, Any], columns: Sequence[HarperColumn]
+) -> dict[str, tuple[Any, Any]]:
+    """Columns that mean something else, each with (source, target) as Harper stores them."""
+    found = {
+        column.name: (expected.get(column.name), actual.get(column.name))
+        for column in columns
+        if _meaning(expected.get(column.name), column) != _meaning(actual.get(column.name), column)
+    }
+    # A row that the source has must not be marked as gone from it.
+    if actual.get(DELETED_AT) is not None:
+        found[DELETED_AT] = (None, actual[DELETED_AT])
+    return found
+
+
+def _meaning(value: Any, column: HarperColumn) -> Any:
+    """A missing array is an empty one, 1 is 1.0; what cannot be read equals nothing but itself."""
+    try:
+        return from_harper(value, column)
+    except UnreadableValue:
+        return ("unreadable", repr(value))

@@ -1,0 +1,40 @@
+"""Checkpoints that somebody else has written: the copy in Harper held against the ledger."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS, Checkpoint, checkpoint_id
+from bq_harper_assets.validation.subject import Subject, instant_of
+
+
+def diagnose(subject: Subject, table: LogicalTable, points: Sequence[Checkpoint]) -> Iterator[str]:
+    """What is wrong with the copy, in words; a copy that is only late is right."""
+    ids = {checkpoint_id(table.name, point.slice): point for point in points}
+    try:
+        rows = subject.harper.search_by_id(CHECKPOINTS.name, list(ids), ("*",))
+    except BqhError:
+        return  # never copied, or Harper is away, which the other checks tell
+    origin = f"ledger {subject.ledger.identity()}"
+    for row in rows:
+        if problem := _problem(row, ids[row["id"]].until, origin):
+            yield (
+                f"the row {row['id']} of {CHECKPOINTS.name} {problem}. It is only a copy: nothing "
+                "is lost, and the next run writes it again"
+            )
+
+
+def _problem(row: dict[str, Any], until: datetime, origin: str) -> str | None:
+    told = row.get("lastTimestamp")
+    if row.get("derivedFrom") != origin:
+        return f"was not written by this project's {origin}"
+    try:
+        moment = instant_of(Kind.TIMESTAMP, told or "")
+    except (TypeError, ValueError):
+        return f"has the lastTimestamp {told!r}, which is no time"
+    if moment > until:
+        return f"says {told}, and the ledger says {until.isoformat()}"
+    return None

@@ -1,0 +1,96 @@
+"""When a row has to be in Harper, and which rows of the source are still waited for.
+
+A live table owes a row once it is older than the safety lag. A table that syncs closed windows
+only owes it once its window has closed and the safety lag has passed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bq_harper_assets.contract.identifiers import quoted
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.stores.bigquery import restriction
+from bq_harper_assets.stores.bigquery.fingerprint import Source
+from bq_harper_assets.stores.bigquery.materialised_query import query_of
+from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.sync.windows import floor_to_window
+from bq_harper_assets.validation.subject import Subject
+
+Range = tuple[datetime, datetime]  # half-open
+
+
+def due_until(contract: TableContract, now: datetime) -> datetime:
+    """Rows before this belong in Harper."""
+    closed = now - contract.safety_lag
+    return closed if contract.live else floor_to_window(closed, contract.window)
+
+
+def due_since(contract: TableContract, moment: datetime) -> datetime:
+    """From when on a row of this time belongs in Harper."""
+    if not contract.live:
+        moment = floor_to_window(moment, contract.window) + contract.window
+    return moment + contract.safety_lag
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Rows of the source in some ranges of time."""
+
+    rows: int = 0
+    oldest: datetime | None = None
+
+    def overdue(self, contract: TableContract, now: datetime) -> timedelta:
+        """For how long the oldest of them has been due."""
+        if self.oldest is None:
+            return timedelta(0)
+        return max(now - due_since(contract, self.oldest), timedelta(0))
+
+
+@dataclass(frozen=True)
+class _Query(TableRef):
+    """A query in the place of a table."""
+
+    text: str = ""
+
+    @property
+    def sql(self) -> str:
+        return f"({self.text})"
+
+    def __str__(self) -> str:
+        return self.table
+
+
+def source_now(subject: Subject) -> Source:
+    """All rows of the contract's source as they are now, for questions about time."""
+    contract, project = subject.contract, subject.queries.connection.project
+    column = subject.time_column()
+    if contract.custom_query is not None or contract.latest:
+        query = _Query(project, "", contract.id, query_of(contract, project))
+        return Source(query, (column,), column)
+    table = TableRef(project, contract.dataset or "", contract.table or "")
+    return Source(table, (column,), column, contract.row_filter)
+
+
+def waiting_rows(subject: Subject, ranges: Sequence[Range]) -> Waiting:
+    """The source's rows in the ranges; reads the time column alone."""
+    ranges = [(start, end) for start, end in ranges if start < end]
+    if not ranges:
+        return Waiting()
+    source = source_now(subject)
+    column = source.time_column
+    within = " OR ".join(restriction.between(column, start, end) for start, end in ranges)
+    answer = subject.queries.run(
+        f"SELECT COUNT(*) AS n, CAST(MIN({quoted(column.name)}) AS TIMESTAMP) AS oldest"
+        f" FROM {source.sql} WHERE {restriction.with_filter(within, source.row_filter)}",
+        doing="looking for rows that are due",
+        table=str(source.table),
+    )
+    found = answer.rows[0]
+    oldest: datetime | None = found["oldest"]
+    return Waiting(found["n"], oldest.astimezone(UTC) if oldest else None)
+
+
+def in_words(span: timedelta) -> str:
+    """To the second."""
+    return str(timedelta(seconds=int(span.total_seconds())))

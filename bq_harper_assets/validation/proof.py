@@ -1,0 +1,254 @@
+"""The proof of whole cells: every row of the source against every row that Harper holds.
+
+Each cell is compared at the instant of its commit. Where BigQuery says that a window is now as it
+was then, it is read as it is now: one read for all such windows, however long ago each was synced.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.records import CellState, LogicalTable
+from bq_harper_assets.ledger.status import CellCommit, CellRecord
+from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.comparison import compare_cells
+from bq_harper_assets.sync.grid import Part
+from bq_harper_assets.sync.recorded import cell_key
+from bq_harper_assets.sync.scene import Source, Stores
+from bq_harper_assets.sync.source import Pinned, pinned
+from bq_harper_assets.sync.survey import CellDiff
+from bq_harper_assets.validation.cell_differences import Explained, explain
+from bq_harper_assets.validation.verdict import Difference, ProofStatus, Severity, Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CHECK = "proof"
+SHOWN = 20  # rows named per cell
+
+
+@dataclass(frozen=True)
+class CellProof:
+    """What is known of one cell."""
+
+    cell: Cell
+    status: ProofStatus
+    message: str
+    t: datetime | None = None
+    rows: int = 0
+    missing: int = 0
+    changed: int = 0
+    phantom: int = 0
+    quarantined: int = 0  # rows that Harper cannot hold, and the ledger says so
+    kept: int = 0  # gone from the source, and in Harper as the contract wants it
+    source_changed: bool = False  # since T: the next revisit brings the cell up to date
+    deep: bool = False
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """As a check's outcome; an open or unsynced cell is never called proved."""
+        failed = self.status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
+        return Verdict(
+            CHECK,
+            self.status,
+            self.status is ProofStatus.PROVED,
+            Severity.ERROR if failed else Severity.WARN,
+            f"{self.cell.key}: {self.message}",
+            {
+                "rows": self.rows,
+                "missing": self.missing,
+                "changed": self.changed,
+                "phantom": self.phantom,
+                "quarantined": self.quarantined,
+                "kept": self.kept,
+                "snapshot": self.t.isoformat() if self.t else None,
+                "form": "deep" if self.deep else "quick",
+                "source_changed_since": self.source_changed,
+            },
+            self.differences,
+        )
+
+
+@dataclass(frozen=True)
+class Prover:
+    """Proves cells of one contract; it writes nothing and takes no lease."""
+
+    stores: Stores
+    contract: TableContract
+    spark: "SparkSession"
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+    def prove(
+        self, cells: Sequence[Cell], *, deep: bool = False, shown: int = SHOWN
+    ) -> list[CellProof]:
+        """In the order asked."""
+        table = self.stores.ledger.find_table(self.contract.id)
+        records = self._records(table, cells)
+        proofs = {
+            cell: proof for cell in cells if (proof := _not_provable(cell, records.get(cell)))
+        }
+        commits = {
+            cell: record.commit
+            for cell, record in records.items()
+            if cell not in proofs and record.commit is not None
+        }
+        try:
+            found = dict(self._compared(commits, deep, shown)) if commits else {}
+        except BqhError as error:
+            found = {cell: _failed(cell, error) for cell in commits}
+        after = self._records(table, cells) if commits else {}
+        for cell, proof in found.items():
+            moved = after[cell].commit != commits[cell] or after[cell].state is CellState.PLANNED
+            proofs[cell] = _moving(cell) if moved else proof
+        return [proofs[cell] for cell in cells]
+
+    def _records(
+        self, table: LogicalTable | None, cells: Sequence[Cell]
+    ) -> Mapping[Cell, CellRecord]:
+        if table is None:
+            return {}
+        starts = [cell.window.start for cell in cells]
+        end = max(starts) + self.contract.window
+        records = self.stores.ledger.cells(table, min(starts), end)
+        by_key = {record.cell: record for record in records}
+        return {cell: by_key[cell_key(cell)] for cell in cells if cell_key(cell) in by_key}
+
+    def _compared(
+        self, commits: Mapping[Cell, CellCommit], deep: bool, shown: int
+    ) -> Iterator[tuple[Cell, CellProof]]:
+        calls = BigQueryCalls(self.stores.bigquery, breakers=PROCESS_BREAKERS)
+        queries = Queries(calls, labels={"bqh": "proof", "bqh_table": self.contract.id})
+        start = min(cell.window.start for cell in commits)
+        end = max(cell.window.end for cell in commits)
+        with (
+            queries.client,
+            HarperClient(self.stores.harper, retry=self.retry) as harper,
+            pinned(queries, self.contract, start, end) as pin,
+        ):
+            tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
+            source = Source(
+                self.stores, self.contract, self.spark, queries, harper, pin, self.retry, tasks
+            )
+            now = _prints(queries, pin, commits, self.contract)
+            then: dict[datetime, dict[Cell, CellCommit]] = {}
+            unchanged = {}
+            for cell, commit in commits.items():
+                # A query cannot be asked as of an earlier time.
+                if now[cell].text == commit.fingerprint or pin.source.at is None:
+                    unchanged[cell] = commit
+                else:
+                    then.setdefault(commit.t, {})[cell] = commit
+            yield from self._at(source, unchanged, now, deep, shown)
+            for t, group in then.items():
+                earlier = replace(source, pin=replace(pin, source=replace(pin.source, at=t), t=t))
+                yield from self._at(earlier, group, now, deep, shown, source_changed=True)
+
+    def _at(
+        self,
+        source: Source,
+        commits: Mapping[Cell, CellCommit],
+        prints: Mapping[Cell, Fingerprint],
+        deep: bool,
+        shown: int,
+        *,
+        source_changed: bool = False,
+    ) -> Iterator[tuple[Cell, CellProof]]:
+        if not commits:
+            return
+        parts = {cell: Part(1, cell.window.start, c.upto) for cell, c in commits.items()}
+        keyless = not source.pin.plan.selection.key
+        has_equal_rows = keyless and (
+            source_changed or any(prints[cell].distinct < prints[cell].rows for cell in commits)
+        )
+        rows = {cell.window: max(prints[cell].rows, commits[cell].rows) for cell in commits}
+        diffs = compare_cells(source, parts, rows, has_equal_rows=has_equal_rows, deep=deep)
+        explained = explain(source, parts, diffs, has_equal_rows=has_equal_rows, shown=shown)
+        for cell, diff in diffs.items():
+            why = explained.get(cell, Explained())
+            yield cell, _judged(cell, commits[cell], source, diff, why, source_changed, deep)
+
+
+def _judged(
+    cell: Cell,
+    commit: CellCommit,
+    source: Source,
+    diff: CellDiff,
+    explained: Explained,
+    source_changed: bool,
+    deep: bool,
+) -> CellProof:
+    keeps = source.contract.deletes == "keep"
+    nameless = diff.read - diff.ids
+    missing = len(diff.missing) - explained.quarantined + max(0, nameless - explained.nameless)
+    phantom = 0 if keeps else len(diff.vanished)
+    quarantined = explained.quarantined + min(nameless, explained.nameless)
+    if missing or len(diff.changed) or phantom:
+        status = ProofStatus.DIFFERS
+        message = f"{missing} missing, {len(diff.changed)} changed, {phantom} phantom"
+    elif not commit.is_closed:
+        status, message = ProofStatus.OPEN, f"equal up to {commit.upto:%F %T}, and still open"
+    else:
+        status, message = ProofStatus.PROVED, f"{diff.read} rows, all equal"
+    return CellProof(
+        cell,
+        status,
+        message,
+        commit.t,
+        diff.read,
+        missing,
+        len(diff.changed),
+        phantom,
+        quarantined,
+        len(diff.vanished) if keeps else 0,
+        source_changed,
+        deep,
+        explained.differences,
+    )
+
+
+def _prints(
+    queries: Queries, pin: Pinned, commits: Mapping[Cell, CellCommit], contract: TableContract
+) -> dict[Cell, Fingerprint]:
+    """Of each cell's window as far as it was committed, as the source is now."""
+    by_upto: dict[datetime, dict[datetime, Fingerprint]] = {}
+    closed = [cell for cell, commit in commits.items() if commit.is_closed]
+    found: dict[datetime, Fingerprint] = {}
+    if closed:
+        start = min(cell.window.start for cell in closed)
+        end = max(cell.window.end for cell in closed)
+        found = dict(fingerprints(queries, pin.source, start, end, contract.window))
+    for cell, commit in commits.items():
+        if not commit.is_closed and commit.upto not in by_upto:
+            by_upto[commit.upto] = dict(
+                fingerprints(queries, pin.source, cell.window.start, commit.upto, contract.window)
+            )
+    return {
+        cell: (found if commit.is_closed else by_upto[commit.upto])[cell.window.start]
+        for cell, commit in commits.items()
+    }
+
+
+def _not_provable(cell: Cell, record: CellRecord | None) -> CellProof | None:
+    if record is None or record.commit is None:
+        return CellProof(cell, ProofStatus.NOT_SYNCED, "was never synced")
+    if record.state is CellState.PLANNED:
+        return _moving(cell)
+    return None
+
+
+def _moving(cell: Cell) -> CellProof:
+    return CellProof(cell, ProofStatus.MOVING, "is being synced, so nothing can be said of it now")
+
+
+def _failed(cell: Cell, error: BqhError) -> CellProof:
+    return CellProof(cell, ProofStatus.CHECK_FAILED, str(error))

@@ -1,0 +1,116 @@
+"""The proof of whole cells: exactly what is wrong, row by row, and no false alarm."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.validation.proof import CellProof, Prover
+from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus
+from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.sync.conftest import Sync
+from bq_harper_assets_tests.sync.test_reconcile import DAY, KEYED, THREE, Table, made
+
+pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
+
+
+def prove(table: Table, **settings: Any) -> dict[str, CellProof]:
+    sync = table.sync
+    prover = Prover(sync.stores, table.contract, sync.spark, sync.retry)
+    cells = sync.cells(table.contract, DAY, THREE)
+    return {proof.cell.key: proof for proof in prover.prove(cells, **settings)}
+
+
+def statuses(proofs: dict[str, CellProof]) -> set[ProofStatus]:
+    return {proof.status for proof in proofs.values()}
+
+
+@pytest.mark.promise("M13")
+@pytest.mark.parametrize("declared", [{}, KEYED], ids=["keyless", "keyed"])
+def test_one_missing_one_changed_and_one_phantom_row_are_named_and_repaired(
+    sync: Sync, tables: SmallTables, declared: dict[str, Any]
+) -> None:
+    table = made(sync, tables, **declared)
+    assert statuses(prove(table)) == {ProofStatus.PROVED}
+    rows = {row["number"]: row for row in sync.rows(table.contract)}
+    target = table.contract.target_table
+    phantom = {**rows[60], "id": 61 if declared else f"{rows[60]['id']}-9"}
+    sync.harper.delete(target, [rows[3600]["id"]])
+    sync.harper.upsert(target, [{**rows[7200], "name": "bent", "_hash": "0" * 13}])
+    sync.harper.upsert(target, [phantom])
+    proofs = prove(table)
+    wrong = {key: proof for key, proof in proofs.items() if proof.status is ProofStatus.DIFFERS}
+    found = {d.kind: d for proof in wrong.values() for d in proof.differences}
+    assert found[DifferenceKind.MISSING].id == rows[3600]["id"]
+    assert found[DifferenceKind.PHANTOM].id == phantom["id"]
+    assert found[DifferenceKind.CHANGED].id == rows[7200]["id"]
+    assert found[DifferenceKind.CHANGED].columns == {"name": ("name 7200", "bent")}
+    assert sum(p.missing + p.changed + p.phantom for p in proofs.values()) == 3
+    assert len(wrong) == 3
+    assert statuses({k: p for k, p in proofs.items() if k not in wrong}) == {ProofStatus.PROVED}
+    cells = [Cell.parse(key, table.contract.window) for key in wrong]
+    report = sync.run(table.contract, cells)
+    assert sum(cell.result.written for cell in report.cells) == 2
+    assert statuses(prove(table)) == {ProofStatus.PROVED}
+
+
+def test_a_value_bent_under_its_old_hash_is_seen_by_the_deep_form_alone(
+    sync: Sync, tables: SmallTables
+) -> None:
+    table = made(sync, tables, **KEYED)
+    sync.harper.upsert(table.contract.target_table, [{"id": 60, "name": "bent"}])
+    assert statuses(prove(table)) == {ProofStatus.PROVED}
+    deep = prove(table, deep=True)
+    wrong = [proof for proof in deep.values() if proof.status is ProofStatus.DIFFERS]
+    assert [proof.changed for proof in wrong] == [1]
+    assert wrong[0].differences[0].columns == {"name": ("name 60", "bent")}
+
+
+def test_a_source_that_changed_since_is_no_difference_at_the_instant_of_the_sync(
+    sync: Sync, tables: SmallTables
+) -> None:
+    table = made(sync, tables, **KEYED)
+    table.change("UPDATE T SET name = 'later' WHERE number = 60")
+    proofs = prove(table)
+    assert statuses(proofs) == {ProofStatus.PROVED}
+    changed = {key for key, proof in proofs.items() if proof.source_changed}
+    assert {key.split("|")[0] for key in changed} == {"2026-01-05T00:00"}
+
+
+def test_rows_that_cannot_be_stored_are_explained_by_quarantine_and_not_without_it(
+    sync: Sync, tables: SmallTables
+) -> None:
+    source = tables.make_from(
+        "SELECT n AS number, TIMESTAMP_ADD(TIMESTAMP '2026-01-05', INTERVAL n MINUTE) AS ts,"
+        " IF(n = 7, CAST('NaN' AS FLOAT64), 1.5) AS ratio FROM UNNEST(GENERATE_ARRAY(0, 9)) AS n"
+    )
+    table = Table(sync, tables, source, sync.contract(source, **KEYED))
+    table.run()
+    assert statuses(prove(table)) == {ProofStatus.PROVED}
+    assert sum(proof.quarantined for proof in prove(table).values()) == 1
+    known = sync.stores.ledger.find_table(table.contract.id)
+    assert known is not None
+    quarantined = sync.stores.ledger.quarantined(known)
+    sync.stores.ledger.drop_quarantined(known, quarantined[0].cell, None, "a test")
+    proofs = prove(table)
+    assert [proof.missing for proof in proofs.values() if proof.missing] == [1]
+
+
+def test_a_cell_that_was_never_synced_or_is_being_moved_is_not_called_proved(
+    sync: Sync, tables: SmallTables
+) -> None:
+    table = made(sync, tables)
+    other = Table(sync, tables, table.source, sync.contract(table.source))
+    assert statuses(prove(other)) == {ProofStatus.NOT_SYNCED}
+    assert all(not proof.verdict.passed for proof in prove(other).values())
+
+
+def test_a_harper_that_is_away_is_told_and_not_taken_for_empty(
+    sync: Sync, tables: SmallTables
+) -> None:
+    table = made(sync, tables)
+    away = sync.stores.harper.model_copy(update={"url": "http://127.0.0.1:1"})
+    elsewhere = replace(sync, stores=replace(sync.stores, harper=away))
+    proofs = prove(replace(table, sync=elsewhere))
+    assert statuses(proofs) == {ProofStatus.CHECK_FAILED}
