@@ -1,7 +1,7 @@
 # `make` prints the targets. Everything they need is set up first, and only once.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup up down ui demo test lint types imports lock lock-check schema promises bench clean
+.PHONY: help setup up down ui demo test mutations lint types imports lock lock-check schema promises bench clean
 
 # The first Python of a supported version; `make PYTHON=/path/to/python3.12 ...` names another.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -32,6 +32,9 @@ ui: setup ## start the stack and open Dagster on http://127.0.0.1:3000
 
 test: setup ## run all tests against real servers
 	@$(BIN)/pytest
+
+mutations: setup ## break each rule of the sync protocol and print which test notices it (about 20 minutes)
+	@$(BIN)/python -m bq_harper_assets_tests.history.mutations
 
 lint: setup ## check style
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

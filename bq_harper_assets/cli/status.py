@@ -21,7 +21,7 @@ from bq_harper_assets.local.stack import LocalStack, StackStatus
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
 
-SYNCED = "synced"
+SYNCED, REFUSED = "synced", "refused"
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,10 @@ class TableStatus:
     synced_until: datetime | None = None  # every cell up to here
     lag_s: float | None = None
     phase: str = "initial"
+    batch_size: int = 0  # rows per request
+    windows_per_run: int = 0
+    next_poll_within_s: float | None = None  # if its sensors are on
+    due: dict[str, int] = field(default_factory=dict)  # cells of closed windows, by reason
     rows: int = 0
     quarantined: int = 0
     newest_t: datetime | None = None
@@ -93,7 +97,9 @@ def table_states(root: Path, profile: str | None) -> list[TableStatus]:
 
 def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> TableStatus:
     """How far it is at `now`."""
-    from bq_harper_assets.sync.phases import phase_of
+    from bq_harper_assets.sync.pace import WINDOWS_PER_RUN, poll_delay
+    from bq_harper_assets.sync.phases import phase_of, rows_per_request
+    from bq_harper_assets.sync.revisit import standing
     from bq_harper_assets.sync.windows import windows_between
 
     declared = contract.sync.start_timestamp
@@ -106,6 +112,8 @@ def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> Tab
         return TableStatus(contract.id, contract.target_table, due)
     progress = ledger.progress(table, windows[0].start)
     lag = max(now - progress.synced_until, timedelta(0))
+    phase = phase_of(lag, contract.sync)
+    stands = standing(ledger, contract, windows[0].start, now)
     return TableStatus(
         table=contract.id,
         target=contract.target_table,
@@ -113,7 +121,11 @@ def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> Tab
         cells_due=due,
         synced_until=progress.synced_until,
         lag_s=lag.total_seconds(),
-        phase=phase_of(lag, contract.sync).value,
+        phase=phase.value,
+        batch_size=rows_per_request(phase, contract.sync),
+        windows_per_run=WINDOWS_PER_RUN[phase],
+        next_poll_within_s=poll_delay(phase, contract.sync).total_seconds(),
+        due={reason.value: count for reason, count in stands.by_reason.items()},
         rows=progress.rows,
         quarantined=progress.quarantined,
         newest_t=progress.newest_t,
@@ -151,9 +163,17 @@ def _table_lines(tables: list[TableStatus]) -> Iterator[str]:
                 f"  {table.rows:,} rows, {table.quarantined:,} quarantined, "
                 f"as BigQuery was at {table.newest_t:%F %T} UTC"
             )
+            yield (
+                f"  {table.batch_size:,} rows per request, {table.windows_per_run} windows per "
+                f"run; its sensors look every {table.next_poll_within_s:g} s while they are on"
+            )
+            if table.due:
+                due = ", ".join(f"{count:,} {reason}" for reason, count in table.due.items())
+                yield f"  cells due: {due}"
         for state, count in table.cells.items():
             if state != SYNCED:
-                yield f"  {count:,} cells are {state}: bqh sync {table.table}"
+                allow = " --allow-deletes, if BigQuery is right" if state == REFUSED else ""
+                yield f"  {count:,} cells are {state}: bqh sync {table.table}{allow}"
         for lease in table.leases:
             yield f"  slice {lease.slice} is held by run {lease.owner} until {lease.until:%T} UTC"
 

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bq_harper_assets.cli.progress import working
+from bq_harper_assets.cli.progress import Asked, working
 from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.root import find_project_root
 from bq_harper_assets.contract.table import TableContract
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bq_harper_assets.sync.cells import Cell
 
 EXIT_ERROR, EXIT_PARTIAL = 1, 4
+CLOCKS_DIFFER_BY = timedelta(minutes=1)  # a window that has not begun for BigQuery is refused
 MOMENT = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ"])
 
 
@@ -32,9 +33,14 @@ MOMENT = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-
     "--from", "from_", type=MOMENT, help="First window, UTC.  [default: the table's start]"
 )
 @click.option(
-    "--to", type=MOMENT, help="End of the last window, UTC.  [default: the newest closed]"
+    "--to", type=MOMENT, help="End of the last window, UTC.  [default: the newest, open if live]"
 )
 @click.option("--slices", help="Only these, such as 0-1 or 2.  [default: all]")
+@click.option(
+    "--allow-deletes",
+    is_flag=True,
+    help="Also delete more rows than a run may; those that are gone from BigQuery.",
+)
 @click.option(
     "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
 )
@@ -44,10 +50,13 @@ def sync(
     from_: datetime | None,
     to: datetime | None,
     slices: str | None,
+    allow_deletes: bool,
     profile: str | None,
     output: str,
 ) -> None:
-    """Move the closed windows of TABLE to Harper, all in one run that Dagster records.
+    """Move the windows of TABLE to Harper, all in one run that Dagster records.
+
+    Those that are closed, and the open one if the table is live and no --to is given.
 
     Exit code 0 if all cells are done, 1 if none is, 2 if the configuration is wrong, 4 if some are.
     """
@@ -62,15 +71,17 @@ def sync(
     from bq_harper_assets.defs.starts import start_of
     from bq_harper_assets.ledger.ledger import open_ledger
 
-    with working(f"syncing {contract.id}", output, project.harper, contract.target_table):
-        with open_ledger(project.ledger.url) as ledger:
-            start = start_of(project, contract, ledger)
-        cells = cells_between(contract, start, from_, to, slices)
-        if not cells:
-            raise click.UsageError("no closed window lies in that range")
+    with open_ledger(project.ledger.url) as ledger:
+        start = start_of(project, contract, ledger)
+        asked_at = ledger.now()
+    cells = cells_between(contract, start, from_, to, slices)
+    if not cells:
+        raise click.UsageError("no window that can be synced lies in that range")
+    asked = Asked(contract, cells, asked_at, project.ledger, project.harper)
+    with working(f"syncing {contract.id}", output, asked), project_instance(root) as instance:
         began = time.monotonic()
-        with project_instance(root) as instance:
-            launched = launch(build_definitions(root), instance, contract, cells)
+        definitions = build_definitions(root)
+        launched = launch(definitions, instance, contract, cells, allow_deletes=allow_deletes)
     seconds = time.monotonic() - began
     if output == "json":
         click.echo(json.dumps(as_json(contract, launched, len(cells), seconds), indent=2))
@@ -100,18 +111,24 @@ def cells_between(
     to: datetime | None,
     slices: str | None,
 ) -> "list[Cell]":
-    """The closed cells of the range."""
+    """The closed cells of the range; of a live table also the open ones, if no end is given."""
     from bq_harper_assets.sync.cells import Cell
     from bq_harper_assets.sync.windows import windows_between
 
     closed = datetime.now(UTC) - contract.safety_lag
     first = max(start, from_.replace(tzinfo=UTC)) if from_ else start
     last = min(closed, to.replace(tzinfo=UTC)) if to else closed
-    windows = [w for w in windows_between(first, last, contract.window) if w.end <= closed]
-    return [Cell(w, number) for w in windows for number in _slices(contract, slices)]
+    takes_open = contract.live and to is None
+    windows = [
+        window
+        for window in windows_between(first, last, contract.window)
+        if window.end <= closed or (takes_open and window.start < closed - CLOCKS_DIFFER_BY)
+    ]
+    return [Cell(w, number) for w in windows for number in slices_asked(contract, slices)]
 
 
-def _slices(contract: TableContract, asked: str | None) -> range:
+def slices_asked(contract: TableContract, asked: str | None) -> range:
+    """Those of --slices; a usage error for what is none."""
     if asked is None:
         return range(contract.slices)
     first, _, last = asked.replace("s", "").partition("-")

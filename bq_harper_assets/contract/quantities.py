@@ -40,10 +40,10 @@ def _flag(value: Any) -> bool:
 FLAG = Reads(_flag, {"type": "boolean"})
 
 
-def duration(maximum: timedelta) -> Reads:
+def duration(maximum: timedelta, minimum: timedelta = timedelta(0)) -> Reads:
     """90s, 5m, 2h or 1d; a bare number counts seconds."""
-    limit = int(maximum.total_seconds())
-    most = f"{limit // 86400}d"
+    limit, least = int(maximum.total_seconds()), int(minimum.total_seconds())
+    limits = f"must be a duration from {duration_text(minimum)} to {limit // 86400}d"
 
     def parse(value: Any) -> timedelta:
         if isinstance(value, timedelta):
@@ -58,12 +58,12 @@ def duration(maximum: timedelta) -> Reads:
             raise ValueError(
                 "must be a duration such as 90s, 5m, 2h or 1d; a bare number counts seconds"
             )
-        if not 0 <= seconds <= limit:
-            raise ValueError(f"must be a duration from 0s to {most}")
+        if not least <= seconds <= limit:
+            raise ValueError(limits)
         return timedelta(seconds=seconds)
 
     text = {"type": "string", "pattern": r"^\s*\d{1,9} ?[smhd]\s*$"}
-    return Reads(parse, {"anyOf": [{"type": "integer", "minimum": 0, "maximum": limit}, text]})
+    return Reads(parse, {"anyOf": [{"type": "integer", "minimum": least, "maximum": limit}, text]})
 
 
 def _window(value: Any) -> timedelta:

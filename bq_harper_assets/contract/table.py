@@ -81,6 +81,21 @@ class ValuePolicies(Declared):
     )
 
 
+class QuarantineLimit(Declared):
+    """How many rows a run may put into quarantine; more are no bad rows but a wrong table."""
+
+    rows: Annotated[int, whole(0, MOST_ROWS, unit="rows")] = Field(
+        default=1_000, description="Rows that any run may put into quarantine"
+    )
+    percent: Annotated[int, whole(0, 100)] = Field(
+        default=1, description="Per cent of the rows of its windows, where that is more"
+    )
+
+    def of(self, rows: int) -> int:
+        """For a run over windows of so many rows; the greater counts, so that few rows may fail."""
+        return max(self.rows, rows * self.percent // 100)
+
+
 class ColumnOverride(Declared):
     """A column's Harper type or index, where the user knows better than the mapping."""
 
@@ -145,12 +160,21 @@ class TableContract(Declared):
         description="How far back windows are compared again for late, changed and deleted rows",
         json_schema_extra={"default": "24h"},
     )
+    scrub: Annotated[timedelta, duration(timedelta(days=365), timedelta(days=1))] = Field(
+        default=timedelta(days=7),
+        description="Within this time every window is compared again, however old it is",
+        json_schema_extra={"default": "7d"},
+    )
     deletes: Literal["mirror", "keep", "flag"] = Field(
         default="mirror",
         description="Rows gone from the source: delete them, keep them, or mark them in _deletedAt",
     )
     values: ValuePolicies = Field(
         default=ValuePolicies(), description="Policies for numbers that a number cannot hold"
+    )
+    quarantine_limit: QuarantineLimit = Field(
+        default=QuarantineLimit(),
+        description="How many rows a run may put into quarantine before it is stopped",
     )
     live: Flag = Field(
         default=True, description="Also sync the window that is still open, at each poll"

@@ -8,9 +8,12 @@ from dagster_pyspark import LazyPySparkResource
 from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.keys import pool_of
+from bq_harper_assets.defs.materialisations import record_done, rows_held
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.schedules import newest_closed
-from bq_harper_assets.defs.tables import RETRIES, pool_of, record_done, sync_cells
+from bq_harper_assets.defs.tables import RETRIES, sync_cells
+from bq_harper_assets.defs.validating import validate_cells
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells import Cell
@@ -58,6 +61,8 @@ def _step(contract: TableContract, start: datetime) -> OpDefinition:
             context.log.info(f"no window of {contract.id} has closed yet")
             return
         report = sync_cells(context, contract, cells, bigquery, harper, ledger, spark)
-        record_done(context, contract, report)
+        with ledger.open() as opened:
+            record_done(context, contract, report, rows_held(opened, contract, report))
+        validate_cells(context, contract, cells, bigquery, harper, ledger, spark)
 
     return sync_newest

@@ -3,16 +3,21 @@
 import warnings
 from pathlib import Path
 
-from dagster import BetaWarning, Definitions, in_process_executor
+from dagster import BetaWarning, Definitions, PreviewWarning, in_process_executor
 
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.defs.all_tables import build_all_tables_job
+from bq_harper_assets.defs.checks import build_checks
+from bq_harper_assets.defs.deep_proofs import build_deep_proof_job, build_deep_proof_schedule
+from bq_harper_assets.defs.live import build_live_job, build_live_sensor
 from bq_harper_assets.defs.resources import build_resources
 from bq_harper_assets.defs.sample_data import SAMPLE_DATA_KEYS, build_sample_data
 from bq_harper_assets.defs.schedules import build_job, build_schedule
+from bq_harper_assets.defs.sensors import build_revisit_sensor
 from bq_harper_assets.defs.sources import build_source, source_key
 from bq_harper_assets.defs.starts import start_of
 from bq_harper_assets.defs.tables import build_table
+from bq_harper_assets.defs.validation_jobs import build_validation_jobs
 from bq_harper_assets.ledger.ledger import open_ledger
 
 
@@ -22,21 +27,37 @@ def build_definitions(root: Path) -> Definitions:
     with open_ledger(project.ledger.url) as ledger:
         starts = {table.id: start_of(project, table, ledger) for table in project.tables}
     jobs = {table.id: build_job(table) for table in project.tables}
+    deep_proofs = {table.id: build_deep_proof_job(table) for table in project.tables}
     made_here = SAMPLE_DATA_KEYS if project.profile_name == "local" else frozenset()
-    # Dagster is pinned to one patch, so what is beta in it cannot change under us.
+    # Dagster is pinned to one patch, so what is beta or a preview in it cannot change under us.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BetaWarning)
+        warnings.simplefilter("ignore", PreviewWarning)
         tables = [build_table(table, starts[table.id]) for table in project.tables]
+        checks = [build_checks(table, starts[table.id]) for table in project.tables]
+        sensors = [
+            *(build_revisit_sensor(t, starts[t.id], jobs[t.id]) for t in project.tables),
+            *(build_live_sensor(t) for t in project.tables if t.live),
+        ]
     return Definitions.merge(
         Definitions(
             assets=[
                 *(build_source(t) for t in project.tables if source_key(t) not in made_here),
                 *tables,
             ],
-            jobs=[*jobs.values(), build_all_tables_job(project.tables, starts)],
-            schedules=[
-                build_schedule(table, starts[table.id], jobs[table.id]) for table in project.tables
+            asset_checks=checks,
+            jobs=[
+                *jobs.values(),
+                *(build_live_job(table) for table in project.tables if table.live),
+                *build_validation_jobs(project.tables, starts),
+                *deep_proofs.values(),
+                build_all_tables_job(project.tables, starts),
             ],
+            schedules=[
+                *(build_schedule(t, starts[t.id], jobs[t.id]) for t in project.tables),
+                *(build_deep_proof_schedule(t, deep_proofs[t.id]) for t in project.tables),
+            ],
+            sensors=sensors,
             resources=build_resources(project),
             # Runs are the unit of parallel work; a process per step would only cost its start.
             executor=in_process_executor,

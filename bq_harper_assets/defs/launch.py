@@ -12,12 +12,13 @@ from dagster_shared.error import SerializableErrorInfo
 
 from bq_harper_assets.contract.root import local_folder
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.partitions import range_tags
-from bq_harper_assets.defs.tables import target_key
 from bq_harper_assets.sync.cells import Cell
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 SETTINGS = "dagster.yaml"
+PLAIN = (str, int, float)  # what a program reads; the columns are for the UI
 
 
 @dataclass(frozen=True)
@@ -47,20 +48,29 @@ def launch(
     instance: DagsterInstance,
     contract: TableContract,
     cells: Sequence[Cell],
+    *,
+    allow_deletes: bool = False,
 ) -> Launched:
     """Materialise the rectangle that the cells span, in one run."""
     job = definitions.resolve_job_def(f"sync_{contract.id}")
-    ended = job.execute_in_process(
-        run_config=QUIET, instance=instance, tags=range_tags(cells), raise_on_error=False
-    )
     key = target_key(contract)
+    settings = {"config": {"allow_deletes": allow_deletes}}
+    ended = job.execute_in_process(
+        run_config={**QUIET, "ops": {key.to_python_identifier(): settings}},
+        instance=instance,
+        tags=range_tags(cells),
+        raise_on_error=False,
+    )
     done = {}
     # The result of a run that failed leaves out what it logged before; the instance does not.
     for entry in instance.all_logs(ended.run_id, of_type=DagsterEventType.ASSET_MATERIALIZATION):
         event = entry.get_dagster_event()
         if event.asset_key == key and event.partition:
             metadata = event.step_materialization_data.materialization.metadata
-            done[event.partition] = {name: value.value for name, value in metadata.items()}
+            values = {name: held.value for name, held in metadata.items()}
+            done[event.partition] = {
+                name: value for name, value in values.items() if isinstance(value, PLAIN)
+            }
     failures = [event for event in ended.all_events if event.is_step_failure]
     error = None
     if failures:

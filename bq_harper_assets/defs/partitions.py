@@ -37,11 +37,14 @@ class CellPartitions(MultiPartitionsDefinition):
 
 
 def build_partitions(contract: TableContract, start: datetime) -> MultiPartitionsDefinition:
-    """Closed windows from `start` on, times the slices."""
+    """Windows from `start` on, times the slices; of a live table also the one that is open."""
     return CellPartitions(
         {
             WINDOW: TimeWindowPartitionsDefinition(
-                start=start, cron_schedule=window_cron(contract.window), fmt=KEY_FORMAT
+                start=start,
+                cron_schedule=window_cron(contract.window),
+                fmt=KEY_FORMAT,
+                end_offset=1 if contract.live else 0,
             ),
             SLICE: StaticPartitionsDefinition(
                 [slice_key(number) for number in range(contract.slices)]

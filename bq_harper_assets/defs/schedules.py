@@ -14,8 +14,8 @@ from dagster import (
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.partitions import range_tags
-from bq_harper_assets.defs.tables import target_key
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.windows import Window, windows_between
 

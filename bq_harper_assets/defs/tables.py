@@ -1,16 +1,15 @@
 """Each contract becomes one asset: a Harper table, partitioned by time window and worker slice."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Any
 
 from dagster import (
     AssetExecutionContext,
-    AssetKey,
-    AssetMaterialization,
     AssetsDefinition,
     BackfillPolicy,
     Backoff,
+    Config,
     Failure,
     Jitter,
     OpExecutionContext,
@@ -18,43 +17,41 @@ from dagster import (
     asset,
 )
 from dagster_pyspark import LazyPySparkResource
+from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.keys import pool_of, target_key
+from bq_harper_assets.defs.materialisations import cell_metadata, record_done, rows_held
 from bq_harper_assets.defs.partitions import build_partitions, cells_of
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.sources import source_key
+from bq_harper_assets.defs.validating import validate_cells
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.ledger.errors import LeaseHeld, LeaseLost, LedgerUnavailable
-from bq_harper_assets.stores.bigquery.client import BigQueryUnavailable
+from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
-from bq_harper_assets.stores.breaker import CircuitOpen
-from bq_harper_assets.stores.harper.errors import HarperUnavailable
+from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.stores.retry import RetryPolicy as StoreRetries
 from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.checkpoint_mirror import mirror_checkpoints
 from bq_harper_assets.sync.keeper import lease_times
-from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
-from bq_harper_assets.sync.run import Run, Stores
+from bq_harper_assets.sync.report import RunFailed, RunReport
+from bq_harper_assets.sync.run import Run
+from bq_harper_assets.sync.scene import Stores
+from bq_harper_assets.sync.transient import TRANSIENT
+from bq_harper_assets.validation import proof
 
-TRANSIENT = (
-    BigQueryUnavailable,
-    CircuitOpen,
-    HarperUnavailable,
-    LeaseHeld,
-    LeaseLost,
-    LedgerUnavailable,
-)
 # A lease that was left to expire does so within three minutes.
 RETRIES = RetryPolicy(max_retries=3, delay=60, backoff=Backoff.LINEAR, jitter=Jitter.PLUS_MINUS)
+ONCE = StoreRetries(max_retries=0)
 
 
-def target_key(contract: TableContract) -> AssetKey:
-    """`harper/<target>`."""
-    return AssetKey(["harper", contract.target_table])
+class SyncConfig(Config):
+    """What one run may do that others may not."""
 
-
-def pool_of(contract: TableContract) -> str:
-    """Two runs of one table would only wait for each other's lease."""
-    return f"harper/{contract.target_table}"
+    allow_deletes: bool = Field(
+        False, description="Also delete more rows than the guard lets pass; look at them before."
+    )
 
 
 def build_table(contract: TableContract, start: datetime) -> AssetsDefinition:
@@ -73,15 +70,28 @@ def build_table(contract: TableContract, start: datetime) -> AssetsDefinition:
     )
     def harper_table(
         context: AssetExecutionContext,
+        config: SyncConfig,
         bigquery: BigQueryConnectionResource,
         harper: HarperResource,
         ledger: LedgerResource,
         spark: LazyPySparkResource,
     ) -> None:
         cells = cells_of(contract, context.partition_keys)
-        report = sync_cells(context, contract, cells, bigquery, harper, ledger, spark)
+        report = sync_cells(
+            context,
+            contract,
+            cells,
+            bigquery,
+            harper,
+            ledger,
+            spark,
+            allow_deletes=config.allow_deletes,
+        )
+        with ledger.open() as opened:
+            rows = rows_held(opened, contract, report)
         for cell in report.cells:
-            context.add_asset_metadata(_metadata(report, cell), partition_key=cell.cell.key)
+            metadata = cell_metadata(report, cell, rows[cell.cell])
+            context.add_asset_metadata(metadata, partition_key=cell.cell.key)
 
     return harper_table
 
@@ -94,6 +104,8 @@ def sync_cells(
     harper: HarperResource,
     ledger: LedgerResource,
     spark: LazyPySparkResource,
+    *,
+    allow_deletes: bool = False,
 ) -> RunReport:
     """One run; its failure says whether to try again, and what is done is kept in Dagster too."""
     with ledger.open() as opened:
@@ -105,47 +117,49 @@ def sync_cells(
             lease_times(spark.spark_session.conf.get("spark.master", "") or ""),
             retry=harper.retry(),
             say=context.log.info,
+            allow_deletes=allow_deletes,
         )
         try:
-            return run.sync(cells)
+            report = run.sync(cells)
         except RunFailed as error:
-            record_done(context, contract, error.report)
+            done = [each.cell for each in error.report.cells if not each.problem]
+            record_done(context, contract, error.report, rows_held(opened, contract, error.report))
+            _show_checkpoints(context, contract, opened, harper)
+            if done and not error.report.is_transient:  # else the next try proves them
+                # The checks of a run that fails are left out.
+                with suppress(Failure):
+                    validate_cells(
+                        _step_of(context),
+                        contract,
+                        done,
+                        bigquery,
+                        harper,
+                        ledger,
+                        spark,
+                        checks=[proof.CHECK],
+                    )
             raise Failure(str(error), allow_retries=error.report.is_transient) from error
         except BqhError as error:
             raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error
+        _show_checkpoints(context, contract, opened, harper)
+        return report
 
 
-def record_done(
-    context: AssetExecutionContext | OpExecutionContext, contract: TableContract, report: RunReport
+def _step_of(context: AssetExecutionContext | OpExecutionContext) -> OpExecutionContext:
+    return context if isinstance(context, OpExecutionContext) else context.op_execution_context
+
+
+def _show_checkpoints(
+    context: AssetExecutionContext | OpExecutionContext,
+    contract: TableContract,
+    ledger: Ledger,
+    harper: HarperResource,
 ) -> None:
-    """The finished partitions, where Dagster would call all of them failed or knows of none."""
-    for cell in report.cells:
-        if not cell.problem:
-            context.log_event(
-                AssetMaterialization(
-                    asset_key=target_key(contract),
-                    partition=cell.cell.key,
-                    metadata=_metadata(report, cell),
-                )
-            )
-
-
-def _metadata(report: RunReport, cell: CellReport) -> dict[str, Any]:
-    result = cell.result
-    return {
-        "dagster/partition_row_count": result.written,
-        "rows_read": result.read,
-        "rows_written": result.written,
-        "rows_quarantined": result.quarantined,
-        "bytes_sent": result.bytes,
-        "seconds_of_run": round(report.seconds, 3),
-        "snapshot": report.t.isoformat(),
-        "digest": result.digest,
-        "mode": cell.mode.value,
-        "batch": cell.batch,
-        "phase": report.phase.value,
-        "table_action": report.table_action.value,
-        "schema_version": report.schema_version,
-        "requests_of_run": report.requests,
-        "retries_of_run": report.retries,
-    }
+    """A copy for readers of Harper; without it the run is as good."""
+    try:
+        with HarperClient(harper.connection(), retry=ONCE) as client:
+            warning = mirror_checkpoints(ledger, client, contract)
+    except BqhError as error:
+        warning = str(error)
+    if warning:
+        context.log.warning(warning)

@@ -19,8 +19,8 @@ from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.mover import one_row_per_task
 from bq_harper_assets.sync.reading import CellRows, Reading, cell_rows
 from bq_harper_assets.sync.receipts import Failure
-from bq_harper_assets.sync.survey import NotCompared
-from bq_harper_assets.sync.task import TRANSIENT, Chosen
+from bq_harper_assets.sync.task import Chosen
+from bq_harper_assets.sync.transient import error_of, failure_of
 from bq_harper_assets.sync.windows import micros_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def cells_elsewhere(spark: "SparkSession", look: Look) -> OldCells:
     merged: OldCells = {}
     for answer in answers:
         if isinstance(answer, Failure):
-            raise NotCompared.because(answer)
+            raise error_of(answer)
         _merge(merged, answer)
     return merged
 
@@ -79,7 +79,7 @@ def _look(look: Look, streams: Sequence[str]) -> OldCells | Failure:
                 )
                 _merge(found, _held_elsewhere(look, client, named))
         except BqhError as error:
-            return Failure(str(error), isinstance(error, TRANSIENT))
+            return failure_of(error)
     return found
 
 

@@ -7,29 +7,18 @@ from datetime import datetime
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.ledger.errors import LeaseHeld, LeaseLost, LedgerUnavailable
+from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellResult
-from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable
-from bq_harper_assets.stores.breaker import CircuitOpen
-from bq_harper_assets.stores.harper.errors import HarperUnavailable
+from bq_harper_assets.ledger.records import CellResult, CellState
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.pace import poll_delay
 from bq_harper_assets.sync.phases import Phase
 from bq_harper_assets.sync.planned import WindowStillOpen
 from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
-from bq_harper_assets.sync.survey import NotComparedYet
+from bq_harper_assets.sync.transient import TRANSIENT
 from bq_harper_assets.sync.windows import Window, floor_to_window
 
 WAITS = (LeaseHeld, WindowStillOpen)  # another run is at it, or it is a moment too early
-PASSES = (
-    BigQueryUnavailable,
-    CircuitOpen,
-    HarperUnavailable,
-    LeaseLost,
-    LedgerUnavailable,
-    NotComparedYet,
-)
 MOST_FAILURES = 5  # polls in a row
 
 
@@ -110,7 +99,7 @@ class Live:
             self.say(f"waits for the next poll: {error}")
             return None
         except BqhError as error:
-            self._pass(error, isinstance(error, PASSES))
+            self._pass(error, isinstance(error, TRANSIENT))
             return None
         self._failures = 0
         self.reports.append(report)
@@ -130,10 +119,12 @@ def open_window(contract: TableContract, now: datetime) -> Window:
 
 
 def left_open(ledger: Ledger, contract: TableContract, window: Window) -> list[Window]:
-    """The window before, if a run left it when it was still open."""
+    """The window before, if a run left it when it was still open; not what the guard refused."""
     before = Window(window.start - contract.window, window.start)
     table = ledger.find_table(contract.id)
     records = ledger.cells(table, before.start, before.end) if table else ()
+    if any(record.state is CellState.REFUSED for record in records):
+        return []
     is_left = any(record.commit and not record.commit.is_closed for record in records)
     return [before] if is_left else []
 

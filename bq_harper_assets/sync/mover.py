@@ -13,7 +13,7 @@ from bq_harper_assets.sync.packed import PACKED_DDL, RECEIPTS, unpacked
 from bq_harper_assets.sync.reading import Reading, batches_of
 from bq_harper_assets.sync.receipts import Receipt
 from bq_harper_assets.sync.row_hash import row_hashes
-from bq_harper_assets.sync.task import Move, Task
+from bq_harper_assets.sync.task import Move, Task, within_limit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,7 +66,7 @@ def move_all(spark: "SparkSession", move: Move) -> Moved:
             place = row["place"]
             sent[place] = sent.get(place, 0) + row["sent"]
             distinct[place] = distinct.get(place, 0) + row["distinct"]
-    return Moved(tuple(receipts), sent, distinct)
+    return Moved(within_limit(receipts, move.target, move.most_refused), sent, distinct)
 
 
 def _count_here(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str, Any]]:

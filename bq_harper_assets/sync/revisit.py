@@ -120,6 +120,18 @@ def look(
     return Look(changed, windows, queries.bytes_billed - billed)
 
 
+def known_after(
+    before: Mapping[datetime, Seen], ranges: Sequence[Range], found: Mapping[datetime, Seen]
+) -> dict[datetime, Seen]:
+    """What a look found, and what was known of windows that it did not look at."""
+    elsewhere = {
+        at: seen
+        for at, seen in before.items()
+        if not any(start <= at < end for start, end in ranges)
+    }
+    return {**elsewhere, **found}
+
+
 def horizon(contract: TableContract, start: datetime, until: datetime) -> Range:
     """What every look compares; empty if the contract has no horizon."""
     return max(start, floor_to_window(until - contract.revisit, contract.window)), until

@@ -35,7 +35,8 @@ from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
 from bq_harper_assets.sync.scene import Scene, Source, Stores
 from bq_harper_assets.sync.source import pinned, require_unique_key
 from bq_harper_assets.sync.spark_errors import errors_of_spark
-from bq_harper_assets.sync.task import TRANSIENT, Move
+from bq_harper_assets.sync.task import Move
+from bq_harper_assets.sync.transient import TRANSIENT
 from bq_harper_assets.sync.windows import floor_to_window
 from bq_harper_assets.sync.work import Work
 
@@ -70,6 +71,7 @@ class Run:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     say: Callable[[str], None] = lambda line: None
     allow_deletes: bool = False  # also beyond what the guard lets pass
+    key_is_known: bool = False  # to be unique: this reads the key of the whole table
 
     def sync(self, cells: Sequence[Cell]) -> RunReport:
         """Make the cells equal to the source at one instant; RunFailed if some could not be."""
@@ -88,7 +90,8 @@ class Run:
             end = max(cell.window.end for cell in cells)
             seen = ledger.newest_schema(table)
             with pinned(queries, self.contract, start, end) as pin:
-                require_unique_key(queries, self.contract, pin)
+                if not self.key_is_known:
+                    require_unique_key(queries, self.contract, pin)
                 ensured = ensure_table(harper, pin.plan, alone=lambda: ledger.alone(table))
                 body = schema_body(pin.plan)
                 version = ledger.record_schema(table, body, seen.version if seen else 0).version

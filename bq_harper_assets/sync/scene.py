@@ -134,4 +134,5 @@ class Scene:
             rows,
             per_place,
             chosen,
+            contract.quarantine_limit.of(rows),
         )

@@ -31,7 +31,7 @@ from bq_harper_assets.sync.packed import (
 from bq_harper_assets.sync.reading import Reading, cell_rows
 from bq_harper_assets.sync.receipts import Failure, Receipt, Tally, merged
 from bq_harper_assets.sync.record_hash import RecordHashes, source_hashes
-from bq_harper_assets.sync.task import TRANSIENT
+from bq_harper_assets.sync.transient import error_of, failure_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,19 +82,6 @@ class CellDiff:
         return not differs and self.read == self.ids
 
 
-class NotCompared(BqhError):
-    """A side could not be read to its end."""
-
-    @staticmethod
-    def because(failure: Failure) -> "NotCompared":
-        """The error of a task, in the driver."""
-        return (NotComparedYet if failure.is_transient else NotCompared)(failure.error)
-
-
-class NotComparedYet(NotCompared):
-    """It may go better in a while."""
-
-
 def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
     """By place, every occupied one; NotCompared if a task could not end its part."""
     tasks = [*survey.reading.streams, *survey.ranges]
@@ -123,7 +110,7 @@ def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
     )
     receipts = [Receipt.loads(bytes(row.receipt)) for row in rows if row.receipt is not None]
     if failure := next((r.failure for r in receipts if r.failure), None):
-        raise NotCompared.because(failure)
+        raise error_of(failure)
     for row in rows:
         # A row that somebody put into a slice of its own window is none of a cell outside the run.
         if row.receipt is None and row.place in found:
@@ -150,7 +137,7 @@ def _read_source(survey: Survey, streams: Sequence[str]) -> Iterator[pa.RecordBa
                 identity.row_hashes if hashes is None else hashes,
             )
     except BqhError as error:
-        failure = Failure(str(error), isinstance(error, TRANSIENT))
+        failure = failure_of(error)
     yield from packer.rest()
     yield receipt_row(Receipt(tallies, (), 0, 0, None, failure).dumps())
 
@@ -171,7 +158,7 @@ def _read_target(survey: Survey, ranges: Sequence[TimeRange]) -> Iterator[pa.Rec
                 places = held.slices + each.place
                 yield pack_held(places, held.ids, held.hashes, held.keys, survey.per_place)
         except BqhError as error:
-            failure = Failure(str(error), isinstance(error, TRANSIENT))
+            failure = failure_of(error)
     yield receipt_row(Receipt({}, (), 0, 0, None, failure).dumps())
 
 

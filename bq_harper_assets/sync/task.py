@@ -16,22 +16,18 @@ import pyarrow.compute as pc
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable
-from bq_harper_assets.stores.breaker import CircuitOpen
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.retry import Retry, RetryPolicy
 from bq_harper_assets.sync.arrow_buffers import Bools, Int64s, UInt64s
 from bq_harper_assets.sync.digest import Digest, digests_by_place
 from bq_harper_assets.sync.encode import Encoded, encode_batch
-from bq_harper_assets.sync.lease_terms import Deadline, LeaseRanOut, LeaseTerms
+from bq_harper_assets.sync.lease_terms import Deadline, LeaseTerms
 from bq_harper_assets.sync.packed import SourcePacker, receipt_row
 from bq_harper_assets.sync.reading import CellRows, Reading, cell_rows
 from bq_harper_assets.sync.receipts import Failure, Receipt, Tally
 from bq_harper_assets.sync.slices import id_hashes
+from bq_harper_assets.sync.transient import failure_of
 from bq_harper_assets.sync.writer import PAYLOAD_CHARACTERS, TooManyRefused, Writer
-
-TRANSIENT = (BigQueryUnavailable, CircuitOpen, HarperUnavailable, LeaseRanOut)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +109,7 @@ class Task:
                 yield from self._write(rows if chosen is None else rows.where(chosen.among(rows)))
             self._writer.delete_stale()
         except BqhError as error:
-            failure = Failure(str(error), isinstance(error, TRANSIENT))
+            failure = failure_of(error)
         finally:
             self._writer.close()
             self._client.close()

@@ -57,6 +57,8 @@ def test_each_setting_is_shown_with_where_it_came_from_and_no_secret(
     assert shown["harper.user"] == ("nobody", "OPERATIONSAPI_USER")
     assert shown["harper.password"] == ("***", "OPERATIONSAPI_PASS")
     assert shown["bigquery.project"][1].startswith("config/tables.yaml:")
+    assert shown["bigquery.maxBytesBilled"] == ("not set", "default")
+    assert shown["bigquery.resultsDataset"] == ("bqh_results", "default")
     assert shown["tables.port_events.window"] == ("60m", "default")
     assert "canary-7f3a" not in json.dumps(report)
     assert [f["verdict"] for f in report["findings"] if f["subject"] == "harper: log in"] == [

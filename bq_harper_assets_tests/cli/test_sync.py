@@ -6,26 +6,24 @@ import os
 import subprocess
 import sys
 import time
-import uuid
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 from rich.console import Console
 
-from bq_harper_assets.cli.main import bqh
-from bq_harper_assets.cli.progress import bar
+from bq_harper_assets.cli.progress import Asked, bar, lines
 from bq_harper_assets.cli.sync import cells_between
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.stores.breaker import FAILURES_TO_OPEN, PROCESS_BREAKERS
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets_tests.cli.typed import typed
 from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -37,31 +35,7 @@ from bq_harper_assets_tests.temporary_project import (
     table,
 )
 
-
-@pytest.fixture
-def proxy(stack: StackAddresses) -> Iterator[FaultProxy]:
-    with FaultProxy(stack.harper_url) as running:
-        yield running
-
-
-@pytest.fixture
-def project(
-    tmp_path: Path,
-    project_root: Path,
-    stack: StackAddresses,
-    proxy: FaultProxy,
-    monkeypatch: pytest.MonkeyPatch,
-) -> TemporaryProject:
-    """Whose requests to Harper can be spoiled."""
-    monkeypatch.setenv("BQH_HOME", str(tmp_path / "project"))
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
-    addresses = stack.model_copy(update={"harper_url": proxy.url})
-    return TemporaryProject.at(tmp_path / "project", project_root, addresses)
-
-
-def typed(*arguments: str) -> Result:
-    """In this process, where Spark is running already."""
-    return CliRunner().invoke(bqh, arguments)
+TERMINAL: dict[str, Any] = {"force_terminal": True, "width": 200}
 
 
 def typed_elsewhere(*arguments: str, root: Path) -> "subprocess.CompletedProcess[str]":
@@ -91,7 +65,8 @@ def test_the_exit_code_of_a_sync_says_whether_none_some_or_all_cells_are_done(
     declared = project.declare(table(source, start, slices=1, sync=sync))
     [ships] = declared.tables
     target, first, second = ships.target_table, f"{start:%FT%H}:", f"{start + HOUR:%FT%H}:"
-    span = ("--from", f"{first}00", "--to", f"{start + 2 * HOUR:%FT%H:%M}")
+    until = (start + 2 * HOUR).replace(tzinfo=None)
+    span = ("--from", f"{first}00", "--to", f"{until:%FT%H:%M}")
     assert table_status()["cells"] == {}
     assert f"nothing synced yet. Start with: bqh sync {ships.id}" in typed("status").stdout
 
@@ -99,7 +74,7 @@ def test_the_exit_code_of_a_sync_says_whether_none_some_or_all_cells_are_done(
     proxy.on(refusal, operation="upsert", table=target, times=99)
     none = typed("sync", ships.id, *span)
     assert none.exit_code == 1, none.output
-    assert none.stdout.startswith(f"syncing {ships.id}\n")
+    assert none.stdout.startswith(f"syncing {ships.id}: 0 of 2 cells done\n")
     assert "\x1b" not in none.stdout
     assert "0 of 2" in none.stdout
     assert f"Next: bqh sync {ships.id}" in none.stderr
@@ -119,7 +94,15 @@ def test_the_exit_code_of_a_sync_says_whether_none_some_or_all_cells_are_done(
     assert states["synced_until"].startswith(f"{second}00")
 
     proxy.heal()
-    whole = typed("sync", ships.id, *span)
+    with open_ledger(declared.ledger.url) as ledger:
+        now = ledger.now()
+    cells = cells_between(ships, start, None, until, None)
+    asked = Asked(ships, cells, now, declared.ledger, declared.harper)
+    with bar("syncing", asked, Console(file=(terminal := io.StringIO()), **TERMINAL)):
+        whole = typed("sync", ships.id, *span)
+        _wait_for(lambda: f"2 of 2 cells done, 40 rows in {target}" in terminal.getvalue())
+    assert "0 of 2 cells done" in terminal.getvalue()
+    assert "1 of 2 cells done" not in terminal.getvalue()  # that was the run before
     assert whole.exit_code == 0, whole.output
     assert "2 of 2" in whole.stdout
     states = table_status()
@@ -127,6 +110,9 @@ def test_the_exit_code_of_a_sync_says_whether_none_some_or_all_cells_are_done(
     assert states["cells_due"] in (3, 4)
     assert 2 * 3600 <= states["lag_s"] < 3 * 3600 + 60
     assert (states["phase"], states["leases"]) == ("initial", [])
+    assert (states["batch_size"], states["windows_per_run"]) == (5, 96)
+    assert states["next_poll_within_s"] == 10
+    assert states["due"] == {"missing": states["cells_due"] - 2}
 
     with open_ledger(declared.ledger.url) as ledger:
         known = ledger.find_table(ships.id)
@@ -138,6 +124,8 @@ def test_the_exit_code_of_a_sync_says_whether_none_some_or_all_cells_are_done(
     assert f"2 of {states['cells_due']} cells synced, all until" in shown
     assert "40 rows, 0 quarantined" in shown
     assert "slice 0 is held by run another-run until" in shown
+    assert "  5 rows per request, 96 windows per run; its sensors look every 10 s" in shown
+    assert f"cells due: {states['cells_due'] - 2} missing" in shown
 
 
 def test_what_cannot_be_meant_ends_with_2_and_says_what_can(
@@ -174,7 +162,7 @@ def test_slices_are_a_number_or_a_range_of_those_there_are() -> None:
 
 
 def test_only_closed_windows_inside_the_range_are_taken() -> None:
-    one, start = contract(slices=1), hours_ago(6)
+    one, start = contract(slices=1, live=False), hours_ago(6)
     everything = cells_between(one, start, None, None, None)
     assert len(everything) in (5, 6)  # in the first minute of an hour the last is still open
     assert everything[0].window.start == start
@@ -184,19 +172,55 @@ def test_only_closed_windows_inside_the_range_are_taken() -> None:
     assert cells_between(one, start, later, later, None) == []
 
 
+def test_of_a_live_table_the_open_window_is_taken_too_unless_an_end_is_given() -> None:
+    now = datetime.now(UTC)
+    lag = timedelta(minutes=(now.minute - 30) % 60)  # so that half of a window has closed
+    live, start = contract(slices=1, safety_lag=lag), hours_ago(6)
+    closed = cells_between(live.model_copy(update={"live": False}), start, None, None, None)
+    half = (now - lag).replace(minute=0, second=0, microsecond=0)
+    *others, newest = cells_between(live, start, None, None, None)
+    assert (others, newest.window.start) == (closed, half)
+    end = (start + 20 * HOUR).replace(tzinfo=None)
+    assert cells_between(live, start, None, end, None) == closed
+
+
 @pytest.mark.harper
-def test_on_a_terminal_a_bar_counts_the_rows_that_have_arrived(
-    harper_connection: HarperConnection,
+def test_on_a_terminal_a_bar_as_long_as_there_are_cells_counts_rows_too(
+    project: TemporaryProject, harper_connection: HarperConnection
 ) -> None:
-    name = f"T{uuid.uuid4().hex[:12]}"
-    terminal = io.StringIO()
-    console = Console(file=terminal, force_terminal=True, width=100)
+    asked = _asked(project)
+    target = asked.contract.target_table
     with HarperClient(harper_connection) as harper:
-        harper.create_table(name, "id", [Attribute("id", "String")])
-        with bar("syncing ships", harper_connection, name, console):
-            harper.upsert(name, [{"id": str(n)} for n in range(1234)])
-            deadline = time.monotonic() + 20
-            while "1,234 rows" not in terminal.getvalue() and time.monotonic() < deadline:
-                time.sleep(0.05)
-    assert "syncing ships" in terminal.getvalue()
-    assert f"1,234 rows in {name}" in terminal.getvalue()
+        harper.create_table(target, "id", [Attribute("id", "String")])
+        with bar("syncing", asked, Console(file=(terminal := io.StringIO()), **TERMINAL)):
+            harper.upsert(target, [{"id": str(n)} for n in range(1234)])
+            _wait_for(lambda: f"1,234 rows in {target}" in terminal.getvalue())
+    assert f"syncing: 0 of {len(asked.cells)} cells done" in terminal.getvalue()
+
+
+@pytest.mark.harper
+def test_looks_that_fail_neither_end_the_lines_nor_open_a_breaker_of_the_run(
+    project: TemporaryProject, proxy: FaultProxy
+) -> None:
+    asked, said = _asked(project), list[str]()
+    proxy.on(Answer(503), times=99)
+    with lines("syncing", asked, said.append, every_s=0.01):
+        _wait_for(lambda: len(said) > 2 * FAILURES_TO_OPEN)
+    assert set(said) == {f"syncing: 0 of {len(asked.cells)} cells done"}
+    assert [state for state in PROCESS_BREAKERS.states() if proxy.url in state.store] == []
+
+
+def _asked(project: TemporaryProject) -> Asked:
+    """Cells that no run works on."""
+    start = hours_ago(3)
+    declared = project.declare(table(TableRef("p", "sea", "ships"), start))
+    [ships] = declared.tables
+    cells = cells_between(ships, start, None, None, None)
+    return Asked(ships, cells, start, declared.ledger, declared.harper)
+
+
+def _wait_for(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline, "it did not come to that within 20 s"
+        time.sleep(0.05)

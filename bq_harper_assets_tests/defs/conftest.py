@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dagster import AssetKey, DagsterInstance, Definitions
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckKey,
+    AssetKey,
+    DagsterEventType,
+    DagsterInstance,
+    Definitions,
+)
 
 from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
@@ -50,6 +57,15 @@ class Dagster:
         return self.instance.get_materialized_partitions(
             AssetKey(["harper", contract.target_table])
         )
+
+    def evaluations(
+        self, contract: TableContract, check: str, run_id: str
+    ) -> list[AssetCheckEvaluation]:
+        """What one run has filed of a check, of all partitions."""
+        logs = self.instance.all_logs(run_id, of_type=DagsterEventType.ASSET_CHECK_EVALUATION)
+        filed = [log.get_dagster_event().asset_check_evaluation_data for log in logs]
+        key = AssetCheckKey(AssetKey(["harper", contract.target_table]), check)
+        return [each for each in filed if each.asset_check_key == key]
 
     def rows(self, contract: TableContract) -> dict[int, dict[str, Any]]:
         """All that Harper holds of the contract, by `number`."""

@@ -11,6 +11,7 @@ from bq_harper_assets.defs.launch import project_instance
 from bq_harper_assets.defs.schedules import newest_closed
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets_tests.defs.conftest import Dagster
+from bq_harper_assets_tests.defs.shown import shown
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import (
     TemporaryProject,
@@ -58,6 +59,10 @@ def test_one_job_syncs_the_newest_windows_of_all_tables_whatever_their_partition
         assert run
         newest = newest_closed(contract, run.create_timestamp)
         assert max(cell.window for cell in cells) >= newest
+        filed = dagster.evaluations(contract, "proof", ended.run_id)
+        assert {each.partition: each.passed for each in filed} == dict.fromkeys(keys, True)
+        partitions = shown(dagster.root, dagster.instance, contract).partitions()
+        assert set(partitions.values()) == {"succeeded"}
         held = [row["ts"] for row in dagster.rows(contract).values()]
         assert held
         first = min(cell.window.start for cell in cells)

@@ -45,7 +45,7 @@ def test_there_are_two_dimensions_and_the_time_comes_first() -> None:
 @pytest.mark.promise("O1")
 @pytest.mark.parametrize("window", ["5m", "15m", "30m", "60m", "1d"])
 def test_every_cell_has_a_partition_and_every_partition_a_cell(window: str) -> None:
-    table = contract(window=window, slices=2)
+    table = contract(window=window, slices=2, live=False)
     partitions = build_partitions(table, START)
     until = START + timedelta(days=2)
     expected = [
@@ -66,11 +66,17 @@ def test_every_cell_has_a_partition_and_every_partition_a_cell(window: str) -> N
 
 
 def test_a_window_is_a_partition_once_it_has_ended() -> None:
-    partitions = time_dimension(build_partitions(contract(window="15m"), START))
+    partitions = time_dimension(build_partitions(contract(window="15m", live=False), START))
     ended = partitions.get_partition_keys(current_time=START + timedelta(minutes=30))
     assert ended == ["2026-11-15T00:00", "2026-11-15T00:15"]
     just_before = START + timedelta(minutes=29, seconds=59)
     assert partitions.get_partition_keys(current_time=just_before) == ["2026-11-15T00:00"]
+
+
+def test_the_open_window_of_a_live_table_is_a_partition_too() -> None:
+    partitions = time_dimension(build_partitions(contract(window="15m"), START))
+    begun = partitions.get_partition_keys(current_time=START + timedelta(minutes=16))
+    assert begun == ["2026-11-15T00:00", "2026-11-15T00:15"]
 
 
 def test_the_tags_of_a_range_name_its_corners() -> None:

@@ -60,7 +60,8 @@ def test_a_partition_lands_alone_and_a_range_files_what_it_did_by_partition(
         each: {n for n, row in rows.items() if row["_batch"] == metadata["batch"]}
         for each, metadata in launched.done.items()
     }
-    assert by_key[key] == alone
+    assert by_key[key] == set()  # nothing of it was written again
+    by_key[key] = alone
     assert set(range(20, 40)) > alone > set()
 
     logs = dagster.instance.all_logs(
@@ -72,14 +73,24 @@ def test_a_partition_lands_alone_and_a_range_files_what_it_did_by_partition(
     }
     for each, numbers in by_key.items():
         metadata = filed[each]
-        for name in ("dagster/partition_row_count", "rows_read", "rows_written"):
+        same, new = ("unchanged", "written") if each == key else ("written", "unchanged")
+        for name in ("dagster/partition_row_count", "rows_read", f"rows_{same}"):
             assert metadata[name].value == len(numbers)
-        assert metadata["rows_quarantined"].value == 0
-        assert metadata["bytes_sent"].value > 100 * len(numbers)
+        for name in (new, "quarantined", "deleted", "moved", "flagged", "kept"):
+            assert metadata[f"rows_{name}"].value == 0
+        assert (metadata["bytes_sent"].value > 100 * len(numbers)) is (each != key)
+        assert metadata["window"].value == "closed"
+        end = Cell.parse(each, contract.window).window.end
+        assert metadata["synced_upto"].value == end.isoformat()
+        schema = metadata["dagster/column_schema"].schema  # type: ignore[union-attr]
+        assert {column.name: column.type for column in schema.columns} == {
+            "ts": "String",
+            "number": "Long",
+        }
         assert metadata["seconds_of_run"].value > 0
         t = datetime.fromisoformat(str(metadata["snapshot"].value))
         assert timedelta(0) < datetime.now(t.tzinfo) - t < timedelta(minutes=5)
-        assert metadata["mode"].value == ("upsert" if each == key else "copy")
+        assert metadata["mode"].value == ("reconcile" if each == key else "copy")
     with open_ledger(load_project(project.root).ledger.url) as ledger:
         known = ledger.find_table(contract.id)
         assert known

@@ -20,7 +20,7 @@ from bq_harper_assets.sync.pace import (
     tick_seconds,
 )
 from bq_harper_assets.sync.phases import Phase
-from bq_harper_assets.sync.revisit import horizon, scrub_part
+from bq_harper_assets.sync.revisit import horizon, known_after, scrub_part
 from bq_harper_assets.sync.windows import Window, windows_between
 from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.stores.small_tables import utc
@@ -108,7 +108,6 @@ def asked(found: Sequence[Ask]) -> dict[End, list[int]]:
     return {ask.end: [(window.start - START) // HOUR for window in ask.windows] for ask in found}
 
 
-@pytest.mark.promise("H5")
 def test_after_an_outage_all_missing_windows_come_in_one_run() -> None:
     found = asks(hours(*range(12, 24), slices=4), Phase.INITIAL, hour(23))
     assert asked(found) == {End.NEWEST: list(range(12, 24))}
@@ -123,6 +122,9 @@ def test_a_long_backlog_is_taken_oldest_first_and_the_newest_do_not_wait_for_it(
     assert asked(first) == {End.NEWEST: newest, End.OLDEST: list(range(most))}
     at_work = [window for ask in first for window in ask.windows]
     assert asks(backlog, Phase.INITIAL, hour(999), at_work, [End.NEWEST, End.OLDEST]) == []
+    by_hand = [hour(number) for number in range(most)]
+    beside = asks(backlog, Phase.INITIAL, hour(999), by_hand)
+    assert asked(beside) == {End.NEWEST: newest, End.OLDEST: list(range(most, 2 * most))}
 
     runs = 0
     while backlog:
@@ -164,7 +166,7 @@ def test_the_same_need_has_the_same_key_for_a_while_and_another_need_has_another
     assert key("a", T).startswith("2026-11-01T00:00...2026-11-01T00:00|")
 
 
-@pytest.mark.promise("H5")
+@pytest.mark.promise("H6")
 @pytest.mark.parametrize(
     ("phase", "interval", "seconds"),
     [
@@ -224,3 +226,14 @@ def test_without_a_horizon_only_the_scrub_looks() -> None:
     part = scrub_part(table, START, START + 3 * HOUR, None)
     assert part is not None
     assert (part.begin, part.end) == (START, START + HOUR)
+
+
+def test_a_look_replaces_all_that_was_known_of_what_it_looked_at() -> None:
+    before = {START + n * HOUR: Seen("before", T) for n in range(4)}
+    found = {START + 2 * HOUR: Seen("now", AFTER)}
+    known = known_after(before, [(START + HOUR, START + 3 * HOUR)], found)
+    assert {(at - START) // HOUR: seen.fingerprint for at, seen in known.items()} == {
+        0: "before",
+        2: "now",
+        3: "before",
+    }

@@ -14,8 +14,8 @@ from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.root import local_folder
 from bq_harper_assets.defs import tables as table_assets
 from bq_harper_assets.defs.build import build_definitions
+from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.launch import Launched, launch
-from bq_harper_assets.defs.tables import target_key
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.stores.harper.client import HarperClient

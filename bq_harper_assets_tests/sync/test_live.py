@@ -1,7 +1,7 @@
 """The open window is polled, and once it has closed it is reconciled."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,16 +11,18 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import Holder, LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellResult, Mode
+from bq_harper_assets.ledger.records import CellResult, Mode, Wanted
 from bq_harper_assets.stores.harper.ensure_table import TableAction
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.retry import Call
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.live import MOST_FAILURES, Live, open_window
+from bq_harper_assets.sync.live import MOST_FAILURES, Live, left_open, open_window
 from bq_harper_assets.sync.phases import Phase
 from bq_harper_assets.sync.planned import WindowStillOpen
 from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
+from bq_harper_assets.sync.windows import Window
 from bq_harper_assets_tests.defs.test_partitions import contract
+from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, TTL, T, cell, copy, result
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 
@@ -61,7 +63,7 @@ def followed(
     **declared: Any,
 ) -> tuple[Live, Clock, bool]:
     table = contract(slices=2, safety_lag="60s", **declared)
-    clock = Clock(NOON + 50 * MINUTE)
+    clock = Clock(NOON + 50 * MINUTE + timedelta(seconds=10))
     live = Live(
         lambda cells: polls(clock.now, cells),
         table,
@@ -79,8 +81,8 @@ def test_a_live_run_polls_until_its_window_has_closed_and_is_reconciled(ledger: 
     )
     assert closed
     assert clock.now == NOON + 61 * MINUTE  # a safety lag after the end, without delay
-    assert set(clock.slept) == {30.0}
-    assert live.polls == 2 * 11 + 1
+    assert clock.slept == [30.0] * 21 + [20.0]
+    assert live.polls == 23
     total = live.total()
     assert total is not None
     window = open_window(table, NOON + MINUTE)
@@ -100,7 +102,7 @@ def test_a_live_run_ends_after_its_time_and_one_that_is_behind_polls_more_often(
         lambda now, cells: report(table, now, cells, phase=Phase.CATCHUP),
     )
     assert not closed
-    assert clock.slept == [10.0] * 5
+    assert clock.slept == [10.0] * 4
     total = live.total()
     assert total is not None
     assert all(cell.is_open for cell in total.cells)
@@ -141,6 +143,17 @@ def test_a_store_that_stays_away_ends_the_run_and_one_that_comes_back_does_not(
     live, _, closed = followed(ledger, NOON + 70 * MINUTE, polls)
     assert closed
     assert live.polls == 23
+    away = 0
+    polled = 0
+
+    def flickering(now: datetime, cells: Sequence[Cell]) -> RunReport:
+        nonlocal away, polled
+        polled += 1
+        if polled % MOST_FAILURES:
+            away = 1
+        return polls(now, cells)
+
+    assert followed(ledger, NOON + 70 * MINUTE, flickering)[2]
     away = MOST_FAILURES
     with pytest.raises(BqhError, match="503"):
         followed(ledger, NOON + 70 * MINUTE, polls)
@@ -217,3 +230,24 @@ def test_the_open_window_is_the_one_that_holds_the_newest_rows_to_be_synced() ->
     table = contract(safety_lag="60s")
     assert open_window(table, NOON + MINUTE).key == "2026-11-16T12:00"
     assert open_window(table, NOON + timedelta(seconds=59)).key == "2026-11-16T11:00"
+
+
+def test_a_window_that_was_left_open_is_taken_along_but_not_one_that_was_refused(
+    ledger: Ledger,
+) -> None:
+    table = contract()
+    window = Window(START + HOUR, START + 2 * HOUR)
+    assert left_open(ledger, table, window) == []
+    known = ledger.register_table(replace(FACTS, name=table.id))
+    version = ledger.record_schema(known, {}, 0).version
+    leases = ledger.acquire(known, [0], "run", TTL)
+    half = Wanted(cell(), Mode.COPY, "fp", upto=START + HOUR / 2)
+    (batch,) = ledger.plan(leases, T, version, [half], "run")
+    ledger.commit_cell(leases, batch, result())
+    assert left_open(ledger, table, window) == [Window(START, START + HOUR)]
+    (batch,) = ledger.plan(leases, T + MINUTE, version, [copy(cell())], "run")
+    ledger.refuse_batch(batch, "would lose too much")
+    assert left_open(ledger, table, window) == []
+    (batch,) = ledger.plan(leases, T + 2 * MINUTE, version, [copy(cell())], "run")
+    ledger.commit_cell(leases, batch, result())
+    assert left_open(ledger, table, window) == []

@@ -1,7 +1,8 @@
-"""A day of positions: each row in each column, each cell in each count, and all of it twice."""
+"""A day of positions: each row in each column, each cell in each count, proved and mended."""
 
 import io
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -16,22 +17,25 @@ from bq_harper_assets.maritime.tables import POSITIONS
 from bq_harper_assets.maritime.warehouse import parquet_bytes
 from bq_harper_assets.stores.bigquery.dataset import Dataset
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.row_ids import identify
 from bq_harper_assets.sync.slices import id_hashes, slice_of
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.windows import Window, windows_between
+from bq_harper_assets.validation.proof import Prover
+from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus
 from bq_harper_assets_tests.stores.small_tables import DATASET, SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.side_by_side import plan_of
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
-ROWS, SLICES = 240_000, 4
+ROWS, SLICES = 300_000, 4
 START, END = utc(2026, 1, 5), utc(2026, 1, 6)
 TEXT = "%Y-%m-%dT%H:%M:%SZ"  # Arrow's %S has the fraction too
 
 
-@pytest.mark.promise("A9", "B4", "H1", "J1", "J2")
-def test_240_000_positions_equal_their_source_and_a_second_run_changes_none(
+@pytest.mark.promise("A9", "B4", "H1", "J1", "J2", "M13")
+def test_300_000_positions_equal_their_source_and_three_planted_faults_are_found_and_mended(
     sync: Sync, tables: SmallTables, bigquery_connection: BigQueryConnection
 ) -> None:
     schedule = Schedule(seed=7, vessels=500, origin=microseconds(START), span=DAY, rows=ROWS)
@@ -70,11 +74,42 @@ def test_240_000_positions_equal_their_source_and_a_second_run_changes_none(
     assert (len(in_ledger), sum(in_ledger.values())) == (24 * SLICES, ROWS)
     assert _count(sync, contract) == ROWS
 
-    sync.run(contract, cells)
+    again = sync.run(contract, cells)
 
+    assert (again.requests, again.rows) == (0, 0)
     for before in first:
         assert _stored(sync, contract, before["id"].to_pylist()).equals(before)
     assert _count(sync, contract) == ROWS
+    _plant_and_mend(sync, contract, cells, [window["id"][7].as_py() for window in first[3:6]])
+    for before in first:
+        assert _stored(sync, contract, before["id"].to_pylist()).equals(before)
+    assert _count(sync, contract) == ROWS
+
+
+def _plant_and_mend(
+    sync: Sync, contract: TableContract, cells: Sequence[Cell], ids: list[str]
+) -> None:
+    """One missing, one changed and one phantom row: found, named and mended, and nothing else."""
+    prover = Prover(sync.stores, contract, sync.spark, sync.retry)
+    assert {proof.status for proof in prover.prove(cells)} == {ProofStatus.PROVED}
+    missing, changed, twin = ids
+    target = contract.target_table
+    [row] = sync.harper.search_by_id(target, [twin])
+    sync.harper.delete(target, [missing])
+    sync.harper.upsert(target, [{"id": changed, "speed_knots": -1, "_hash": "0" * 13}])
+    sync.harper.upsert(target, [{**row, "id": f"{twin}-7"}])
+    wrong = [proof for proof in prover.prove(cells) if proof.status is not ProofStatus.PROVED]
+    found = [difference for proof in wrong for difference in proof.differences]
+    assert [(each.kind, each.id) for each in found] == [
+        (DifferenceKind.MISSING, missing),
+        (DifferenceKind.CHANGED, changed),
+        (DifferenceKind.PHANTOM, f"{twin}-7"),
+    ]
+    assert list(found[1].columns) == ["speed_knots"]
+    assert sum(proof.missing + proof.changed + proof.phantom for proof in wrong) == 3
+    mended = sync.run(contract, [proof.cell for proof in wrong])
+    assert (mended.rows, sum(cell.result.deleted for cell in mended.cells)) == (2, 1)
+    assert {proof.status for proof in prover.prove(cells)} == {ProofStatus.PROVED}
 
 
 def _of(source: pa.Table, window: Window) -> pa.Table:

@@ -1,0 +1,139 @@
+"""Proofs asked for from a terminal: what is synced, a part at a time, and a record of what came."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bq_harper_assets.cli.sync import slices_asked
+from bq_harper_assets.contract.project import Project
+from bq_harper_assets.contract.table import TableContract
+
+if TYPE_CHECKING:
+    from bq_harper_assets.ledger.ledger import Ledger
+    from bq_harper_assets.sync.cells import Cell
+    from bq_harper_assets.validation.proof import CellProof, Prover
+
+WINDOWS_AT_ONCE = 96  # read, compared and forgotten together
+_EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+
+
+@dataclass(frozen=True)
+class Proving:
+    """Cells of a table that are looked at."""
+
+    contract: TableContract
+    cells: "Sequence[Cell]"
+    ledger: "Ledger"
+    prover: "Prover"
+
+    def parts(
+        self, cells: "Sequence[Cell]", console: Console, *, deep: bool, shown: int
+    ) -> "Iterator[list[CellProof]]":
+        """In the order of time, with a bar on a terminal; ends after a part that had no answer."""
+        columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+        hidden = not console.is_terminal
+        with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+            task = progress.add_task(f"verifying {self.contract.id}", total=len(cells))
+            for part in windows_at_once(cells, WINDOWS_AT_ONCE):
+                proofs = self.prover.prove(part, deep=deep, shown=shown)
+                progress.advance(task, len(part))
+                yield proofs
+                if any(proof.verdict.could_not_look for proof in proofs):
+                    return
+
+    def record(self, proofs: "Sequence[CellProof]") -> set[str]:
+        """In the ledger and in Harper; what Harper did not take is told."""
+        from bq_harper_assets.defs.validating import all_proofs
+        from bq_harper_assets.stores.harper.client import HarperClient
+        from bq_harper_assets.validation.audit import record_validation
+        from bq_harper_assets.validation.verdict import ProofStatus
+
+        table = self.ledger.find_table(self.contract.id)
+        # Of a window that is equal and still open there is nothing to be kept.
+        judged = [proof for proof in proofs if proof.status is not ProofStatus.OPEN]
+        if table is None or not judged:
+            return set()
+        differing = [proof for proof in judged if proof.status is ProofStatus.DIFFERS]
+        stores = self.prover.stores
+        with HarperClient(stores.harper, retry=self.prover.retry) as harper:
+            told = {record_validation(self.ledger, harper, table, [all_proofs(judged)])}
+            for each in differing:
+                told.add(
+                    record_validation(self.ledger, harper, table, [each.verdict], cell=each.cell)
+                )
+        return {warning for warning in told if warning}
+
+
+@contextmanager
+def proving(
+    project: Project,
+    contract: TableContract,
+    from_: datetime | None,
+    to: datetime | None,
+    slices: str | None,
+) -> Iterator[Proving]:
+    """What is synced in the range; TableChanged if its cells are not those of the contract."""
+    # Here and not above: dagster and google's libraries take seconds to import.
+    from bq_harper_assets.defs.resources import build_resources
+    from bq_harper_assets.ledger.ledger import open_ledger
+    from bq_harper_assets.sync.recorded import table_facts
+    from bq_harper_assets.sync.scene import Stores
+    from bq_harper_assets.validation.proof import Prover
+
+    bigquery, harper = project.bigquery, project.harper
+    with open_ledger(project.ledger.url) as ledger:
+        if ledger.find_table(contract.id):
+            ledger.register_table(table_facts(contract, bigquery))
+        cells = synced_cells(contract, ledger, from_, to, slices)
+        resources = build_resources(project)
+        stores, retry = Stores(bigquery, harper, ledger), resources["harper"].retry()
+        prover = Prover(stores, contract, resources["spark"].spark_session, retry)
+        yield Proving(contract, cells, ledger, prover)
+
+
+def synced_cells(
+    contract: TableContract,
+    ledger: "Ledger",
+    from_: datetime | None,
+    to: datetime | None,
+    slices: str | None,
+) -> "list[Cell]":
+    """Those that were committed; a usage error if there is none."""
+    from bq_harper_assets.sync.cells import Cell
+    from bq_harper_assets.sync.windows import Window, floor_to_window
+
+    first = floor_to_window(from_.replace(tzinfo=UTC), contract.window) if from_ else _EVER[0]
+    last = to.replace(tzinfo=UTC) if to else _EVER[1]
+    table = ledger.find_table(contract.id)
+    known = ledger.cells(table, first, last, slices_asked(contract, slices)) if table else ()
+    cells = [
+        Cell(Window(record.cell.window_start, record.cell.window_end), record.cell.slice)
+        for record in known
+        if record.commit
+    ]
+    if not cells:
+        raise click.UsageError(
+            f"nothing of {contract.id} is synced in that range; start with: bqh sync {contract.id}"
+        )
+    return cells
+
+
+def windows_at_once(cells: "Sequence[Cell]", most: int) -> "Iterator[list[Cell]]":
+    """Whole windows, so many of them in each part."""
+    part: list[Cell] = []
+    windows = 0
+    for _, of_window in groupby(cells, lambda cell: cell.window):
+        if windows == most:
+            yield part
+            part, windows = [], 0
+        part += of_window
+        windows += 1
+    if part:
+        yield part

@@ -1,0 +1,48 @@
+"""What is being done to a table already: a need is not asked for twice while its run goes on."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.keys import target_key
+from bq_harper_assets.defs.partitions import RANGE_END, RANGE_START, cells_of
+from bq_harper_assets.sync.windows import Window, windows_between
+
+PARTITION = "dagster/partition"
+ENDED = (DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED)
+_ACTIVE = [status for status in DagsterRunStatus if status not in ENDED]
+
+
+def runs_of_table(instance: DagsterInstance, contract: TableContract) -> list[DagsterRun]:
+    """Those that have the table among their assets, whoever asked for them."""
+    key, job = target_key(contract), f"sync_{contract.id}"
+    return [
+        run
+        for run in instance.get_runs(RunsFilter(statuses=_ACTIVE))
+        if run.job_name == job or key in (run.asset_selection or ())
+    ]
+
+
+def is_running(instance: DagsterInstance, job: str) -> bool:
+    """Whether a run of the job is queued or at work."""
+    return bool(instance.get_runs(RunsFilter(job_name=job, statuses=_ACTIVE), limit=1))
+
+
+def windows_of(contract: TableContract, run: DagsterRun) -> Iterator[Window]:
+    """The windows that the run was started for."""
+    single = run.tags.get(PARTITION)
+    keys = [run.tags.get(RANGE_START, single), run.tags.get(RANGE_END, single)]
+    if None in keys:
+        return
+    first, last = cells_of(contract, [str(key) for key in keys])
+    yield from windows_between(first.window.start, last.window.end, contract.window)
+
+
+def last_failure(instance: DagsterInstance, job: str) -> datetime | None:
+    """When the job's newest run failed; None if it did not."""
+    for record in instance.get_run_records(RunsFilter(job_name=job), limit=1):
+        if record.dagster_run.status is DagsterRunStatus.FAILURE:
+            return record.update_timestamp
+    return None

@@ -1,0 +1,15 @@
+"""The names under which Dagster knows a contract."""
+
+from dagster import AssetKey
+
+from bq_harper_assets.contract.table import TableContract
+
+
+def target_key(contract: TableContract) -> AssetKey:
+    """`harper/<target>`."""
+    return AssetKey(["harper", contract.target_table])
+
+
+def pool_of(contract: TableContract) -> str:
+    """Two runs of one table would only wait for each other's lease."""
+    return f"harper/{contract.target_table}"

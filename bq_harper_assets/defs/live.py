@@ -1,0 +1,180 @@
+"""Live tables: a job that follows the open window, and a sensor that keeps one such run going."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from dagster import (
+    Config,
+    Failure,
+    JobDefinition,
+    OpExecutionContext,
+    RunRequest,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+    job,
+    op,
+    sensor,
+)
+from dagster_pyspark import LazyPySparkResource
+from pydantic import BaseModel, ConfigDict, Field
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.active_runs import is_running, last_failure
+from bq_harper_assets.defs.materialisations import record_done
+from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.validating import CHECKS, OF_TABLE, validate_cells
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import CellState
+from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.checkpoint_mirror import mirror_checkpoints
+from bq_harper_assets.sync.keeper import lease_times
+from bq_harper_assets.sync.live import Live, open_window
+from bq_harper_assets.sync.pace import ASK_AGAIN_AFTER, LIVE_RUN, tick_seconds
+from bq_harper_assets.sync.recorded import cell_key
+from bq_harper_assets.sync.report import RunReport
+from bq_harper_assets.sync.run import Run
+from bq_harper_assets.sync.scene import Stores
+from bq_harper_assets.sync.windows import Window
+
+
+class LiveConfig(Config):
+    """How long one run follows its window."""
+
+    seconds: float = Field(
+        LIVE_RUN.total_seconds(),
+        gt=0,
+        description="It ends after this time, or when its window has closed.",
+    )
+
+
+class LiveCursor(BaseModel):
+    """The run that was asked for last."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    window: str = ""
+    run: int = 0
+
+
+def live_job(contract: TableContract) -> str:
+    """Its name."""
+    return f"live_{contract.id}"
+
+
+def build_live_job(contract: TableContract) -> JobDefinition:
+    """Polls the open window. It takes no pool's slot, so that no backfill waits for it."""
+
+    @op(name=f"follow_{contract.id}")
+    def follow_open_window(
+        context: OpExecutionContext,
+        config: LiveConfig,
+        bigquery: BigQueryConnectionResource,
+        harper: HarperResource,
+        ledger: LedgerResource,
+        spark: LazyPySparkResource,
+    ) -> None:
+        with ledger.open() as opened:
+            stores = Stores(bigquery.connection(), harper.connection(), opened)
+            session = spark.spark_session
+            times = lease_times(session.conf.get("spark.master", "") or "")
+            run = Run(stores, contract, session, context.run.run_id, times, retry=harper.retry())
+            followed = _follow(context, run, timedelta(seconds=config.seconds))
+        closed = [each.cell for each in followed.cells if not each.is_open] if followed else []
+        checks = CHECKS if closed else OF_TABLE  # an open window proves nothing
+        validate_cells(context, contract, closed, bigquery, harper, ledger, spark, checks=checks)
+
+    @job(
+        name=live_job(contract),
+        description=f"Follows the open window of {contract.target_table} for a while.",
+    )
+    def live() -> None:
+        follow_open_window()
+
+    return live
+
+
+def _follow(context: OpExecutionContext, run: Run, lasts: timedelta) -> RunReport | None:
+    """What all polls did, filed as one materialisation of each cell, also if the run fails."""
+    contract, ledger = run.contract, run.stores.ledger
+
+    with HarperClient(run.stores.harper, retry=run.retry) as harper:
+
+        def after_poll(report: RunReport | None) -> None:
+            if report:
+                context.log.info(f"{report.rows:,} rows at {report.t:%F %T}, {report.phase}")
+            if warning := mirror_checkpoints(ledger, harper, contract):
+                context.log.warning(warning)
+
+        def poll(cells: Sequence[Cell]) -> RunReport:
+            # Rows of all windows are asked for doubled keys once, not at every poll.
+            known = replace(run, key_is_known=bool(live.reports))
+            return known.sync(cells)
+
+        live = Live(poll, contract, ledger, after_poll, context.log.info)
+        try:
+            closed = live.follow(ledger.now() + lasts)
+        except BqhError as error:
+            raise Failure(str(error), allow_retries=False) from error
+        finally:
+            if total := live.total():
+                record_done(context, contract, total, _rows(ledger, contract, total))
+    ended = "its window has closed" if closed else "its time is over"
+    context.log.info(f"{contract.id}: {live.polls} polls; ended because {ended}")
+    return total
+
+
+def build_live_sensor(contract: TableContract) -> SensorDefinition:
+    """Starts the next run when none goes on; its key names the window and the number of the run."""
+
+    @sensor(
+        name=f"live_{contract.id}",
+        job_name=live_job(contract),
+        minimum_interval_seconds=tick_seconds(contract.sync),
+        description=f"Keeps the open window of {contract.target_table} topped up.",
+    )
+    def keep_following(
+        context: SensorEvaluationContext, ledger: LedgerResource
+    ) -> SensorResult | SkipReason:
+        if is_running(context.instance, live_job(contract)):
+            return SkipReason("a live run goes on")
+        with ledger.open() as opened:
+            now = opened.now()
+            window = open_window(contract, now)
+            if _is_refused(opened, contract, window):
+                return SkipReason(
+                    f"{window.key} was refused by the delete guard: look at it with "
+                    f"bqh status, then type: bqh sync {contract.id} --allow-deletes"
+                )
+        failed = last_failure(context.instance, live_job(contract))
+        if failed and now - failed < ASK_AGAIN_AFTER:
+            return SkipReason(f"the last run failed; the next is asked for in {ASK_AGAIN_AFTER}")
+        cursor = LiveCursor.model_validate_json(context.cursor or "{}")
+        number = cursor.run + 1 if cursor.window == window.key else 1
+        return SensorResult(
+            run_requests=[RunRequest(run_key=f"{window.key}#{number}")],
+            cursor=LiveCursor(window=window.key, run=number).model_dump_json(),
+        )
+
+    return keep_following
+
+
+def _rows(ledger: Ledger, contract: TableContract, report: RunReport) -> dict[Cell, int]:
+    """How many rows each cell holds, which its polls wrote a few at a time."""
+    start = min((each.cell.window.start for each in report.cells), default=report.t)
+    table = ledger.find_table(contract.id)
+    records = ledger.cells(table, start, report.t) if table else ()
+    held = {record.cell: record.commit.rows for record in records if record.commit}
+    return {each.cell: held.get(cell_key(each.cell), 0) for each in report.cells}
+
+
+def _is_refused(ledger: Ledger, contract: TableContract, window: Window) -> bool:
+    table = ledger.find_table(contract.id)
+    records = ledger.cells(table, window.start, window.end) if table else ()
+    return any(record.state is CellState.REFUSED for record in records)

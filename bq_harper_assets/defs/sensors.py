@@ -1,0 +1,209 @@
+"""A sensor per table: it finds what is missing or differs from its source, and asks for few runs.
+
+Each table has its own, so that one that fails shows its error and does not stop the others.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from dagster import (
+    DagsterRun,
+    RunRequest,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+    sensor,
+)
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+from pydantic import BaseModel, ConfigDict
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.active_runs import is_running, runs_of_table, windows_of
+from bq_harper_assets.defs.live import live_job
+from bq_harper_assets.defs.partitions import range_tags
+from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
+from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
+from bq_harper_assets.sync.asking import Ask, End, asks
+from bq_harper_assets.sync.due import Reason, Seen, closed_until
+from bq_harper_assets.sync.pace import (
+    ASK_AGAIN_AFTER,
+    WINDOWS_PER_RUN,
+    look_delay,
+    poll_delay,
+    tick_seconds,
+)
+from bq_harper_assets.sync.phases import rows_per_request
+from bq_harper_assets.sync.revisit import (
+    Standing,
+    horizon,
+    known_after,
+    look,
+    scrub_part,
+    standing,
+)
+from bq_harper_assets.sync.windows import Window
+
+REASON, PHASE, END, BILLED = "bqh/reason", "bqh/phase", "bqh/end", "bqh/bytes_billed"
+MOST_CHANGED = 500  # windows that a cursor remembers
+
+
+class Cursor(BaseModel):
+    """What a tick leaves to the next, and shows to whoever looks at the sensor."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    next_poll: datetime | None = None
+    next_look: datetime | None = None
+    next_scrub: datetime | None = None
+    scrubbed_to: datetime | None = None
+    changed: dict[datetime, Seen] = {}  # found by a look, and not yet put right
+    phase: str = ""
+    batch_size: int = 0
+    windows_per_run: int = 0
+    due: dict[str, int] = {}  # cells by reason
+    windows_compared: int = 0  # by the last look
+    bytes_billed: int = 0  # for the last look
+
+
+def build_revisit_sensor(
+    contract: TableContract, start: datetime, job: UnresolvedAssetJobDefinition
+) -> SensorDefinition:
+    """Asks for windows that are missing, unfinished, closed since, or changed in BigQuery."""
+
+    @sensor(
+        name=f"revisit_{contract.id}",
+        job=job,
+        minimum_interval_seconds=tick_seconds(contract.sync),
+        description=(
+            f"Asks for windows of {contract.target_table} that are missing or differ from BigQuery."
+        ),
+    )
+    def revisit(
+        context: SensorEvaluationContext,
+        bigquery: BigQueryConnectionResource,
+        ledger: LedgerResource,
+    ) -> SensorResult:
+        cursor = Cursor.model_validate_json(context.cursor or "{}")
+        with ledger.open() as opened:
+            now = opened.now()
+            if cursor.next_poll and now < cursor.next_poll:
+                return _skipped(f"the next poll is at {cursor.next_poll:%F %T} UTC", cursor)
+            cursor = _looked(cursor, contract, start, opened, bigquery, now)
+            stands = standing(opened, contract, start, now, cursor.changed)
+        runs = runs_of_table(context.instance, contract)
+        is_followed = is_running(context.instance, live_job(contract))
+        found = _asks(
+            contract, stands, runs, is_followed and _has_just_closed(contract, stands, now)
+        )
+        cursor = _shown(cursor, contract, stands, now)
+        if not found:
+            return _skipped(_why_nothing(contract, stands), cursor)
+        return SensorResult(
+            run_requests=[_request(ask, stands, cursor, now) for ask in found],
+            cursor=cursor.model_dump_json(),
+        )
+
+    return revisit
+
+
+def _looked(
+    cursor: Cursor,
+    contract: TableContract,
+    start: datetime,
+    ledger: Ledger,
+    bigquery: BigQueryConnectionResource,
+    now: datetime,
+) -> Cursor:
+    """With what BigQuery holds now, if it is time to ask it."""
+    if cursor.next_look and now < cursor.next_look:
+        return cursor
+    until = closed_until(contract, now)
+    ranges = [horizon(contract, start, until)]
+    part = scrub_part(contract, start, until, cursor.scrubbed_to)
+    if cursor.next_scrub and now + look_delay(contract) <= cursor.next_scrub:
+        part = None  # the next look is early enough
+    if part:
+        ranges.append((part.begin, part.end))
+    labels = {"bqh": "revisit", "bqh_table": contract.id}
+    calls = BigQueryCalls(bigquery.connection(), breakers=PROCESS_BREAKERS)
+    queries = Queries(calls, labels=labels)
+    with queries.client:
+        found = look(ledger, queries, contract, ranges)
+    newest = sorted(found.changed, reverse=True)[:MOST_CHANGED]
+    kept = {at: found.changed[at] for at in newest}
+    if part and len(kept) == len(found.changed):  # else the rest is found by the next look
+        next_scrub = max(cursor.next_scrub or now, now) + part.pause
+        cursor = cursor.model_copy(update={"scrubbed_to": part.after, "next_scrub": next_scrub})
+    return cursor.model_copy(
+        update={
+            "next_look": now + look_delay(contract),
+            "changed": known_after(cursor.changed, ranges, kept),
+            "windows_compared": found.windows,
+            "bytes_billed": found.bytes_billed,
+        }
+    )
+
+
+def _asks(
+    contract: TableContract, stands: Standing, runs: Sequence[DagsterRun], without_newest: bool
+) -> list[Ask]:
+    newest = Window(stands.until - contract.window, stands.until)
+    at_work = {window for run in runs for window in windows_of(contract, run)}
+    if without_newest:
+        at_work.add(newest)
+    ends = {End(run.tags[END]) for run in runs if END in run.tags}
+    return asks(stands.due, stands.phase, newest, at_work, ends)
+
+
+def _has_just_closed(contract: TableContract, stands: Standing, now: datetime) -> bool:
+    """Then the live run that followed the newest window is about to reconcile it."""
+    return now - stands.until - contract.safety_lag < ASK_AGAIN_AFTER
+
+
+def _shown(cursor: Cursor, contract: TableContract, stands: Standing, now: datetime) -> Cursor:
+    still = {each.cell.window.start for each in stands.due}
+    return cursor.model_copy(
+        update={
+            "next_poll": now + poll_delay(stands.phase, contract.sync),
+            "changed": {at: seen for at, seen in cursor.changed.items() if at in still},
+            "phase": stands.phase.value,
+            "batch_size": rows_per_request(stands.phase, contract.sync),
+            "windows_per_run": WINDOWS_PER_RUN[stands.phase],
+            "due": {reason.value: count for reason, count in stands.by_reason.items()},
+        }
+    )
+
+
+def _request(ask: Ask, stands: Standing, cursor: Cursor, now: datetime) -> RunRequest:
+    return RunRequest(
+        run_key=ask.key(now),
+        tags={
+            **range_tags(ask.cells),
+            REASON: ask.reasons,
+            PHASE: stands.phase.value,
+            END: ask.end.value,
+            BILLED: str(cursor.bytes_billed),
+        },
+    )
+
+
+def _why_nothing(contract: TableContract, stands: Standing) -> str:
+    refused = [each.cell.key for each in stands.due if each.reason is Reason.REFUSED]
+    said = []
+    if count := len(stands.due) - len(refused):
+        said.append(f"{count} cells are due, and their runs have not ended yet")
+    if refused:
+        said.append(
+            f"{len(refused)} cells were refused by the delete guard, the first is {refused[0]}; if "
+            f"BigQuery is right, type: bqh sync {contract.id} --allow-deletes"
+        )
+    return "; ".join(said) or f"all closed windows are as BigQuery last had them ({stands.phase})"
+
+
+def _skipped(why: str, cursor: Cursor) -> SensorResult:
+    return SensorResult(skip_reason=SkipReason(why), cursor=cursor.model_dump_json())

@@ -1,0 +1,163 @@
+"""All checks of a table and of some of its cells, told to Dagster, the ledger and Harper."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dagster import Failure, OpExecutionContext
+from dagster_pyspark import LazyPySparkResource
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.evaluations import file_verdicts
+from bq_harper_assets.defs.keys import target_key
+from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
+from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.scene import Stores
+from bq_harper_assets.validation import progress, proof, smoke, spot
+from bq_harper_assets.validation.audit import record_validation
+from bq_harper_assets.validation.proof import CellProof, Prover
+from bq_harper_assets.validation.subject import Subject
+from bq_harper_assets.validation.verdict import Overall, ProofStatus, Severity, Verdict, overall
+
+OF_TABLE = (progress.CHECK, smoke.CHECK, spot.CHECK)
+CHECKS = (*OF_TABLE, proof.CHECK)
+# The first of them that some cell has is the word for all of them.
+_WORST_FIRST = (
+    ProofStatus.CHECK_FAILED,
+    ProofStatus.DIFFERS,
+    ProofStatus.NOT_SYNCED,
+    ProofStatus.MOVING,
+    ProofStatus.OPEN,
+)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What all checks found."""
+
+    of_table: tuple[Verdict, ...] = ()
+    proofs: tuple[CellProof, ...] = ()
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One per check."""
+        return self.of_table + ((all_proofs(self.proofs),) if self.proofs else ())
+
+    @property
+    def overall(self) -> Overall:
+        """In one word."""
+        return overall(self.verdicts)
+
+
+def validate_cells(
+    context: OpExecutionContext,
+    contract: TableContract,
+    cells: Sequence[Cell],
+    bigquery: BigQueryConnectionResource,
+    harper: HarperResource,
+    ledger: LedgerResource,
+    spark: LazyPySparkResource,
+    *,
+    checks: Sequence[str] = CHECKS,
+    deep: bool = False,
+) -> Validation:
+    """Looks and moves nothing; what it finds is filed, and kept in the audit."""
+    queries = Queries(
+        BigQueryCalls(bigquery.connection(), breakers=PROCESS_BREAKERS),
+        labels={"bqh": "validation", "bqh_table": contract.id},
+    )
+    try:
+        with (
+            ledger.open() as opened,
+            queries.client,
+            HarperClient(harper.connection(), retry=harper.retry()) as client,
+        ):
+            subject = Subject(contract, queries, client, opened)
+            of_table = [check_table(name, subject, cells) for name in OF_TABLE if name in checks]
+            proofs: list[CellProof] = []
+            if cells and proof.CHECK in checks:
+                stores = Stores(bigquery.connection(), harper.connection(), opened)
+                prover = Prover(stores, contract, spark.spark_session, harper.retry())
+                proofs = prover.prove(cells, deep=deep)
+            found = Validation(tuple(of_table), tuple(proofs))
+            _record(context, subject, found)
+    except BqhError as error:
+        raise Failure(f"{error}. What was synced is safe", allow_retries=False) from error
+    of_cells = {each.cell: each.verdict for each in proofs}
+    file_verdicts(context, target_key(contract), of_table, of_cells)
+    told = "; ".join(f"{each.check} {each.status.value}" for each in found.verdicts)
+    context.log.info(f"{contract.id} is {found.overall.value}: {told}")
+    return found
+
+
+def check_table(
+    name: str, subject: Subject, cells: Sequence[Cell], now: datetime | None = None
+) -> Verdict:
+    """One check that is not partitioned, with the cells' windows as its scope where it has one."""
+    if name == progress.CHECK:
+        return progress.check_progress(subject)
+    if not cells:
+        return spot.check_spot(subject) if name == spot.CHECK else smoke.check_smoke(subject)
+    newest = max(cell.window for cell in cells)
+    if name == spot.CHECK:
+        start = min(cell.window.start for cell in cells)
+        slices = sorted({cell.slice for cell in cells})
+        return spot.check_spot(subject, start, newest.end, slices)
+    # Old windows that are synced again say nothing of the last five minutes.
+    next_closes = newest.end + subject.contract.window + subject.contract.safety_lag
+    is_old = next_closes <= (now or datetime.now(UTC))
+    return smoke.check_smoke(subject, window=newest if is_old else None)
+
+
+def all_proofs(proofs: Sequence[CellProof]) -> Verdict:
+    """The cells' proofs in one: proved only if each is."""
+    counted = Counter(each.status for each in proofs)
+    status = next((word for word in _WORST_FIRST if counted[word]), ProofStatus.PROVED)
+    failed = [each for each in proofs if each.status is status is not ProofStatus.PROVED]
+    parts = ", ".join(f"{number} {word.value}" for word, number in sorted(counted.items()))
+    message = f"{len(proofs)} cells: {parts}"
+    if failed:
+        message += f"; the first is {failed[0].verdict.message}"
+    is_wrong = status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
+    return Verdict(
+        proof.CHECK,
+        status,
+        status is ProofStatus.PROVED,
+        Severity.ERROR if is_wrong else Severity.WARN,
+        message,
+        {
+            "cells": {word.value: number for word, number in counted.items()},
+            "rows": sum(each.rows for each in proofs),
+            "missing": sum(each.missing for each in proofs),
+            "changed": sum(each.changed for each in proofs),
+            "phantom": sum(each.phantom for each in proofs),
+            "form": "deep" if any(each.deep for each in proofs) else "quick",
+        },
+        tuple(row for each in proofs for row in each.differences)[: proof.SHOWN],
+    )
+
+
+def _record(context: OpExecutionContext, subject: Subject, found: Validation) -> None:
+    """The validation, and each cell that differs: so that it is found by its partition."""
+    table = subject.table()
+    if table is None or not found.verdicts:
+        return
+    ledger, harper = subject.ledger, subject.harper
+    only = found.proofs[0].cell if len(found.proofs) == 1 else None
+    warnings = {record_validation(ledger, harper, table, found.verdicts, cell=only)}
+    if only is None:
+        for each in found.proofs:
+            if each.status is ProofStatus.DIFFERS:
+                warnings.add(
+                    record_validation(ledger, harper, table, [each.verdict], cell=each.cell)
+                )
+    for warning in warnings - {None}:
+        context.log.warning(warning)

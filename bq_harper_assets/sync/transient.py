@@ -1,0 +1,41 @@
+"""Errors after which the same work may succeed later, without anybody's help."""
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.errors import LeaseHeld, LeaseLost, LedgerUnavailable
+from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable
+from bq_harper_assets.stores.breaker import CircuitOpen
+from bq_harper_assets.stores.harper.errors import HarperUnavailable
+from bq_harper_assets.sync.lease_terms import LeaseRanOut
+from bq_harper_assets.sync.receipts import Failure
+from bq_harper_assets.sync.spark_errors import SparkGaveUp
+
+
+class NotCompared(BqhError):
+    """A task could not read its side to the end."""
+
+
+class NotComparedYet(NotCompared):
+    """It may go better in a while."""
+
+
+TRANSIENT = (
+    BigQueryUnavailable,
+    CircuitOpen,
+    HarperUnavailable,
+    LeaseHeld,
+    LeaseLost,
+    LeaseRanOut,
+    LedgerUnavailable,
+    NotComparedYet,
+    SparkGaveUp,
+)
+
+
+def failure_of(error: BqhError) -> Failure:
+    """As a task tells it to the driver."""
+    return Failure(str(error), isinstance(error, TRANSIENT))
+
+
+def error_of(failure: Failure) -> NotCompared:
+    """As the driver raises what a task has told."""
+    return (NotComparedYet if failure.is_transient else NotCompared)(failure.error)

@@ -1,0 +1,249 @@
+"""Checks in Dagster: what its UI shows of each partition and of the table, run by run."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dagster import ExecuteInProcessResult
+
+from bq_harper_assets.contract.addresses import StackAddresses
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.keys import target_key
+from bq_harper_assets.defs.launch import QUIET, launch, project_instance
+from bq_harper_assets.defs.partitions import range_tags
+from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets_tests.defs.conftest import Dagster
+from bq_harper_assets_tests.defs.shown import Shown, shown
+from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.temporary_project import (
+    HOUR,
+    TemporaryProject,
+    hours_ago,
+    numbered_rows,
+    table,
+)
+
+pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
+WINDOWS, SLICES = 4, 2
+
+
+@dataclass(frozen=True)
+class Synced:
+    """A table after one ranged run; each test leaves it equal to its source."""
+
+    dagster: Dagster
+    contract: TableContract
+    cells: tuple[Cell, ...]
+    run_id: str
+
+    def shown(self) -> Shown:
+        return shown(self.dagster.root, self.dagster.instance, self.contract)
+
+    def run(self, job: str, tags: dict[str, str], **config: Any) -> ExecuteInProcessResult:
+        name = {"validate": "check_cells_of", "deep_proof": "prove_deeply"}[job]
+        ops = {f"{name}_{self.contract.id}": {"config": config}}
+        return (
+            self.dagster.definitions()
+            .resolve_job_def(f"{job}_{self.contract.id}")
+            .execute_in_process(
+                run_config={**QUIET, "ops": ops}, instance=self.dagster.instance, tags=tags
+            )
+        )
+
+    def cell_of(self, row: dict[str, Any]) -> Cell:
+        """By the batch that wrote the row."""
+        with open_ledger(load_project(self.dagster.root).ledger.url) as ledger:
+            known = ledger.find_table(self.contract.id)
+            assert known
+            first = self.cells[0].window.start
+            records = ledger.cells(known, first, self.cells[-1].window.end)
+        [key] = [
+            str(each.cell)
+            for each in records
+            if each.commit and row["ts"] >= f"{each.cell.window_start:%FT%T}"
+            and row["ts"] < f"{each.cell.window_end:%FT%T}"
+            and row["_batch"] == each.commit.batch
+        ]  # fmt: skip
+        return Cell.parse(key, self.contract.window)
+
+
+@pytest.fixture(scope="module")
+def synced(
+    tmp_path_factory: pytest.TempPathFactory,
+    project_root: Path,
+    stack: StackAddresses,
+    tables: SmallTables,
+    harper_connection: HarperConnection,
+) -> Iterator[Synced]:
+    folder, start = tmp_path_factory.mktemp("checks"), hours_ago(6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DAGSTER_HOME", str(folder / "dagster"))
+        project = TemporaryProject.at(folder / "project", project_root, stack)
+        source = tables.make_from(numbered_rows(start, rows=80))
+        [contract] = project.declare(table(source, start)).tables
+        cells = tuple(
+            Cell(window, part)
+            for window in windows_between(start, start + WINDOWS * HOUR, contract.window)
+            for part in range(SLICES)
+        )
+        with project_instance(project.root) as instance, HarperClient(harper_connection) as harper:
+            dagster = Dagster(project.root, instance, harper)
+            launched = launch(dagster.definitions(), instance, contract, cells)
+            assert launched.error is None
+            yield Synced(dagster, contract, cells, launched.run_id)
+
+
+@pytest.mark.promise("O3")
+def test_each_partition_of_a_ranged_run_has_a_result_of_its_own_that_is_current(
+    synced: Synced,
+) -> None:
+    seen = synced.shown()
+    assert set(seen.checks) == {"progress", "smoke", "spot", "proof"}
+    assert seen.partitions() == {cell.key: "succeeded" for cell in synced.cells}
+    for check in seen.checks:
+        current = seen.current(check)
+        assert current
+        assert current["runId"] == synced.run_id
+        assert current["status"] == "SUCCEEDED"
+        assert seen.checks[check]["blocking"] is False
+        word = "proved" if check == "proof" else "healthy"
+        assert seen.metadata(check)["status"] == word
+    assert seen.metadata("proof")["rows"] == 10
+    assert seen.metadata("spot")["sample_size"] == 10
+
+
+@pytest.mark.promise("O3", "O5")
+def test_the_result_of_a_partition_that_was_synced_again_is_not_shown_until_it_is_checked_again(
+    synced: Synced,
+) -> None:
+    dagster, cell = synced.dagster, synced.cells[2]
+    job = dagster.definitions().resolve_job_def(f"sync_{synced.contract.id}")
+    unchecked = job.get_subset(
+        asset_selection={target_key(synced.contract)}, asset_check_selection=set()
+    )
+    assert unchecked.execute_in_process(
+        run_config=QUIET, instance=dagster.instance, partition_key=cell.key
+    ).success
+    others = {each.key: "succeeded" for each in synced.cells if each != cell}
+    assert synced.shown().partitions() == others
+    before = dagster.rows(synced.contract)
+    assert synced.run("validate", {"dagster/partition": cell.key}).success
+    assert synced.shown().partitions() == others | {cell.key: "succeeded"}
+    assert dagster.rows(synced.contract) == before  # with the times of their sync
+
+
+@pytest.mark.promise("O5", "M4")
+def test_a_range_is_checked_without_moving_data_and_a_missing_row_fails_its_cell_alone(
+    synced: Synced,
+) -> None:
+    dagster, contract = synced.dagster, synced.contract
+    before = dagster.rows(contract)
+    lost = before[45]
+    cell = synced.cell_of(lost)
+    dagster.harper.delete(contract.target_table, [lost["id"]])
+    ended = synced.run("validate", range_tags(synced.cells[2:6]))
+    assert ended.success
+    seen = synced.shown()
+    assert {key for key, word in seen.partitions().items() if word == "failed"} == {cell.key}
+    assert seen.partitions() == {
+        each.key: "failed" if each == cell else "succeeded" for each in synced.cells
+    }
+    assert dagster.rows(contract) == {n: row for n, row in before.items() if n != 45}
+    [failed] = [
+        each for each in dagster.evaluations(contract, "proof", ended.run_id) if not each.passed
+    ]
+    assert failed.partition == cell.key
+    assert failed.severity.value == "ERROR"
+    assert failed.metadata["missing"].value == 1
+    [named] = failed.metadata["differing_rows"].records  # type: ignore[union-attr]
+    assert named.data == {"kind": "missing", "id": lost["id"], "columns": ""}
+
+    kept = dagster.harper.search_by_value("SyncAudit", "tableId", contract.id, ("*",))
+    newest = max(row["timestamp"] for row in kept if row["check"] == "all" and not row["partition"])
+    [audit] = [row for row in kept if row["timestamp"] == newest and row["check"] == "all"]
+    assert audit["status"] == "issues_detected"
+    told = json.loads(audit["checkResults"])[contract.id]
+    assert set(told) == {"progress", "smoke", "spot", "proof"}
+    for check in ("progress", "smoke", "spot"):
+        [filed] = dagster.evaluations(contract, check, ended.run_id)
+        assert told[check]["status"] == filed.metadata["status"].value
+        assert told[check]["passed"] == filed.passed
+    assert told["proof"]["status"] == "differs"
+    assert told["proof"]["metadata"]["cells"] == {"proved": 3, "differs": 1}
+    assert [row["id"] for row in told["proof"]["rows"]] == [lost["id"]]
+    found = [row for row in kept if row["status"] == "failed" and row["check"] == "proof"]
+    assert cell.key in {row["partition"] for row in found}
+
+    repaired = launch(dagster.definitions(), dagster.instance, contract, [cell])
+    assert repaired.error is None
+    assert repaired.done[cell.key]["rows_written"] == 1
+    assert synced.shown().partitions() == {each.key: "succeeded" for each in synced.cells}
+
+
+@pytest.mark.promise("M13")
+def test_the_deep_proof_of_a_day_sees_what_stored_hashes_hide(synced: Synced) -> None:
+    dagster, contract = synced.dagster, synced.contract
+    row = dagster.rows(contract)[0]
+    dagster.harper.upsert(contract.target_table, [{"id": row["id"], "number": 4711}])
+    try:
+        day = synced.cells[0].window.start.date()
+        other = synced.run("deep_proof", {}, day=(day + timedelta(days=3)).isoformat())
+        assert dagster.evaluations(contract, "proof", other.run_id) == []
+        ended = synced.run("deep_proof", {}, day=day.isoformat())
+        filed = dagster.evaluations(contract, "proof", ended.run_id)
+    finally:
+        dagster.harper.upsert(contract.target_table, [row])
+    of_day = {cell.key for cell in synced.cells if cell.window.start.date() == day}
+    assert {each.partition for each in filed} == of_day
+    assert {each.metadata["form"].value for each in filed} == {"deep"}
+    [failed] = [each for each in filed if not each.passed]
+    assert failed.metadata["changed"].value == 1
+    [named] = failed.metadata["differing_rows"].records  # type: ignore[union-attr]
+    assert named.data == {"kind": "changed", "id": row["id"], "columns": "number: 0 -> 4711"}
+    assert synced.run("deep_proof", {}, day=day.isoformat()).success
+
+
+@pytest.mark.promise("H5", "O3")
+def test_a_refused_delete_leaves_the_other_cells_proved_and_is_done_once_it_is_allowed(
+    dagster: Dagster, project: TemporaryProject, tables: SmallTables
+) -> None:
+    start = hours_ago(5)
+    source = tables.make_from(
+        f"SELECT TIMESTAMP_ADD(TIMESTAMP '{start:%F %T}+00', INTERVAL n * 2 SECOND) AS ts,"
+        " n AS number FROM UNNEST(GENERATE_ARRAY(0, 3599)) AS n"
+    )
+    [contract] = project.declare(table(source, start, slices=1)).tables
+    emptied, other = [
+        Cell(window, 0) for window in windows_between(start, start + 2 * HOUR, contract.window)
+    ]
+    definitions = dagster.definitions()
+    assert launch(definitions, dagster.instance, contract, [emptied, other]).error is None
+    tables.run(f"DELETE FROM {source.sql} WHERE number < 1700")
+    tables.run(f"UPDATE {source.sql} SET number = 9999 WHERE number = 2000")
+
+    refused = launch(definitions, dagster.instance, contract, [emptied, other])
+    assert refused.error is not None
+    assert emptied.key in refused.error
+    assert set(refused.done) == {other.key}
+    assert len(dagster.rows(contract)) == 3600
+    seen = shown(dagster.root, dagster.instance, contract)
+    assert seen.partitions() == {emptied.key: "executionFailed", other.key: "succeeded"}
+
+    allowed = launch(definitions, dagster.instance, contract, [emptied, other], allow_deletes=True)
+    assert allowed.error is None
+    assert allowed.done[emptied.key]["rows_deleted"] == 1700
+    assert allowed.done[emptied.key]["dagster/partition_row_count"] == 100
+    assert allowed.done[other.key]["rows_unchanged"] == 1800
+    assert allowed.done[other.key]["dagster/partition_row_count"] == 1800
+    assert len(dagster.rows(contract)) == 1900
+    seen = shown(dagster.root, dagster.instance, contract)
+    assert set(seen.partitions().values()) == {"succeeded"}

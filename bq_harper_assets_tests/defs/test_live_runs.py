@@ -1,0 +1,107 @@
+"""A live table in Dagster: the sensor keeps one run going, and each run files a cell once."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from dagster import DagsterEventType, DagsterRunStatus, RunsFilter
+
+from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.defs.launch import launch
+from bq_harper_assets.defs.partitions import build_partitions
+from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.ledger.records import Mode
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS, checkpoint_id
+from bq_harper_assets.sync.windows import Window
+from bq_harper_assets_tests.defs.conftest import Dagster
+from bq_harper_assets_tests.defs.ticking import Ticking
+from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, hours_ago, table
+
+pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
+
+
+def lag_until(moment: datetime) -> str:
+    """The safety lag with which a sync stands at the moment now."""
+    return f"{int((datetime.now(UTC) - moment).total_seconds())}s"
+
+
+@pytest.mark.promise("H6", "M5")
+def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_cell_once(
+    dagster: Dagster, project: TemporaryProject, tables: SmallTables
+) -> None:
+    hour = hours_ago(2)
+    key, keys = f"{hour:%FT%H:%M}", {f"{hour:%FT%H:%M}|s0{number}" for number in (0, 1)}
+    source = tables.make_from(
+        f"SELECT n AS number, TIMESTAMP_ADD(TIMESTAMP '{hour:%F %T}+00', INTERVAL n SECOND) AS ts"
+        " FROM UNNEST(GENERATE_ARRAY(0, 3599)) AS n"
+    )
+    declared = table(source, hour, safetyLag=lag_until(hour + HOUR / 2))
+    [contract] = project.declare(declared).tables
+    cells = [Cell(Window(hour, hour + HOUR), number) for number in (0, 1)]
+    launched = launch(dagster.definitions(), dagster.instance, contract, cells)
+    assert launched.error is None
+    assert {each["window"].partition(" ")[0] for each in launched.done.values()} == {"open"}
+    assert 1800 <= len(dagster.rows(contract)) < 3600
+
+    soon = timedelta(seconds=15)  # the window closes when the live run has just begun
+    [contract] = project.declare(declared | {"safetyLag": lag_until(hour + HOUR - soon)}).tables
+    live = Ticking(dagster, contract, "live")
+    [request] = live.tick()
+    assert request.run_key == f"{key}#1"
+    assert live.run(request)
+    job = live.definitions.resolve_job_def(f"live_{contract.id}")
+    [run] = dagster.instance.get_runs(RunsFilter(job_name=job.name))
+    logs = dagster.instance.all_logs(run.run_id, of_type=DagsterEventType.ASSET_MATERIALIZATION)
+    filed = {
+        event.partition: event.step_materialization_data.materialization.metadata
+        for event in (log.get_dagster_event() for log in logs)
+    }
+    assert len(logs) == len(filed) == 2
+    assert set(filed) == keys
+    assert {each["window"].value for each in filed.values()} == {"closed"}
+    assert sorted(dagster.rows(contract)) == list(range(3600))
+    held = sum(int(str(each["dagster/partition_row_count"].value)) for each in filed.values())
+    assert held == 3600
+    with open_ledger(load_project(project.root).ledger.url) as ledger:
+        known = ledger.find_table(contract.id)
+        assert known is not None
+        batches = ledger.history(known)
+    of_run = [batch.mode for batch in reversed(batches) if batch.run_id == run.run_id]
+    assert of_run[:2] == [Mode.TOPUP] * 2
+    assert of_run[-2:] == [Mode.RECONCILE] * 2
+    [mirrored] = dagster.harper.search_by_id(
+        CHECKPOINTS.name, [checkpoint_id(contract.id, 0)], ("*",)
+    )
+    assert mirrored["lastTimestamp"] == f"{hour + HOUR:%FT%T.000000Z}"
+
+    checked = dagster.instance.all_logs(run.run_id, of_type=DagsterEventType.ASSET_CHECK_EVALUATION)
+    verdicts = [log.get_dagster_event().asset_check_evaluation_data for log in checked]
+    proved = {each.partition for each in verdicts if each.check_name == "proof" and each.passed}
+    assert proved == keys
+
+    revisit = Ticking(dagster, contract)
+    assert revisit.tick() == ()
+    assert revisit.cursor["windows_compared"] == 1
+    [request] = live.tick()
+    assert request.run_key == f"{hour + HOUR:%FT%H:%M}#1"
+    going_on = dagster.instance.create_run_for_job(job, status=DagsterRunStatus.STARTED)
+    assert live.tick() == ()
+    assert live.skipped == "a live run goes on"
+    dagster.instance.delete_run(going_on.run_id)
+    [request] = live.tick()
+    assert request.run_key == f"{hour + HOUR:%FT%H:%M}#2"
+    partitions = build_partitions(contract, hour)
+    assert f"{hours_ago(0):%FT%H:%M}|s00" in partitions.get_partition_keys()
+
+
+def test_a_live_run_that_failed_is_not_asked_for_again_at_once(
+    dagster: Dagster, project: TemporaryProject, tables: SmallTables
+) -> None:
+    hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    [contract] = project.declare(table(tables.make("ts TIMESTAMP"), hour)).tables
+    live = Ticking(dagster, contract, "live")
+    job = live.definitions.resolve_job_def(f"live_{contract.id}")
+    dagster.instance.create_run_for_job(job, status=DagsterRunStatus.FAILURE)
+    assert live.tick() == ()
+    assert "failed" in (live.skipped or "")
