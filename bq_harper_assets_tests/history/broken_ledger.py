@@ -1,0 +1,130 @@
+"""Rules of the ledger taken out or bent: leases, deadlines, plans and commits."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, update
+
+from bq_harper_assets.ledger import committing, leasing, planning, quarantine
+from bq_harper_assets.ledger.records import CellResult, Mode
+from bq_harper_assets.ledger.tables import CELLS
+from bq_harper_assets.sync.keeper import Keeper
+from bq_harper_assets.sync.lease_terms import Deadline
+from bq_harper_assets.sync.run import Run
+
+Patch = pytest.MonkeyPatch
+LONGEST_CLIENT_WAIT_S = 4.0
+
+
+def without_lease_check(step: str) -> Callable[[Patch], None]:
+    def apply(patch: Patch) -> None:
+        checked = leasing.lock_live
+
+        def lock_live(connection: Any, leases: Any, slices: Any, doing: str) -> Any:
+            if doing == step:
+                return leasing.lock(connection, leases.table, slices)
+            return checked(connection, leases, slices, doing)
+
+        patch.setattr(leasing, "lock_live", lock_live)
+
+    return apply
+
+
+def commit_before_data(patch: Patch) -> None:
+    write = Run._write
+
+    def hasty(self: Run, scene_: Any, works: Any) -> Any:
+        nothing = CellResult(0, 0, 0, 0, "0:0:0")
+        done = [(each.batch, nothing) for each in works]
+        self.stores.ledger.commit_cells(scene_.keeper.leases, done)
+        return write(self, scene_, works)
+
+    patch.setattr(Run, "_write", hasty)
+
+
+def takeover_without_waiting(patch: Patch) -> None:
+    patch.setattr(leasing, "_is_free", lambda row, now: True)
+
+
+def no_deadline(patch: Patch) -> None:
+    patch.setattr(Deadline, "__call__", lambda self: None)
+
+
+def deadline_by_client_timeout(patch: Patch) -> None:
+    def is_early_enough(self: Deadline) -> bool:
+        skew = self._terms.max_clock_skew_s
+        return self._now() + LONGEST_CLIENT_WAIT_S < self._deadline - skew
+
+    patch.setattr(Deadline, "_is_early_enough", is_early_enough)
+
+
+def released_unanswered(patch: Patch) -> None:
+    patch.setattr(Run, "_all_answered", lambda self, written: True)
+
+
+def deadline_from_the_answer(patch: Patch) -> None:
+    def wall_deadline(self: Keeper, leases: Any) -> float:
+        return self._wall() + self._times.ttl.total_seconds()
+
+    patch.setattr(Keeper, "_wall_deadline", wall_deadline)
+
+
+def modes_by(rule: Callable[[Any, Any], Mode | None]) -> Callable[[Patch], None]:
+    def apply(patch: Patch) -> None:
+        decide = planning._mode
+
+        def mode(want: Any, row: Any) -> Mode:
+            return rule(want, row) or decide(want, row)
+
+        patch.setattr(planning, "_mode", mode)
+
+    return apply
+
+
+def copy_over_a_plan(want: Any, row: Any) -> Mode | None:
+    never_committed = row is None or row.batch is None
+    return want.mode if never_committed and want.mode is not Mode.TOPUP else None
+
+
+def copy_always(want: Any, row: Any) -> Mode | None:
+    return want.mode if want.mode is not Mode.TOPUP else None
+
+
+def t_goes_back(patch: Patch) -> None:
+    patch.setattr(planning, "_backward", lambda *args: iter(()))
+
+
+def schema_goes_back(patch: Patch) -> None:
+    refuse = planning._backward
+
+    def backward(*args: Any) -> Iterator[str]:
+        return (why for why in refuse(*args) if "schema version" not in why)
+
+    patch.setattr(planning, "_backward", backward)
+
+
+def fingerprint_per_window(patch: Patch) -> None:
+    commit = committing.commit
+
+    def for_all_slices(connection: Connection, leases: Any, done: Sequence[Any]) -> None:
+        commit(connection, leases, done)
+        for batch, _ in done:
+            here = (CELLS.c.table_id == batch.table.id, CELLS.c.batch.is_not(None))
+            mine = connection.execute(CELLS.select().where(*here, CELLS.c.batch == batch.seq)).one()
+            window = CELLS.c.window_start == batch.cell.window_start
+            connection.execute(
+                update(CELLS).where(*here, window).values(fingerprint=mine.fingerprint)
+            )
+
+    patch.setattr(committing, "commit", for_all_slices)
+
+
+def quarantine_grows(patch: Patch) -> None:
+    record = quarantine.record
+
+    def added(connection: Any, table: Any, done: Any, now: Any) -> None:
+        record(connection, table, [(replace(b, mode=Mode.TOPUP), r) for b, r in done], now)
+
+    patch.setattr(quarantine, "record", added)

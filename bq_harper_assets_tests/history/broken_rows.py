@@ -1,0 +1,192 @@
+"""Rules of rows and cells taken out or bent: what is read, compared, marked and written."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bq_harper_assets.ledger.records import Mode
+from bq_harper_assets.stores.bigquery import fingerprint, restriction
+from bq_harper_assets.sync import (
+    comparison,
+    held,
+    mover,
+    numbering,
+    planned,
+    reconcile,
+    row_hash,
+    scene,
+    vanished,
+    work,
+    writer,
+)
+from bq_harper_assets.sync.guard import Loss, refusals
+from bq_harper_assets_tests.history.broken_ledger import modes_by
+from bq_harper_assets_tests.history.watch import LAG
+from bq_harper_assets_tests.history.world import START, WINDOW
+
+Patch = pytest.MonkeyPatch
+
+
+def after_the_start(patch: Patch) -> None:
+    between = restriction.between
+
+    def later(column: Any, start: datetime, end: datetime, row_filter: str | None = None) -> str:
+        return between(column, start, end, row_filter).replace(">=", ">", 1)
+
+    patch.setattr(restriction, "between", later)
+
+
+def no_window_test(patch: Patch) -> None:
+    def everything(place: int, *args: Any) -> list[Any]:
+        return [held.TimeRange(place, "0000", "9999")]
+
+    patch.setattr(comparison, "ranges_of", everything)
+
+
+def no_lookup(patch: Patch) -> None:
+    def find(*args: Any) -> vanished.Vanished:
+        return vanished.Vanished(list(args[-1]))
+
+    patch.setattr(reconcile, "find_vanished", find)
+
+
+def outside_upserted(patch: Patch) -> None:
+    # Asked for the first and the last time that any window holds.
+    patch.setattr(vanished, "micros_at", lambda moment: 0 if moment == START else 2**62)
+
+
+def mark_is_t(patch: Patch) -> None:
+    lag = planned._upto
+
+    def upto(contract: Any, window: Any, t: datetime) -> datetime:
+        return lag(contract, window, t) if window.end <= t - contract.safety_lag else t
+
+    def part(self: work.Work) -> work.Part:
+        since = self.batch.since or self.cell.window.start
+        return work.Part(
+            self.batch.seq, since, max(since, min(self.batch.upto, self.batch.t - LAG))
+        )
+
+    patch.setattr(planned, "_upto", upto)
+    patch.setattr(work.Work, "part", property(part))
+
+
+def nulls_are_hashed(patch: Patch) -> None:
+    patch.setattr(row_hash, "_absent", lambda array: None)
+
+
+def two_t(patch: Patch) -> None:
+    open_session = scene.open_session
+
+    def late(
+        storage: Any, calls: Any, table: Any, columns: Any, within: Any, at: Any, n: int
+    ) -> Any:
+        return open_session(storage, calls, table, columns, within, datetime.now(UTC), n)
+
+    patch.setattr(scene, "open_session", late)
+
+
+def unmarked(name: str) -> Callable[[Patch], None]:
+    return lambda patch: patch.setattr(reconcile, name, lambda *args: None)
+
+
+@dataclass(frozen=True)
+class _Stamped(fingerprint.Fingerprint):
+    stamp: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.stamp
+
+
+def fingerprint_of_now(patch: Patch) -> None:
+    at_t = planned.fingerprints
+
+    def fingerprints(queries: Any, source: Any, *args: Any) -> Any:
+        later = at_t(queries, replace(source, at=datetime.now(UTC)), *args)
+        return {
+            start: _Stamped(found.rows, found.distinct, stamp=later[start].text)
+            for start, found in at_t(queries, source, *args).items()
+        }
+
+    patch.setattr(planned, "fingerprints", fingerprints)
+
+
+def topup_unseen(patch: Patch) -> None:
+    def prefixes(scene_: Any, held_: Any) -> Any:
+        source, found = scene_.source, {}
+        for cell, record in held_.items():
+            commit = record.commit
+            if commit is None or not record.is_clean or commit.is_closed:
+                continue
+            prints = planned.fingerprints(
+                source.queries, source.pin.source, cell.window.start, commit.upto, WINDOW
+            )
+            found[cell] = (commit.upto, prints[cell.window.start])
+        return found
+
+    patch.setattr(planned, "_prefixes", prefixes)
+
+
+def close_by_topup(patch: Patch) -> None:
+    topup_unseen(patch)
+    prefixes, wanted = planned._prefixes, planned.Wanted
+    held_until: dict[Any, datetime] = {}
+
+    def remembered(scene_: Any, held_: Any) -> Any:
+        found = prefixes(scene_, held_)
+        held_until.clear()
+        held_until.update({planned.cell_key(cell): upto for cell, (upto, _) in found.items()})
+        return found
+
+    def want(cell: Any, mode: Mode, text: str, upto: datetime, since: Any = None) -> Any:
+        if cell in held_until:
+            return wanted(cell, Mode.TOPUP, text, upto, held_until[cell])
+        return wanted(cell, mode, text, upto, since)
+
+    patch.setattr(planned, "_prefixes", remembered)
+    patch.setattr(planned, "Wanted", want)
+    modes_by(lambda want, row: Mode.TOPUP if want.mode is Mode.TOPUP and row else None)(patch)
+
+
+def guard_before_the_lookup(patch: Patch) -> None:
+    def refuse(scene_: Any, works: Sequence[Any]) -> None:
+        losses = {each.cell: Loss(len(each.diff.vanished), each.diff.held) for each in works}
+        refused = refusals(scene_.source.contract.id, losses)
+        for each in works:
+            each.refusal = refused.get(each.cell)
+
+    patch.setattr(reconcile, "refuse_great_losses", refuse)
+
+
+def numbers_per_stream(patch: Patch) -> None:
+    def numbers(counts: Any) -> Any:
+        by_stream: dict[str, list[int]] = {}
+        for stream, content, _ in counts:
+            by_stream.setdefault(stream, []).append(content)
+        return {
+            stream: numbering.Numbers(
+                np.array(sorted(hashes), np.uint64), np.zeros(len(hashes), np.int64)
+            )
+            for stream, hashes in by_stream.items()
+        }
+
+    patch.setattr(mover, "numbers_by_stream", numbers)
+
+
+def numbers_by_read_order(patch: Patch) -> None:
+    def number(self: Any, row_hashes: Any) -> Any:
+        first = getattr(self, "_read", 0)
+        self._read = first + len(row_hashes)
+        return pa.array(np.arange(first, self._read))
+
+    patch.setattr(numbering.Counter, "number", number)
+
+
+def stale_kept(patch: Patch) -> None:
+    patch.setattr(writer.Writer, "delete_stale", lambda self: self.settle())

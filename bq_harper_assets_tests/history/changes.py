@@ -1,0 +1,149 @@
+"""Random changes of a source: rows come, change, move, return and go, and some cannot be stored."""
+
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from bq_harper_assets_tests.history.source import BAD, Row
+from bq_harper_assets_tests.history.watch import LAG, MOST_DELETES
+from bq_harper_assets_tests.history.world import START, WINDOW, World
+
+MOST_ROWS = 10
+
+
+class Changes:
+    """Drawn from the history's own chances; `unsettled` are windows that a run should look at."""
+
+    def __init__(self, world: World, chance: random.Random, unsettled: set[int]) -> None:
+        self.world = world
+        self.random = chance
+        self._unsettled = unsettled
+        self._next_n = 0
+
+    def change(self) -> None:
+        """One of all kinds."""
+        source, chance = self.world.source, self.random
+        x = chance.random()
+        known = sorted(source.rows)
+        gone = sorted({n for _, _, rows in source.versions for n in rows} - set(known))
+        n = chance.choice(known) if known else 0
+        if self.world.watch.is_keyed and gone and x < 0.2:
+            back = chance.choice(source.earlier(chance.choice(gone)) or [self._row(gone[0])])
+            self._put(back if back.n not in source.rows else self._row(back.n), "row comes back")
+        elif len(known) < 2 or (len(known) < MOST_ROWS and x < 0.4):
+            self._next_n += 1
+            self._put(self._row(self._next_n), "row inserted")
+        elif not self.world.watch.is_keyed and len(known) < MOST_ROWS and x < 0.6:
+            self._next_n += 1
+            like = source.rows[n]
+            self._put(Row(self._next_n, like.ts, like.v, like.c), "row doubled")
+        elif x < 0.52:
+            source.delete(n)
+            self._note(f"row {n} deleted", "row deleted")
+        elif x < 0.62:
+            self._empty()
+        elif x < 0.72:
+            old = source.rows[n]
+            self._put(Row(n, old.ts, self._value(), self._text()), "row changed")
+        elif x < 0.82 and len(source.earlier(n)) > 1:
+            self._put(chance.choice(source.earlier(n)), "row as it was before")
+        else:
+            old = source.rows[n]
+            self._put(Row(n, self._time(), old.v, old.c), "row moved")
+
+    def fill(self, count: int) -> None:
+        """So many new rows at once."""
+        rows = [self._row(self._next_n + n) for n in range(1, count + 1)]
+        self._next_n += count
+        self.world.source.insert(*rows)
+        for row in rows:
+            self._note_row(row, "row inserted")
+
+    def _empty(self) -> None:
+        """All rows of a window that holds some are gone at once; or as many come."""
+        source = self.world.source
+        full = [r.cell.window_start for r in self.world.watch.records() if r.commit]
+        for start in self.random.sample(full, len(full)):
+            rows = [row for row in source.rows.values() if row.ts is not None]
+            gone = [row.n for row in rows if row.ts and start <= row.ts < start + WINDOW]
+            if len(gone) > MOST_DELETES:
+                source.delete(*gone)
+                self._unsettled.add((start - START) // WINDOW)
+                self._note(f"rows {gone} deleted", "window emptied")
+                return
+        self.fill(3)
+
+    def restore(self) -> None:
+        """Rows return to what they were: then only marks tell that a cell lost one."""
+        source = self.world.source
+        every = sorted({n for _, _, rows in source.versions for n in rows})
+        earlier = [source.earlier(n) for n in every if self._chance(0.6)]
+        if rows := [self.random.choice(each) for each in earlier if each]:
+            source.replace(*rows)
+            for row in rows:
+                self._note_row(row, "row as it was before")
+
+    def _put(self, row: Row, kind: str) -> None:
+        self.world.source.put(row)
+        self._note_row(row, kind)
+
+    def _note_row(self, row: Row, kind: str) -> None:
+        if row.is_bad:
+            self.world.counts["bad row"] += 1
+        self.world.counts[f"time {self._where(row.ts)}"] += 1
+        self._note(f"{kind}: {row}", kind)
+
+    def _note(self, line: str, kind: str) -> None:
+        self.world.counts[kind] += 1
+        self.world.watch.say(line)
+
+    def _where(self, ts: datetime | None) -> str:
+        now = self.world.clock.now
+        if ts is None:
+            return "NULL"
+        if ts < START:
+            return "before the start"
+        if ts >= now:
+            return "in the future"
+        if any(
+            r.cell.window_start <= ts < r.cell.window_end and r.commit
+            for r in self.world.watch.records()
+        ):
+            return "in a cell that was committed"
+        return "in a cell that was not"
+
+    def _row(self, n: int) -> Row:
+        return Row(n, self._time(), self._value(), self._text())
+
+    def _value(self) -> float:
+        return BAD if self._chance(0.1) else self.random.choice((1.0, 2.5))
+
+    def _text(self) -> str | None:
+        return self.random.choice((None, "a"))
+
+    def _time(self) -> datetime | None:
+        chance, now = self.random, self.world.clock.now
+        due = self.world.begun_windows()
+        first = chance.randrange(3 if self._chance(0.8) else due)
+        draws: tuple[tuple[float, Callable[[], datetime | None]], ...] = (
+            (0.25, lambda: now - LAG - timedelta(seconds=chance.randint(-20, 60))),
+            (0.75, lambda: START + first * WINDOW + timedelta(seconds=chance.choice((7, 150)))),
+            (0.85, lambda: START + first * WINDOW),
+            (0.89, lambda: START + (first + 1) * WINDOW - timedelta(microseconds=1)),
+            (0.92, lambda: None),
+            (0.95, lambda: START - timedelta(seconds=chance.randint(1, 400))),
+            (0.98, lambda: now + timedelta(seconds=chance.randint(5, 400))),
+            (1.0, lambda: datetime(2099, 1, 1, tzinfo=START.tzinfo)),
+        )
+        x = chance.random()
+        return next(draw for bound, draw in draws if x < bound)()
+
+    def change_in(self, windows: list[int]) -> None:
+        """A row that another run may have read is old now."""
+        for row in self.world.source.rows.values():
+            if row.ts is not None and (row.ts - START) // WINDOW in windows:
+                self._put(Row(row.n, row.ts, self._next_n + 0.5, row.c), "row changed")
+                return
+
+    def _chance(self, probability: float) -> bool:
+        return self.random.random() < probability

@@ -1,0 +1,199 @@
+"""Compares the target with what plain Python expects of it: after every write, at every commit.
+
+It computes nothing with the code it watches, but a row's slice.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import Batch, CellKey, CellResult, LogicalTable
+from bq_harper_assets.ledger.status import CellRecord
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.slices import id_hashes, slice_of
+from bq_harper_assets_tests.history.source import Content, Contents, Row, Source
+
+LAG = timedelta(seconds=20)
+MOST_DELETES = 2  # that the guard lets pass
+_LONG = timedelta(days=30)  # before and after every window
+
+
+class Violation(AssertionError):
+    """The target, the quarantine or the ledger is not what it must be."""
+
+
+@dataclass
+class Watch:
+    """Sees everything, says what must not be, and stops nobody: see `raise_violations`."""
+
+    source: Source
+    contract: TableContract
+    ledger: Ledger
+    harper: HarperClient
+    start: datetime  # of the first window
+    trace: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+    _held: dict[Any, dict[str, Any]] = field(default_factory=dict)  # as of the last write
+    _newest: dict[Any, datetime] = field(default_factory=dict)  # T of the last write, by id
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether rows have a key."""
+        return self.contract.key is not None
+
+    @property
+    def table(self) -> LogicalTable | None:
+        """As the ledger has it; None before the first run."""
+        return self.ledger.find_table(self.contract.id)
+
+    def records(self) -> Sequence[CellRecord]:
+        """All cells of the ledger."""
+        if (table := self.table) is None:
+            return ()
+        return self.ledger.cells(table, self.start - _LONG, self.start + _LONG)
+
+    def held(self) -> dict[Any, dict[str, Any]]:
+        """All that Harper holds, by id."""
+        target = self.contract.target_table
+        if self.table is None or self.harper.describe_table(target) is None:
+            return {}
+        rows = self.harper.search_by_value(target, "id", "*", ("id", "ts", "v", "c", "_hash"))
+        return {row["id"]: row for row in rows}
+
+    def wanted(self, cell: CellKey, t: datetime, upto: datetime) -> tuple[Contents, Contents]:
+        """The rows of a cell at T: those Harper can hold, and the others."""
+        good, bad = Counter[Content](), Counter[Content]()
+        for row in self.source.at(t).values():
+            is_in = row.ts is not None and cell.window_start <= row.ts < upto
+            if is_in and self._slice_of(row.n) == cell.slice:
+                (bad if row.is_bad else good)[row.content(self.is_keyed)] += 1
+        return good, bad
+
+    def found(self, cell: CellKey, upto: datetime) -> Contents:
+        """What Harper held of it after the last write."""
+        low, high = (f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}" for moment in (cell.window_start, upto))
+        return Counter(
+            self._content(row)
+            for row_id, row in self._held.items()
+            if row["ts"] is not None and low <= row["ts"] < high
+            if self._slice_of(row_id) == cell.slice
+        )
+
+    def after_write(self, who: str, t: datetime) -> None:
+        """An older T never ends over a newer one, and no row is absent that lives on."""
+        before, self._held = self._held, self.held()
+        for row_id in {*before, *self._held}:
+            old, new = before.get(row_id), self._held.get(row_id)
+            if old == new:
+                continue
+            newest = self._newest.get(row_id, t)
+            if t < newest and (old or {}).get("_hash") != (new or {}).get("_hash"):
+                self.violate(f"{who} wrote {row_id} of {t} over {newest}")
+            self._newest[row_id] = max(t, newest)
+            if old is not None and new is None:
+                self._after_delete(who, row_id, old, t)
+        self.check_clean_cells()
+
+    def _after_delete(self, who: str, row_id: Any, old: dict[str, Any], t: datetime) -> None:
+        alive = [row for row in self._alive(t) if not row.is_bad and row.ts != t]
+        if self.is_keyed:
+            if row_id in {row.n for row in alive}:
+                self.violate(f"{who} deleted {row_id}, which was alive at {t}")
+            return
+        content = self._content(old)
+        left = sum(self._content(row) == content for row in self._held.values())
+        if left < (all_ := sum(row.content(False) == content for row in alive)):
+            self.violate(f"{who} left {left} of {all_} rows {content}")
+
+    def check_clean_cells(self) -> None:
+        """A clean cell holds exactly what it held at its commit."""
+        for record in self.records():
+            if record.commit is None or not record.is_clean:
+                continue
+            upto = record.commit.upto
+            good, _ = self.wanted(record.cell, record.commit.t, upto)
+            if (found := self.found(record.cell, upto)) != good:
+                self.violate(f"the clean cell {record.cell} changed: {_difference(good, found)}")
+
+    def after_commit(self, who: str, done: Sequence[tuple[Batch, CellResult]]) -> None:
+        """Cells equal the source at T, and their quarantine is the rows that cannot be stored."""
+        table = self.table
+        assert table is not None
+        for batch, _ in done:
+            good, bad = self.wanted(batch.cell, batch.t, batch.upto)
+            if (found := self.found(batch.cell, batch.upto)) != good:
+                self.violate(f"{who} committed {batch.cell}: {_difference(good, found)}")
+            kept = self.ledger.quarantined(table, batch.cell)
+            ids = Counter(row.rejection.row_id for row in kept)
+            wanted = Counter(str(content[0]) for content in bad) if self.is_keyed else ids
+            if len(kept) != bad.total() or ids != wanted:
+                self.violate(f"quarantine of {batch.cell} has {dict(ids)}, wanted {dict(bad)}")
+
+    def after_refusal(self, who: str, batches: Sequence[Batch]) -> None:
+        """The guard speaks up only if more rows than it lets pass would really be lost."""
+        lost = 0
+        for batch in batches:
+            good, _ = self.wanted(batch.cell, batch.t, batch.upto)
+            gone = self.found(batch.cell, batch.upto) - good
+            alive = {row.n for row in self._alive(batch.t)} if self.is_keyed else set()
+            lost += sum(count for content, count in gone.items() if content[0] not in alive)
+        if lost <= MOST_DELETES:
+            self.violate(f"the guard refused {who}, which would lose {lost} rows")
+
+    def at_end(self, now: datetime) -> None:
+        """After a pass over all that was due Harper equals BigQuery, row for row."""
+        self._held = self.held()
+        rows = [row for row in self._alive(now) if row.ts and row.ts < now - LAG]
+        good = Counter(row.content(self.is_keyed) for row in rows if not row.is_bad)
+        found = Counter(self._content(row) for row in self._held.values())
+        if found != good:
+            self.violate(f"at the end Harper differs from BigQuery: {_difference(good, found)}")
+        kept = self.ledger.quarantined(table) if (table := self.table) else ()
+        bad = Counter(str(row.n) for row in rows if row.is_bad)
+        if len(kept) != bad.total() or (
+            self.is_keyed and Counter(row.rejection.row_id for row in kept) != bad
+        ):
+            self.violate(f"at the end {len(kept)} rows are in quarantine, wanted {dict(bad)}")
+        unclean = [str(record.cell) for record in self.records() if not record.is_clean]
+        if unclean:
+            self.violate(f"at the end {unclean} are not done")
+
+    def say(self, line: str) -> None:
+        """For the trace."""
+        self.trace.append(f"{self.source.clock.now:%H:%M:%S.%f} {line}"[:400])
+
+    def violate(self, what: str) -> None:
+        """Noted where it is seen: in threads that must go on."""
+        self.violations.append(what)
+        self.say(f"VIOLATION {what}")
+
+    def raise_violations(self) -> None:
+        """With what led to them."""
+        if self.violations:
+            told = ["", *self.trace[:1], *self.trace[1:][-80:], *self.violations[:3]]
+            raise Violation("\n".join(told))
+
+    def _alive(self, t: datetime) -> list[Row]:
+        """Rows that some window holds."""
+        rows = self.source.at(t).values()
+        return [row for row in rows if row.ts is not None and self.start <= row.ts <= t]
+
+    def _content(self, held: dict[str, Any]) -> Content:
+        told = (held["ts"], held["v"], held["c"])
+        return (held["id"], *told) if self.is_keyed else told
+
+    def _slice_of(self, row_id: Any) -> int:
+        if self.contract.slices == 1:
+            return 0
+        hashes = id_hashes(pa.array([row_id]), keyless=not self.is_keyed)
+        return int(slice_of(hashes, self.contract.slices)[0])
+
+
+def _difference(wanted: Contents, found: Contents) -> str:
+    return f"missing {dict(wanted - found)}, too many {dict(found - wanted)}"
