@@ -77,9 +77,6 @@ def test_300_000_positions_equal_their_source_and_three_planted_faults_are_found
     again = sync.run(contract, cells)
 
     assert (again.requests, again.rows) == (0, 0)
-    for before in first:
-        assert _stored(sync, contract, before["id"].to_pylist()).equals(before)
-    assert _count(sync, contract) == ROWS
     _plant_and_mend(sync, contract, cells, [window["id"][7].as_py() for window in first[3:6]])
     for before in first:
         assert _stored(sync, contract, before["id"].to_pylist()).equals(before)
@@ -91,7 +88,6 @@ def _plant_and_mend(
 ) -> None:
     """One missing, one changed and one phantom row: found, named and mended, and nothing else."""
     prover = Prover(sync.stores, contract, sync.spark, sync.retry)
-    assert {proof.status for proof in prover.prove(cells)} == {ProofStatus.PROVED}
     missing, changed, twin = ids
     target = contract.target_table
     [row] = sync.harper.search_by_id(target, [twin])
