@@ -105,9 +105,7 @@ def test_a_query_is_cut_to_its_range_in_the_type_of_its_timestamp_column(
     assert f"`ts` < {kind} '2026-01-06" in made
 
 
-def test_results_are_kept_in_the_dataset_of_the_connection(
-    sync: Sync, tables: SmallTables
-) -> None:
+def test_results_are_kept_in_the_dataset_of_the_connection(sync: Sync, tables: SmallTables) -> None:
     elsewhere = tables.queries.connection.model_copy(update={"results_dataset": "kept_elsewhere"})
     query = "SELECT 1 AS n, TIMESTAMP '2026-01-05' AS ts"
     contract = sync.contract(tables.new_name(), custom_query=query)
