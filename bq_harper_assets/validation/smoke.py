@@ -6,9 +6,10 @@ from typing import Any
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.sync.held import text_of
 from bq_harper_assets.sync.windows import Window
 from bq_harper_assets.validation.due import Range, due_until, in_words, waiting_rows
-from bq_harper_assets.validation.subject import Subject, harper_time, instant_of
+from bq_harper_assets.validation.subject import Subject, instant_of
 from bq_harper_assets.validation.verdict import Severity, SmokeStatus, Verdict
 
 CHECK = "smoke"
@@ -91,7 +92,7 @@ def _is_there(subject: Subject) -> bool:
 def _count(subject: Subject, recent: Range) -> int:
     """Up to a limit; one row is fetched whole, as a user would."""
     target, column = subject.contract.target_table, subject.time_column()
-    bounds = [harper_time(column.kind, moment) for moment in recent]
+    bounds = [text_of(column.kind, moment) for moment in recent]
     within = [Condition(column.name, "gelt", bounds)]
     if not subject.harper.search_by_conditions(target, within, limit=1):
         return 0
@@ -104,7 +105,7 @@ def _newest(subject: Subject, now: datetime) -> datetime | None:
     column = subject.time_column()
     rows = subject.harper.search_by_conditions(
         subject.contract.target_table,
-        [Condition(column.name, "less_than", harper_time(column.kind, now))],
+        [Condition(column.name, "less_than", text_of(column.kind, now))],
         (column.name,),
         sort_by=column.name,
         descending=True,

@@ -16,12 +16,13 @@ from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.fingerprint import Source
 from bq_harper_assets.stores.harper.client import Row
 from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.sync.held import text_of
 from bq_harper_assets.sync.slices import id_hashes, slice_of
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.validation.compare import DELETED_AT, differing_columns
 from bq_harper_assets.validation.sample import Pick, Place
 from bq_harper_assets.validation.source_sample import SourceRows, read_rows, times_at, uncrowded
-from bq_harper_assets.validation.subject import Subject, harper_time, instant_of
+from bq_harper_assets.validation.subject import Subject, instant_of
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
 
 ROWS_PER_LOOK = 50  # of which some may belong to other slices
@@ -158,7 +159,7 @@ class Comparison:
         moment = self._time_of_key(row)
         if moment is None:
             return Difference(DifferenceKind.PHANTOM, row_id)
-        text = harper_time(self.source.time_column.kind, moment)
+        text = text_of(self.source.time_column.kind, moment)
         return Difference(DifferenceKind.CHANGED, row_id, {name: (text, row[name])})
 
     def _time_of_key(self, row: Row) -> datetime | None:
@@ -220,7 +221,7 @@ def harper_rows(
 def _around(subject: Subject, plan: RowPlan, kind: Kind, pick: Pick) -> list[Row]:
     """A page of those at or after the instant, or else of those from the start of its place on."""
     ends = [pick.place.start, pick.instant, pick.place.until]
-    start, middle, end = (harper_time(kind, moment) for moment in ends)
+    start, middle, end = (text_of(kind, moment) for moment in ends)
     for bounds in ([middle, end], [start, middle]):
         page = subject.harper.search_by_conditions(
             subject.contract.target_table,

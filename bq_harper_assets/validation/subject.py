@@ -1,13 +1,12 @@
 """A table under validation: its contract, where it lives, and what the ledger knows of it."""
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.text_forms import datetime_text, timestamp_text
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.windows import floor_to_window
@@ -40,17 +39,6 @@ class Subject:
             if column["name"] == name:
                 return Column(name, Kind(column["kind"]))
         return Column(name, Kind.TIMESTAMP)
-
-
-def harper_time(kind: Kind, instant: datetime) -> str:
-    """The first stored text at or after the instant, for ranges in Harper."""
-    if kind is Kind.TIMESTAMP:
-        return timestamp_text(instant)
-    utc = instant.astimezone(UTC).replace(tzinfo=None)
-    if kind is Kind.DATETIME:
-        return datetime_text(utc)
-    midnight = utc.replace(hour=0, minute=0, second=0, microsecond=0)
-    return (midnight if midnight == utc else midnight + timedelta(days=1)).date().isoformat()
 
 
 def instant_of(kind: Kind, text: str) -> datetime:

@@ -7,8 +7,9 @@ import pytest
 
 from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.sync.held import text_of
 from bq_harper_assets.validation.compare import differing_columns
-from bq_harper_assets.validation.subject import harper_time, instant_of
+from bq_harper_assets.validation.subject import instant_of
 from bq_harper_assets_tests.stores.small_tables import utc
 
 
@@ -73,6 +74,6 @@ def test_a_row_that_the_source_has_must_not_be_marked_as_deleted() -> None:
 def test_a_bound_is_the_first_text_at_or_after_its_instant(
     kind: Kind, moment: datetime, text: str
 ) -> None:
-    assert harper_time(kind, moment) == text
+    assert text_of(kind, moment) == text
     assert instant_of(kind, text) >= moment
-    assert harper_time(kind, instant_of(kind, text)) == text
+    assert text_of(kind, instant_of(kind, text)) == text
