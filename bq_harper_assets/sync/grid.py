@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
 
 from bq_harper_assets.sync.arrow_buffers import Int64s, fixed_width, null_mask
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import Window, micros_at, micros_of
+from bq_harper_assets.sync.windows import micros_at, micros_of
 
 NOT_OURS = -1
 
@@ -58,12 +58,6 @@ class Grid:
     def place_of(self, cell: Cell) -> int:
         """Where the cell is in `batches`."""
         return (cell.window.start_micros - self.first) // self.length * self.slices + cell.slice
-
-    def cell_at(self, place: int) -> Cell:
-        """The cell at a place."""
-        window, part = divmod(place, self.slices)
-        start = self.first + window * self.length
-        return Cell(Window.starting(start, timedelta(microseconds=self.length)), part)
 
     def places_of(self, timestamps: pa.Array, slices: Int64s) -> Int64s:
         """The place of each row; NOT_OURS for rows that no part of the run covers."""

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pyarrow as pa
 
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.sync.arrow_buffers import fixed_width, null_mask, plain
+from bq_harper_assets.sync.arrow_buffers import plain
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -41,12 +40,6 @@ class Window:
     def start_micros(self) -> int:
         """Microseconds from 1970 to its start."""
         return micros_at(self.start)
-
-    @classmethod
-    def starting(cls, micros: int, length: timedelta) -> "Window":
-        """The window whose start lies so many microseconds after 1970."""
-        start = EPOCH + timedelta(microseconds=micros)
-        return cls(start, start + length)
 
     @classmethod
     def parse(cls, key: str, length: timedelta) -> "Window":
@@ -84,11 +77,3 @@ def micros_of(timestamps: pa.Array) -> pa.Int64Array:
     if not pa.types.is_timestamp(array.type):
         raise NotATime(array.type)
     return array.cast(pa.timestamp("us", array.type.tz)).view(pa.int64())
-
-
-def window_of(timestamps: pa.Array, length: timedelta) -> pa.Int64Array:
-    """The start of each row's window in microseconds since 1970; NULL where the timestamp is."""
-    micros = micros_of(timestamps)
-    step = np.int64(length // _MICROSECOND)
-    values = fixed_width(micros, np.int64)
-    return pa.array(values - values % step, mask=null_mask(micros))

@@ -14,6 +14,7 @@ from bq_harper_assets.sync.packed import (
     bins_per_place,
     pack_held,
     receipt_row,
+    unpacked,
     unpacked_keys,
 )
 from bq_harper_assets.sync.slices import id_hashes
@@ -101,6 +102,10 @@ def test_receipts_pass_through_both_counts() -> None:
 
 
 def test_a_place_of_many_rows_is_cut_into_bins() -> None:
+    rows = [(number, 1) for number in range(31)]
+    sizes = [len(unpacked(bin_["ids"])) for bin_ in _bins(rows, [], 3).values()]
+    assert len(sizes) == 3
+    assert sum(sizes) == 31
     assert [bins_per_place(rows) for rows in (0, 999_999, 1_000_000, 5_000_000)] == [1, 1, 2, 6]
 
 

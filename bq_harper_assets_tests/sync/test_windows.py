@@ -2,15 +2,25 @@
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bq_harper_assets.sync.cells import Cell, slice_key
-from bq_harper_assets.sync.windows import NotATime, Window, window_of, windows_between
+from bq_harper_assets.sync.grid import NOT_OURS, Grid, Part
+from bq_harper_assets.sync.windows import (
+    NotATime,
+    Window,
+    floor_to_window,
+    micros_at,
+    micros_of,
+    windows_between,
+)
 
 HOUR = timedelta(hours=1)
+TICK = timedelta(microseconds=1)
 LENGTHS = st.sampled_from([timedelta(minutes=m) for m in (5, 15, 30, 60, 1440)])
 MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001
 
@@ -18,37 +28,34 @@ MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.j
 @settings(deadline=None)
 @given(MOMENTS, LENGTHS)
 def test_a_moment_lies_in_its_window_before_1970_too(moment: datetime, length: timedelta) -> None:
-    starts = window_of(pa.array([moment], pa.timestamp("us", "UTC")), length)
-    window = Window.starting(starts[0].as_py(), length)
+    start = floor_to_window(moment, length)
+    window = Window(start, start + length)
     assert window.start <= moment < window.end
-    assert window.start_micros == starts[0].as_py()
     assert Window.parse(window.key, length) == window
     assert list(windows_between(moment, moment + timedelta(microseconds=1), length)) == [window]
-
-
-def test_the_first_and_last_microsecond_of_a_window_belong_to_it_and_its_end_does_not() -> None:
-    start = datetime(1969, 12, 31, 23, tzinfo=UTC)
-    moments = [start, start + HOUR - timedelta(microseconds=1), start + HOUR, None]
-    starts = window_of(pa.array(moments, pa.timestamp("us", "UTC")), HOUR)
-    assert starts.to_pylist() == [-3_600_000_000, -3_600_000_000, 0, None]
+    cell = Cell(window, 0)
+    grid = Grid.of({cell: Part.whole(cell, 1)}, 1)
+    times = [moment, window.start, window.end - TICK, window.end, window.start - TICK, None]
+    places = grid.places_of(pa.array(times, pa.timestamp("us", "UTC")), np.zeros(6, np.int64))
+    assert places.tolist() == [0, 0, 0, NOT_OURS, NOT_OURS, NOT_OURS]
 
 
 def test_datetimes_and_dates_count_as_utc() -> None:
     plain = pa.array([datetime(2026, 11, 16, 7, 30)], pa.timestamp("us"))  # noqa: DTZ001
-    day = pa.array([date(2026, 11, 16), None])
-    assert Window.starting(window_of(plain, HOUR)[0].as_py(), HOUR).key == "2026-11-16T07:00"
-    assert Window.starting(window_of(day, HOUR)[0].as_py(), HOUR).key == "2026-11-16T00:00"
-    assert window_of(day, HOUR)[1].as_py() is None
+    half_past = micros_at(datetime(2026, 11, 16, 7, 30, tzinfo=UTC))
+    assert micros_of(plain).to_pylist() == [half_past]
+    midnight = micros_at(datetime(2026, 11, 16, tzinfo=UTC))
+    assert micros_of(pa.array([date(2026, 11, 16), None])).to_pylist() == [midnight, None]
 
 
-def test_slices_of_arrays_give_the_windows_of_their_own_rows() -> None:
+def test_slices_of_arrays_give_the_times_of_their_own_rows() -> None:
     moments = pa.array([0, None, 3_600_000_000], pa.timestamp("us", "UTC"))
-    assert window_of(moments.slice(1), HOUR).to_pylist() == [None, 3_600_000_000]
+    assert micros_of(moments.slice(1)).to_pylist() == [None, 3_600_000_000]
 
 
 def test_a_column_without_times_is_refused_with_a_way_out() -> None:
     with pytest.raises(NotATime, match=r"string.*timestampColumn"):
-        window_of(pa.array(["2026"]), HOUR)
+        micros_of(pa.array(["2026"]))
 
 
 def test_windows_between_cover_a_range_that_starts_inside_of_one_and_in_another_zone() -> None:
