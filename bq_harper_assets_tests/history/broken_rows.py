@@ -19,12 +19,16 @@ from bq_harper_assets.sync import (
     planned,
     reconcile,
     row_hash,
+    row_ids,
     scene,
+    survey,
+    task,
     vanished,
     work,
     writer,
 )
 from bq_harper_assets.sync.guard import Loss, refusals
+from bq_harper_assets.sync.removal import Removal
 from bq_harper_assets_tests.history.broken_ledger import modes_by
 from bq_harper_assets_tests.history.watch import LAG
 from bq_harper_assets_tests.history.world import START, WINDOW
@@ -167,7 +171,7 @@ def guard_before_the_lookup(patch: Patch) -> None:
 def numbers_per_stream(patch: Patch) -> None:
     def numbers(counts: Any) -> Any:
         by_stream: dict[str, list[int]] = {}
-        for stream, content, _ in counts:
+        for _, content, stream, _ in counts:
             by_stream.setdefault(stream, []).append(content)
         return {
             stream: numbering.Numbers(
@@ -190,3 +194,35 @@ def numbers_by_read_order(patch: Patch) -> None:
 
 def stale_kept(patch: Patch) -> None:
     patch.setattr(writer.Writer, "delete_stale", lambda self: self.settle())
+
+
+def slice_by_the_number(patch: Patch) -> None:
+    hashes = row_ids.id_hashes
+    patch.setattr(row_ids, "id_hashes", lambda ids, keyless: hashes(ids, keyless=False))
+
+
+def kept_rows_deleted(patch: Patch) -> None:
+    remove = Removal.remove
+
+    def all_the_same(self: Removal, ids: Any, policy: Any, primary_key: str, t: datetime) -> None:
+        remove(self, ids, "mirror", primary_key, t)
+
+    patch.setattr(Removal, "remove", all_the_same)
+
+
+def flag_stays(patch: Patch) -> None:
+    encode = task.encode_batch
+
+    def unflagged(batch: Any, plan: Any, *args: Any, **named: Any) -> Any:
+        return encode(batch, replace(plan, flags_deletes=False), *args, **named)
+
+    patch.setattr(task, "encode_batch", unflagged)
+
+
+def flag_unseen(patch: Patch) -> None:
+    read = survey.read_held
+
+    def unflagged(client: Any, table: str, plan: Any, *args: Any) -> Any:
+        return read(client, table, replace(plan, flags_deletes=False), *args)
+
+    patch.setattr(survey, "read_held", unflagged)

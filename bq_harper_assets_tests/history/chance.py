@@ -1,4 +1,4 @@
-"""Random histories: what may happen to a source, its runs and their requests, drawn from a seed."""
+"""Plays random histories: what may happen to a source, its runs and their requests."""
 
 import random
 from collections import Counter
@@ -10,65 +10,76 @@ import pytest
 
 from bq_harper_assets_tests.fault_proxy import Seen
 from bq_harper_assets_tests.history.changes import Changes
+from bq_harper_assets_tests.history.races import BETWEEN_WRITES, Races
+from bq_harper_assets_tests.history.script import Script
 from bq_harper_assets_tests.history.stage import StagedRun
 from bq_harper_assets_tests.history.stand_ins import made_world
 from bq_harper_assets_tests.history.world import D_S, START, TTL_S, WINDOW, Servers, World
 
-# Where a run can be killed; a history kills the first that comes to each of two its seed names.
-STOPS = (
-    *("begin", "before acquire", "after acquire", "before record_schema", "before plan"),
-    *("after plan", "read", "job", "before mark", "after mark", "answer", "wait"),
-    *("before commit_cells", "after commit_cells", "before refuse_batch", "before fail_batch"),
-    "before release",
-)
-BETWEEN_WRITES = ("answer", "wait", "before commit_cells")  # where a pause does most harm
-STEPS = 100
+REPLAY = "bq_harper_assets_tests.history.replay"
 
 
 class History:
-    """One seed, played on one world."""
+    """One script, played on one world."""
 
-    def __init__(self, world: World, seed: int) -> None:
+    def __init__(self, world: World, script: Script) -> None:
         self.world = world
-        self.random = random.Random(seed)
-        world.seed = seed
-        self._kill_at = {STOPS[(2 * seed + n) % len(STOPS)] for n in (0, 1)}
-        self._is_busy = seed % 2 == 1  # requests get lost more often, runs stall for longer
+        self.script = script
+        self.random = random.Random(script.number)
+        world.seed = script.number
+        self._kill_at = script.kill_at
+        self._is_busy = script.is_busy
+        self._is_faulty = False
         self._unsettled: set[int] = set()  # windows of runs that stall, or wait for an answer
         self.changes = Changes(world, self.random, self._unsettled)
+        self._races = Races(world, self.random, self.changes)
         world.fate = self._fate
         world.late_s = lambda: self.random.uniform(1, D_S - 1)
-        world.task_dies = lambda: self._chance(0.03)
-        world.slow_ledger_s = lambda: self.random.uniform(0, 25) if self._chance(0.1) else 0.0
+        world.task_dies = lambda: self._is_faulty and self._chance(0.06)
+        world.slow_ledger_s = lambda: (
+            self.random.uniform(0, 25) if self._is_faulty and self._chance(0.2) else 0.0
+        )
 
     def play(self) -> None:
         """Everything at once; then quiet, one pass over what is due, and all must be equal."""
         self.changes.fill(5)
-        for _ in range(STEPS):
-            self._happen()
+        self._races.poll()
+        for step in self.script.steps:
+            self.random.seed(step.chance)
+            self._is_faulty = step.is_faulty
+            self._happen(step.act)
+        self.random.seed(self.script.number)
+        self._is_faulty = False
         self._end()
 
-    def _happen(self) -> None:
+    def _happen(self, act: str) -> None:
         world, chance = self.world, self.random
         world.move_clock(chance.choice((0.5, 1, 2, 5, 10)))
         alive = [staged for staged in world.runs if not staged.is_over]
         ready = [staged for staged in alive if self._is_ready(staged)]
-        x = chance.random()
-        if x < 0.25:
-            self.changes.change()
-        elif not alive or (len(alive) < 2 and x < 0.35):
+        if act == "change":
+            for _ in range(chance.randint(1, 2)):
+                self.changes.change()
+        elif act in ("poll", "race"):
+            for staged in ready:
+                world.finish(staged)
+            if act == "poll":
+                self._races.poll()
+            else:
+                self._races.race(chance.choice(self._windows()))
+        elif not alive or (len(alive) < 2 and act == "start"):
             self._start()
         elif not ready:
             world.move_clock(chance.uniform(20, 60))
-        elif x < 0.32:
+        elif act == "kill":
             world.kill(chance.choice(ready))
-        elif x < 0.36:
+        elif act == "stall":
             self._stall(chance.choice(ready))
         else:
             self._go_on(chance.choice(ready))
 
     def _go_on(self, staged: StagedRun) -> None:
-        for _ in range(self.random.randint(1, 5)):
+        for _ in range(self.random.randint(2, 8)):
             if staged.is_over or not self._is_ready(staged):
                 return
             if staged.at in self._kill_at:
@@ -134,8 +145,10 @@ class History:
         self.world.counts["run stalled"] += 1
 
     def _fate(self, staged: StagedRun, seen: Seen) -> str:
+        if not self._is_faulty:
+            return "answered"
         x = self.random.random() ** (0.6 if self._is_busy else 1.0)
-        bounds = ((0.8, "answered"), (0.86, "unanswered"), (0.9, "lost"))
+        bounds = ((0.5, "answered"), (0.65, "unanswered"), (0.75, "lost"))
         fate = next((fate for bound, fate in bounds if x < bound), "late")
         if fate != "answered":
             self._unsettle(staged)
@@ -156,12 +169,7 @@ class History:
         if world.watch.is_keyed:
             self.changes.restore()
         world.move_clock(TTL_S + 3 * WINDOW.total_seconds())
-        if due := world.due_cells():
-            last = world.sync(due, allow_deletes=True)
-            if last.error is not None:
-                world.watch.violate(f"the last pass failed: {last.error!r}")
-        world.watch.at_end(world.clock.now)
-        world.watch.raise_violations()
+        world.pass_over_due()
 
     def _chance(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -170,24 +178,25 @@ class History:
 def play(
     servers: Servers,
     folder: Path,
-    seed: int,
+    script: Script,
     counts: Counter[str],
     *,
     broken: Callable[[pytest.MonkeyPatch], None] = lambda patch: None,
     is_jittery: bool = False,
 ) -> None:
     """One history; Violation, with its trace, if something was not as it must be."""
-    keyed = seed % 3 != 2
-    slices = 2 if keyed and seed % 4 == 0 else 1
-    made = made_world(servers, folder, keyed=keyed, slices=slices)
+    made = made_world(servers, folder, script.setting)
     with made as world, pytest.MonkeyPatch.context() as patch:
         broken(patch)
-        world.watch.say(f"seed {seed}: {'keyed' if keyed else 'keyless'}, {slices} slices")
+        world.watch.say(f"history {script.number}: {script.setting}")
         try:
-            history = History(world, seed)
+            history = History(world, script)
             if is_jittery:
                 world.t_behind_s = lambda: history.random.uniform(0, 40)
             history.play()
+        except Exception as error:
+            error.add_note(f"python -m {REPLAY} '{script}'")
+            raise
         finally:
             counts.update(world.counts)
             counts["run"] += len(world.runs)

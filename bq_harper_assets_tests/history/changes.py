@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bq_harper_assets_tests.history.source import BAD, Row
@@ -27,9 +28,9 @@ class Changes:
         known = sorted(source.rows)
         gone = sorted({n for _, _, rows in source.versions for n in rows} - set(known))
         n = chance.choice(known) if known else 0
-        if self.world.watch.is_keyed and gone and x < 0.2:
+        if gone and x < (0.1 if self.world.contract.deletes == "mirror" else 0.25):
             back = chance.choice(source.earlier(chance.choice(gone)) or [self._row(gone[0])])
-            self._put(back if back.n not in source.rows else self._row(back.n), "row comes back")
+            self._put(back, "row comes back")
         elif len(known) < 2 or (len(known) < MOST_ROWS and x < 0.4):
             self._next_n += 1
             self._put(self._row(self._next_n), "row inserted")
@@ -58,6 +59,30 @@ class Changes:
         self.world.source.insert(*rows)
         for row in rows:
             self._note_row(row, "row inserted")
+
+    def arrive(self) -> None:
+        """A row of a moment ago, as most new rows are; without a key perhaps two equal ones."""
+        if len(self.world.source.rows) >= 2 * MOST_ROWS:
+            return
+        self._next_n += 1
+        ago = LAG + timedelta(seconds=self.random.randint(1, 5))
+        row = Row(self._next_n, self.world.clock.now - ago, self._value(), self._text())
+        self._put(row, "row inserted")
+        if not self.world.watch.is_keyed and self._chance(0.5):
+            self._next_n += 1
+            self._put(replace(row, n=self._next_n), "row doubled")
+
+    def lose_newest(self) -> None:
+        """The row that came last."""
+        if self._next_n in self.world.source.rows:
+            self.world.source.delete(self._next_n)
+            self._note(f"row {self._next_n} deleted", "row deleted")
+
+    def return_newest(self) -> None:
+        """As it was."""
+        earlier = self.world.source.earlier(self._next_n)
+        if earlier and self._next_n not in self.world.source.rows:
+            self._put(earlier[-1], "row comes back")
 
     def _empty(self) -> None:
         """All rows of a window that holds some are gone at once; or as many come."""
@@ -138,12 +163,46 @@ class Changes:
         x = chance.random()
         return next(draw for bound, draw in draws if x < bound)()
 
-    def change_in(self, windows: list[int]) -> None:
-        """A row that another run may have read is old now."""
-        for row in self.world.source.rows.values():
-            if row.ts is not None and (row.ts - START) // WINDOW in windows:
-                self._put(Row(row.n, row.ts, self._next_n + 0.5, row.c), "row changed")
-                return
+    def change_in(self, windows: list[int], *, every: bool = False) -> None:
+        """Rows that another run may have read are old now."""
+        there = [row for window in windows for row in self._rows_in(window)]
+        rows = [replace(row, v=self._next_n + 0.5) for row in (there if every else there[:1])]
+        if rows:
+            self.world.source.replace(*rows)
+            for row in rows:
+                self._note_row(row, "row changed")
+
+    def stir(self, window: int) -> None:
+        """Rows enough for two requests, of which a run has to write some."""
+        source, first = self.world.source, START + window * WINDOW
+        gone = {n for _, _, rows in source.versions for n in rows} - set(source.rows)
+        last = [source.earlier(n)[-1] for n in sorted(gone) if source.earlier(n)]
+        back = [row for row in last if row.ts and first <= row.ts < first + WINDOW][:1]
+        there = len(back) + len(self._rows_in(window))
+        rows = []
+        for n in range(max(1, 3 - there)):
+            self._next_n += 1
+            ts = first + timedelta(seconds=7 + n)
+            rows.append(Row(self._next_n, ts, self._value(), self._text()))
+        if not self.world.watch.is_keyed:
+            self._next_n += 1
+            rows.append(replace(rows[-1], n=self._next_n))
+        source.insert(*rows, *back)
+        for row in rows:
+            self._note_row(row, "row inserted")
+        for row in back:
+            self._note_row(row, "row comes back")
+
+    def move_from(self, window: int) -> None:
+        """A row goes to one of the first windows; most of what happens, happens there."""
+        if there := self._rows_in(window):
+            row = self.random.choice(there)
+            ts = START + self.random.randrange(3) * WINDOW + timedelta(seconds=150)
+            self._put(replace(row, ts=ts), "row moved")
+
+    def _rows_in(self, window: int) -> list[Row]:
+        first, rows = START + window * WINDOW, self.world.source.rows.values()
+        return [row for row in rows if row.ts is not None and first <= row.ts < first + WINDOW]
 
     def _chance(self, probability: float) -> bool:
         return self.random.random() < probability

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets_tests.history.script import WORLDS
 from bq_harper_assets_tests.history.stand_ins import made_world
 from bq_harper_assets_tests.history.world import Servers, World
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -32,19 +33,40 @@ def quiet() -> Iterator[None]:
 @pytest.fixture
 def keyed(servers: Servers, tmp_path: Path, quiet: None) -> Iterator[World]:
     """A table with a key and one slice."""
-    with made_world(servers, tmp_path, keyed=True) as world:
+    with made_world(servers, tmp_path, WORLDS["keyed"]) as world:
         yield world
 
 
 @pytest.fixture
 def keyless(servers: Servers, tmp_path: Path, quiet: None) -> Iterator[World]:
     """A table without a key, and one slice."""
-    with made_world(servers, tmp_path, keyed=False) as world:
+    with made_world(servers, tmp_path, WORLDS["keyless"]) as world:
         yield world
 
 
 @pytest.fixture
 def sliced(servers: Servers, tmp_path: Path, quiet: None) -> Iterator[World]:
     """A table with a key and two slices."""
-    with made_world(servers, tmp_path, keyed=True, slices=2) as world:
+    with made_world(servers, tmp_path, WORLDS["sliced"]) as world:
+        yield world
+
+
+@pytest.fixture
+def flagging(servers: Servers, tmp_path: Path, quiet: None) -> Iterator[World]:
+    """A table with a key whose lost rows are marked as deleted."""
+    with made_world(servers, tmp_path, WORLDS["flagging"]) as world:
+        yield world
+
+
+@pytest.fixture
+def keeping(servers: Servers, tmp_path: Path, quiet: None) -> Iterator[World]:
+    """A table with a key whose lost rows are kept."""
+    with made_world(servers, tmp_path, WORLDS["keeping"]) as world:
+        yield world
+
+
+@pytest.fixture
+def keyless_sliced(servers: Servers, tmp_path: Path, quiet: None) -> Iterator[World]:
+    """A table without a key, and two slices."""
+    with made_world(servers, tmp_path, WORLDS["keyless_sliced"]) as world:
         yield world

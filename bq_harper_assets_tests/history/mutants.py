@@ -162,4 +162,24 @@ MUTANTS = (
         broken_rows.stale_kept,
         "no_old_version_of_a_row_in_quarantine_stays",
     ),
+    Mutant(
+        "slice of equal rows by their number",
+        broken_rows.slice_by_the_number,
+        "equal_rows_are_all_in_one_slice",
+    ),
+    Mutant(
+        "rows to keep are deleted",
+        broken_rows.kept_rows_deleted,
+        "a_row_that_is_gone_is_kept_where_that_is_asked_for",
+    ),
+    Mutant(
+        "flag stays on a row that returns",
+        broken_rows.flag_stays,
+        "a_row_that_returns_loses_its_flag",
+    ),
+    Mutant(
+        "flag not read back",
+        broken_rows.flag_unseen,
+        "a_row_that_returns_loses_its_flag",
+    ),
 )

@@ -27,6 +27,7 @@ from bq_harper_assets_tests.conftest import PROJECT_ROOT, environ_without_settin
 from bq_harper_assets_tests.history import test_rules
 from bq_harper_assets_tests.history.chance import play
 from bq_harper_assets_tests.history.mutants import MUTANTS, Mutant
+from bq_harper_assets_tests.history.script import WORLDS, drawn
 from bq_harper_assets_tests.history.stand_ins import made_world
 from bq_harper_assets_tests.history.watch import Violation
 from bq_harper_assets_tests.history.world import Servers
@@ -36,25 +37,26 @@ from bq_harper_assets_tests.stores.small_tables import SmallTables
 def histories_until_noticed(servers: Servers, mutant: Mutant, seconds: float) -> tuple[int, str]:
     """How many random histories it took, and what was seen; an empty text if time ran out."""
     over = time.monotonic() + seconds
-    seed = 0
+    number = 0
     while time.monotonic() < over:
+        script, jitter = drawn(number), mutant.is_jittery
+        number += 1
         with tempfile.TemporaryDirectory() as folder:
-            jitter = mutant.is_jittery
             try:
-                play(servers, Path(folder), seed, Counter(), broken=mutant.apply, is_jittery=jitter)
+                play(
+                    servers, Path(folder), script, Counter(), broken=mutant.apply, is_jittery=jitter
+                )
             except Violation as violation:
-                return seed + 1, str(violation).splitlines()[-1]
-        seed += 1
-    return seed, ""
+                return number, str(violation).splitlines()[-1]
+    return number, ""
 
 
 def scene_notices(servers: Servers, mutant: Mutant) -> bool:
     """Whether its scene fails."""
     test = getattr(test_rules, f"test_{mutant.scene}")
     (kind,) = inspect.signature(test).parameters
-    slices = 2 if kind == "sliced" else 1
     with tempfile.TemporaryDirectory() as folder:
-        made = made_world(servers, Path(folder), keyed=kind != "keyless", slices=slices)
+        made = made_world(servers, Path(folder), WORLDS[kind])
         with made as world, pytest.MonkeyPatch.context() as patch:
             mutant.apply(patch)
             try:
@@ -108,7 +110,7 @@ def main() -> int:
     logging.disable(logging.CRITICAL)
     for name in set(os.environ) - set(environ_without_settings()):
         del os.environ[name]
-    unnoticed = 0
+    unnoticed = by_chance = tried = 0
     with running_servers() as servers:
         for mutant in MUTANTS:
             if chosen.only not in mutant.name:
@@ -120,6 +122,7 @@ def main() -> int:
                 print(
                     f"  random: {f'history {count}: {seen[:150]}' if seen else f'not in {count}'}"
                 )
+                tried, by_chance = tried + 1, by_chance + bool(seen)
                 by_test = scene_notices(servers, mutant)
                 print(f"  directed: {'' if by_test else 'NOT '}by test_{mutant.scene}")
             else:
@@ -129,6 +132,7 @@ def main() -> int:
                 print(f"  argument: {mutant.argument}")
             sys.stdout.flush()
             unnoticed += not (by_test or seen)
+    print(f"{by_chance} of {tried} mutants are noticed by random histories")
     print(f"{unnoticed} mutants are not noticed")
     return 1 if unnoticed else 0
 

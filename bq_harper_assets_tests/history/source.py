@@ -118,6 +118,13 @@ class Source:
         found = [rows[n] for _, _, rows in self.versions if n in rows]
         return list(dict.fromkeys(row for row in found if not row.is_bad))
 
+    def ever(self, keyed: bool) -> Contents:
+        """The most of each content that there ever was at once."""
+        most: Contents = Counter()
+        for _, _, rows in self.versions:
+            most |= Counter(row.content(keyed) for row in rows.values())
+        return most
+
     def _run(self, statement: str) -> None:
         self.tables.run(statement.replace(" T ", f" {self.table.sql} "))
 

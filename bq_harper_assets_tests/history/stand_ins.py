@@ -22,6 +22,7 @@ from bq_harper_assets.sync import guard, planned, reading, removal, run, scene, 
 from bq_harper_assets.sync.keeper import Keeper
 from bq_harper_assets.sync.lease_terms import Deadline
 from bq_harper_assets_tests.history.clock import Beats, Clock
+from bq_harper_assets_tests.history.script import Setting
 from bq_harper_assets_tests.history.source import Source
 from bq_harper_assets_tests.history.watch import LAG, MOST_DELETES, Watch
 from bq_harper_assets_tests.history.world import START, Servers, World
@@ -31,7 +32,7 @@ ROWS_PER_REQUEST = 2
 
 
 @contextmanager
-def made_world(servers: Servers, folder: Path, *, keyed: bool, slices: int = 1) -> Iterator[World]:
+def made_world(servers: Servers, folder: Path, setting: Setting) -> Iterator[World]:
     """With an empty source and a ledger in the folder; what was started in it is ended after."""
     clock = Clock(BEGAN)
     name = f"T{uuid.uuid4().hex[:12]}"
@@ -41,15 +42,15 @@ def made_world(servers: Servers, folder: Path, *, keyed: bool, slices: int = 1) 
         ledger = stack.enter_context(open_ledger(url, monotonic=clock.seconds))
         harper = stack.enter_context(HarperClient(servers.harper))
         made = Source.make(servers.tables, clock)
-        contract = _contract(name, made.table, keyed, slices)
+        contract = _contract(name, made.table, setting)
         watch = Watch(made, contract, ledger, harper, START)
-        world = World(servers, clock, made, contract, ledger, watch)
+        world = World(servers, clock, made, contract, ledger, watch, watch.counts)
         stack.enter_context(_stand_ins(world))
         stack.callback(world.close)
         yield world
 
 
-def _contract(name: str, table: TableRef, keyed: bool, slices: int) -> TableContract:
+def _contract(name: str, table: TableRef, setting: Setting) -> TableContract:
     sizes = ("initial_batch_size", "catchup_batch_size", "steady_batch_size")
     sync = {"start_timestamp": START.isoformat(), **dict.fromkeys(sizes, ROWS_PER_REQUEST)}
     return TableContract.model_validate(
@@ -59,11 +60,12 @@ def _contract(name: str, table: TableRef, keyed: bool, slices: int) -> TableCont
             "table": table.table,
             "timestamp_column": "ts",
             "target_table": name,
-            "slices": slices,
+            "slices": setting.slices,
+            "deletes": setting.deletes,
             "window": "5m",
             "safety_lag": f"{int(LAG.total_seconds())}s",
             "sync": sync,
-            **({"key": ["n"]} if keyed else {"columns": ["ts", "v", "c"]}),
+            **({"key": ["n"]} if setting.keyed else {"columns": ["ts", "v", "c"]}),
         }
     )
 

@@ -14,7 +14,13 @@ TESTS = Path(__file__).parents[1]
 LONGEST_S = 120
 
 
-@pytest.mark.parametrize("name", ["copy always", "no lookup before delete", "commit before data"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("copy always", "no lookup before delete", "commit before data"),
+        "takeover without waiting",
+    ],
+)
 def test_a_broken_rule_is_noticed_by_random_histories(
     servers: Servers, quiet: None, name: str
 ) -> None:

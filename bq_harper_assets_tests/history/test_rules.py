@@ -10,7 +10,7 @@ import pytest
 from bq_harper_assets.ledger.errors import LeaseHeld, LeaseLost, PlanRefused
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.sync.report import RunFailed
-from bq_harper_assets_tests.history.chance import STOPS
+from bq_harper_assets_tests.history.script import STOPS
 from bq_harper_assets_tests.history.source import BAD, Row
 from bq_harper_assets_tests.history.stage import StagedRun
 from bq_harper_assets_tests.history.watch import LAG
@@ -39,10 +39,7 @@ def pass_over_what_is_due(world: World) -> None:
     """Afterwards Harper equals BigQuery."""
     world.fate = lambda staged, seen: "answered"
     world.move_clock(TTL_S + 3 * WINDOW.total_seconds())
-    if due := world.due_cells():
-        ended_well(world.sync(due, allow_deletes=True))
-    world.watch.at_end(world.clock.now)
-    world.watch.raise_violations()
+    world.pass_over_due()
 
 
 def fates(world: World, *given: str) -> None:
@@ -318,6 +315,34 @@ def test_equal_rows_get_their_numbers_over_all_streams(keyless: World) -> None:
     keyless.source.delete(1)
     ended_well(keyless.sync(keyless.cells(0, 0)))
     pass_over_what_is_due(keyless)
+
+
+def test_equal_rows_are_all_in_one_slice(keyless_sliced: World) -> None:
+    put(keyless_sliced, *(row(n, 0) for n in range(1, 7)))
+    for cell in keyless_sliced.cells(0, 0):
+        ended_well(keyless_sliced.sync([cell]))
+    pass_over_what_is_due(keyless_sliced)
+
+
+def test_a_row_that_is_gone_is_kept_where_that_is_asked_for(keeping: World) -> None:
+    put(keeping, *(row(n, 0) for n in (1, 2, 3)))
+    ended_well(keeping.sync(keeping.cells(0, 0)))
+    keeping.source.delete(1, 2, 3)
+    ended_well(keeping.sync(keeping.cells(0, 0)))
+    put(keeping, row(1, 1))  # the last pass finds it in another window
+    pass_over_what_is_due(keeping)
+    assert set(keeping.watch.held()) == {1, 2, 3}
+
+
+def test_a_row_that_returns_loses_its_flag(flagging: World) -> None:
+    put(flagging, *(row(n, 0) for n in (1, 2, 3, 4)))
+    ended_well(flagging.sync(flagging.cells(0, 0)))
+    flagging.source.delete(1, 2)
+    ended_well(flagging.sync(flagging.cells(0, 0)))
+    put(flagging, row(1, 0))  # as it was
+    ended_well(flagging.sync(flagging.cells(0, 0)))
+    put(flagging, row(2, 1))
+    pass_over_what_is_due(flagging)
 
 
 def test_a_row_that_became_good_leaves_quarantine(keyed: World) -> None:

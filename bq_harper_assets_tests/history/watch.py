@@ -1,6 +1,7 @@
 """Compares the target with what plain Python expects of it: after every write, at every commit.
 
-It computes nothing with the code it watches, but a row's slice.
+It computes nothing with the code it watches, but a row's slice. What it calls gone are rows that
+the target still has though the source has lost them: kept, or marked as deleted.
 """
 
 from collections import Counter
@@ -9,19 +10,21 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
-
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import Batch, CellKey, CellResult, LogicalTable
+from bq_harper_assets.ledger.records import Batch, CellKey, CellResult, LogicalTable, Mode
 from bq_harper_assets.ledger.status import CellRecord
+from bq_harper_assets.schema.table_plan import DELETED_AT
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.slices import id_hashes, slice_of
+from bq_harper_assets.sync.stored import HASH
+from bq_harper_assets_tests.history.placing import Placing
 from bq_harper_assets_tests.history.source import Content, Contents, Row, Source
 
 LAG = timedelta(seconds=20)
 MOST_DELETES = 2  # that the guard lets pass
 _LONG = timedelta(days=30)  # before and after every window
+
+Records = dict[Any, dict[str, Any]]  # by id
 
 
 class Violation(AssertionError):
@@ -37,10 +40,15 @@ class Watch:
     ledger: Ledger
     harper: HarperClient
     start: datetime  # of the first window
+    counts: Counter[str] = field(default_factory=Counter)
     trace: list[str] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
-    _held: dict[Any, dict[str, Any]] = field(default_factory=dict)  # as of the last write
+    _held: Records = field(default_factory=dict)  # as of the last write
     _newest: dict[Any, datetime] = field(default_factory=dict)  # T of the last write, by id
+    _gone: dict[CellKey, Contents] = field(default_factory=dict)  # as of the last commit
+
+    def __post_init__(self) -> None:
+        self._placing = Placing(self.is_keyed, self.contract.slices)
 
     @property
     def is_keyed(self) -> bool:
@@ -58,12 +66,13 @@ class Watch:
             return ()
         return self.ledger.cells(table, self.start - _LONG, self.start + _LONG)
 
-    def held(self) -> dict[Any, dict[str, Any]]:
+    def held(self) -> Records:
         """All that Harper holds, by id."""
         target = self.contract.target_table
         if self.table is None or self.harper.describe_table(target) is None:
             return {}
-        rows = self.harper.search_by_value(target, "id", "*", ("id", "ts", "v", "c", "_hash"))
+        flag = (DELETED_AT,) if self.contract.deletes == "flag" else ()
+        rows = self.harper.search_by_value(target, "id", "*", ("id", "ts", "v", "c", HASH, *flag))
         return {row["id"]: row for row in rows}
 
     def wanted(self, cell: CellKey, t: datetime, upto: datetime) -> tuple[Contents, Contents]:
@@ -71,19 +80,27 @@ class Watch:
         good, bad = Counter[Content](), Counter[Content]()
         for row in self.source.at(t).values():
             is_in = row.ts is not None and cell.window_start <= row.ts < upto
-            if is_in and self._slice_of(row.n) == cell.slice:
+            if is_in and self._placing.of_row(row) == cell.slice:
                 (bad if row.is_bad else good)[row.content(self.is_keyed)] += 1
         return good, bad
 
-    def found(self, cell: CellKey, upto: datetime) -> Contents:
+    def found(self, cell: CellKey, upto: datetime, *, flagged: bool = False) -> Contents:
         """What Harper held of it after the last write."""
         low, high = (f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}" for moment in (cell.window_start, upto))
         return Counter(
             self._content(row)
             for row_id, row in self._held.items()
             if row["ts"] is not None and low <= row["ts"] < high
-            if self._slice_of(row_id) == cell.slice
+            if self._placing.of_id(row_id) == cell.slice and _is_flagged(row) == flagged
         )
+
+    def gone(self, cell: CellKey, upto: datetime, good: Contents) -> Contents:
+        """Rows of a cell that Harper held besides, as the table's policy wants it."""
+        if self.contract.deletes == "flag":
+            return self.found(cell, upto, flagged=True)
+        if self.contract.deletes == "keep":
+            return self.found(cell, upto) - good
+        return Counter()
 
     def after_write(self, who: str, t: datetime) -> None:
         """An older T never ends over a newer one, and no row is absent that lives on."""
@@ -93,21 +110,34 @@ class Watch:
             if old == new:
                 continue
             newest = self._newest.get(row_id, t)
-            if t < newest and (old or {}).get("_hash") != (new or {}).get("_hash"):
+            if t < newest and _state(old) != _state(new):
                 self.violate(f"{who} wrote {row_id} of {t} over {newest}")
             self._newest[row_id] = max(t, newest)
+            if new is not None and new[HASH] is None:
+                self.violate(f"{who} made {row_id}, which says nothing")
             if old is not None and new is None:
-                self._after_delete(who, row_id, old, t)
+                self._after_delete(who, row_id, t)
+            if old is not None and not _is_flagged(old) and (new is None or _is_flagged(new)):
+                self._after_loss(who, row_id, old, t)
+            if old is not None and new is not None and _is_flagged(old) != _is_flagged(new):
+                self.counts["row flagged" if _is_flagged(new) else "row not flagged any more"] += 1
         self.check_clean_cells()
 
-    def _after_delete(self, who: str, row_id: Any, old: dict[str, Any], t: datetime) -> None:
+    def _after_delete(self, who: str, row_id: Any, t: datetime) -> None:
+        """Where rows are kept or flagged, only one that cannot be stored any more is deleted."""
+        bad = {row.n for row in self._alive(t) if row.is_bad} if self.is_keyed else set()
+        if self.contract.deletes != "mirror" and row_id not in bad:
+            self.violate(f"{who} deleted {row_id}, though deletes is {self.contract.deletes}")
+
+    def _after_loss(self, who: str, row_id: Any, old: dict[str, Any], t: datetime) -> None:
         alive = [row for row in self._alive(t) if not row.is_bad and row.ts != t]
         if self.is_keyed:
             if row_id in {row.n for row in alive}:
-                self.violate(f"{who} deleted {row_id}, which was alive at {t}")
+                self.violate(f"{who} took {row_id} out, which was alive at {t}")
             return
         content = self._content(old)
-        left = sum(self._content(row) == content for row in self._held.values())
+        held = [row for row in self._held.values() if not _is_flagged(row)]
+        left = sum(self._content(row) == content for row in held)
         if left < (all_ := sum(row.content(False) == content for row in alive)):
             self.violate(f"{who} left {left} of {all_} rows {content}")
 
@@ -116,10 +146,14 @@ class Watch:
         for record in self.records():
             if record.commit is None or not record.is_clean:
                 continue
-            upto = record.commit.upto
-            good, _ = self.wanted(record.cell, record.commit.t, upto)
-            if (found := self.found(record.cell, upto)) != good:
-                self.violate(f"the clean cell {record.cell} changed: {_difference(good, found)}")
+            cell, upto = record.cell, record.commit.upto
+            good, _ = self.wanted(cell, record.commit.t, upto)
+            gone = self.gone(cell, upto, good)
+            if wrong := self._difference(good, gone, cell, upto):
+                self.violate(f"the clean cell {cell} changed: {wrong}")
+            elif gone != (before := self._gone.get(cell, Counter())):
+                wrong = _difference(before, gone)
+                self.violate(f"what is gone from the clean cell {cell} changed: {wrong}")
 
     def after_commit(self, who: str, done: Sequence[tuple[Batch, CellResult]]) -> None:
         """Cells equal the source at T, and their quarantine is the rows that cannot be stored."""
@@ -127,18 +161,36 @@ class Watch:
         assert table is not None
         for batch, _ in done:
             good, bad = self.wanted(batch.cell, batch.t, batch.upto)
-            if (found := self.found(batch.cell, batch.upto)) != good:
-                self.violate(f"{who} committed {batch.cell}: {_difference(good, found)}")
+            gone = self.gone(batch.cell, batch.upto, good)
+            if wrong := self._difference(good, gone, batch.cell, batch.upto):
+                self.violate(f"{who} committed {batch.cell}: {wrong}")
+            if wrong := self._wrongly_gone(batch, gone):
+                self.violate(f"{who} committed {batch.cell}: {dict(wrong)} are not gone")
+            self._gone[batch.cell] = gone
+            self.counts["row kept"] += gone.total() if self.contract.deletes == "keep" else 0
             kept = self.ledger.quarantined(table, batch.cell)
             ids = Counter(row.rejection.row_id for row in kept)
             wanted = Counter(str(content[0]) for content in bad) if self.is_keyed else ids
             if len(kept) != bad.total() or ids != wanted:
                 self.violate(f"quarantine of {batch.cell} has {dict(ids)}, wanted {dict(bad)}")
 
+    def _wrongly_gone(self, batch: Batch, gone: Contents) -> Contents:
+        """A cell that is written for the first time holds no such row; a top-up adds none."""
+        if batch.mode is Mode.TOPUP:
+            return gone - self._gone.get(batch.cell, Counter())
+        if batch.mode is not Mode.RECONCILE:
+            return gone
+        if self.contract.deletes == "keep" and self.is_keyed:
+            alive = {row.n for row in self._alive(batch.t) if row.ts != batch.t}
+            return Counter({told: n for told, n in gone.items() if told[0] in alive})
+        everything = self.found(batch.cell, batch.upto)
+        everything += self.found(batch.cell, batch.upto, flagged=True)
+        return everything - self.source.ever(self.is_keyed)
+
     def after_refusal(self, who: str, batches: Sequence[Batch]) -> None:
         """The guard speaks up only if more rows than it lets pass would really be lost."""
         lost = 0
-        for batch in batches:
+        for batch in batches if self.contract.deletes != "keep" else ():
             good, _ = self.wanted(batch.cell, batch.t, batch.upto)
             gone = self.found(batch.cell, batch.upto) - good
             alive = {row.n for row in self._alive(batch.t)} if self.is_keyed else set()
@@ -151,7 +203,11 @@ class Watch:
         self._held = self.held()
         rows = [row for row in self._alive(now) if row.ts and row.ts < now - LAG]
         good = Counter(row.content(self.is_keyed) for row in rows if not row.is_bad)
-        found = Counter(self._content(row) for row in self._held.values())
+        live = [row for row in self._held.values() if not _is_flagged(row)]
+        found = Counter(self._content(row) for row in live)
+        if self.contract.deletes == "keep":
+            known = {row.n for row in rows} if self.is_keyed else set()
+            found -= Counter({c: n for c, n in (found - good).items() if c[0] not in known})
         if found != good:
             self.violate(f"at the end Harper differs from BigQuery: {_difference(good, found)}")
         kept = self.ledger.quarantined(table) if (table := self.table) else ()
@@ -188,12 +244,22 @@ class Watch:
         told = (held["ts"], held["v"], held["c"])
         return (held["id"], *told) if self.is_keyed else told
 
-    def _slice_of(self, row_id: Any) -> int:
-        if self.contract.slices == 1:
-            return 0
-        hashes = id_hashes(pa.array([row_id]), keyless=not self.is_keyed)
-        return int(slice_of(hashes, self.contract.slices)[0])
+    def _difference(
+        self, good: Contents, gone: Contents, cell: CellKey, upto: datetime
+    ) -> str | None:
+        found = self.found(cell, upto)
+        if self.contract.deletes == "keep":
+            found -= gone
+        return _difference(good, found) if found != good else None
 
 
 def _difference(wanted: Contents, found: Contents) -> str:
     return f"missing {dict(wanted - found)}, too many {dict(found - wanted)}"
+
+
+def _is_flagged(row: dict[str, Any]) -> bool:
+    return row.get(DELETED_AT) is not None
+
+
+def _state(row: dict[str, Any] | None) -> tuple[Any, bool] | None:
+    return row and (row[HASH], _is_flagged(row))
