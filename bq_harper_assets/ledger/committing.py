@@ -68,6 +68,7 @@ def commit(
             rows=held.get(batch.cell, 0) + result.written + result.unchanged,
             digest=result.digest,
             fingerprint=planned.fingerprint,
+            fingerprint_version=None,
             committed_at=now,
         )
     marking.clear(connection, table, batches)

@@ -1,7 +1,7 @@
 """The ledger: each verb is one transaction."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -13,12 +13,14 @@ from sqlalchemy import select
 
 from bq_harper_assets.ledger import (
     audit,
+    claims,
     committing,
     leasing,
     marking,
     planning,
     progress,
     quarantine,
+    rebasing,
     registry,
     reslicing,
     schema_versions,
@@ -136,12 +138,50 @@ class Ledger:
         with self._database.reading() as connection:
             return schema_versions.find(connection, table, version)
 
+    def schema_history(self, table: LogicalTable) -> tuple[SchemaVersion, ...]:
+        """All versions, oldest first."""
+        with self._database.reading() as connection:
+            return schema_versions.history(connection, table)
+
     def record_schema(
-        self, table: LogicalTable, body: Mapping[str, Any], seen: int
+        self,
+        table: LogicalTable,
+        body: Mapping[str, Any],
+        seen: int,
+        by: str = "",
+        cause: str = "",
     ) -> SchemaVersion:
         """The newest version if equal, else the next; SchemaMoved if `seen` is not the newest."""
         with self._database.writing() as connection:
-            return schema_versions.record(connection, table, body, seen)
+            return schema_versions.record(connection, table, body, seen, by, cause)
+
+    def rebase_fingerprints(
+        self, table: LogicalTable, version: int, prints: Sequence[tuple[CellKey, int, str]]
+    ) -> int:
+        """How many cells, each given with its batch, have this fingerprint under `version` now.
+
+        A cell that was committed since that batch keeps its own.
+        """
+        with self._database.writing() as connection:
+            return rebasing.rebase(connection, table, version, prints)
+
+    def claim(self, name: str, owner: str, ttl: timedelta) -> claims.Claim | claims.ClaimRecord:
+        """The claim; or, if someone has it, the record that says who and until when."""
+        with self._database.writing() as connection:
+            return claims.claim(connection, name, owner, ttl)
+
+    def release_claim(self, claim: claims.Claim, note: str | None = None) -> bool:
+        """False if it is no longer this owner's: then it stays with whoever has it now.
+
+        The next owner gets the note; without one it gets the note of the owner before.
+        """
+        with self._database.writing() as connection:
+            return claims.release(connection, claim, note)
+
+    def claims(self) -> tuple[claims.ClaimRecord, ...]:
+        """By name: who may do what concerns no single table."""
+        with self._database.reading() as connection:
+            return claims.all_claims(connection)
 
     def acquire(
         self, table: LogicalTable, slices: Sequence[int], owner: str, ttl: timedelta
@@ -237,6 +277,11 @@ class Ledger:
         with self._database.reading() as connection:
             return status.slices_committed_at_other_times(connection, table, t)
 
+    def checkpoints(self, table: LogicalTable, start: datetime) -> tuple[progress.Checkpoint, ...]:
+        """How far each slice has come, counted from the window that begins at `start`."""
+        with self._database.reading() as connection:
+            return progress.checkpoints(connection, table, start)
+
     def progress(self, table: LogicalTable, start: datetime) -> progress.Progress:
         """What lag and phase are computed from, counted from the window that begins at `start`."""
         with self._database.reading() as connection:
@@ -248,6 +293,13 @@ class Ledger:
         """Batches of the table or of one cell, newest first."""
         with self._database.reading() as connection:
             return status.history(connection, table, cell, limit)
+
+    def schema_versions_of_batches(
+        self, table: LogicalTable, seqs: Collection[int]
+    ) -> dict[int, int]:
+        """The schema version that each of these batches wrote its rows under."""
+        with self._database.reading() as connection:
+            return status.schema_versions_of_batches(connection, table, seqs)
 
     def leases(self, table: LogicalTable) -> tuple[status.LeaseRecord, ...]:
         """Who holds which slice."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from bq_harper_assets.ledger.records import CellState, LogicalTable
 from bq_harper_assets.ledger.tables import CELLS, MARKS, QUARANTINE
@@ -20,6 +20,15 @@ class Progress:
     dirty: int  # cells with marks, in whatever state
     rows: int
     quarantined: int
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How far one slice has come."""
+
+    slice: int
+    until: datetime  # committed without a gap up to here
+    rows: int
 
 
 def progress(connection: Connection, table: LogicalTable, start: datetime) -> Progress:
@@ -81,3 +90,39 @@ def _synced_until(connection: Connection, table: LogicalTable, start: datetime) 
         select(func.min(complete.c.upto)).select_from(goes_on).where(after.c.window_start.is_(None))
     ).scalar_one()
     return until
+
+
+def checkpoints(
+    connection: Connection, table: LogicalTable, start: datetime
+) -> tuple[Checkpoint, ...]:
+    """One per slice, of its cells from `start` on, which is the start of the first window."""
+    after = CELLS.alias("after")
+    goes_on = (
+        (after.c.table_id == CELLS.c.table_id)
+        & (after.c.slice == CELLS.c.slice)
+        & (after.c.window_start == CELLS.c.window_end)
+        & (CELLS.c.upto == CELLS.c.window_end)
+        & after.c.batch.is_not(None)
+    )
+    query = (
+        select(
+            CELLS.c.slice,
+            func.min(CELLS.c.window_start).label("first"),
+            func.min(case((after.c.slice.is_(None), CELLS.c.upto))).label("until"),
+            func.sum(CELLS.c.rows).label("rows"),
+        )
+        .select_from(CELLS.outerjoin(after, goes_on))
+        .where(
+            CELLS.c.table_id == table.id,
+            CELLS.c.window_start >= start,
+            CELLS.c.batch.is_not(None),
+        )
+        .group_by(CELLS.c.slice)
+    )
+    known = {row.slice: row for row in connection.execute(query)}
+    return tuple(
+        Checkpoint(part, row.until if row.first == start else start, int(row.rows))
+        if (row := known.get(part))
+        else Checkpoint(part, start, 0)
+        for part in range(table.facts.slices)
+    )

@@ -68,6 +68,8 @@ class SchemaVersion:
     version: int
     body: Mapping[str, Any]
     recorded_at: datetime
+    by: str = ""
+    cause: str = ""  # what led to it: a sync, drift, a command
 
 
 @dataclass(frozen=True, order=True)

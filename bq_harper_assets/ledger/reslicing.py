@@ -10,7 +10,10 @@ from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable
 from bq_harper_assets.ledger.tables import BATCHES, CELLS, LOGICAL_TABLES, MARKS, QUARANTINE
 
 _NO_COMMIT = dict.fromkeys(
-    ("batch", "snapshot", "upto", "schema_version", "rows", "digest", "fingerprint", "committed_at")
+    (
+        *("batch", "snapshot", "upto", "schema_version", "rows", "digest", "fingerprint"),
+        *("committed_at", "fingerprint_version"),
+    )
 )
 
 

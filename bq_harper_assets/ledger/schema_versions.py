@@ -34,8 +34,20 @@ def find(connection: Connection, table: LogicalTable, version: int) -> SchemaVer
     return None if row is None else _schema(row)
 
 
+def history(connection: Connection, table: LogicalTable) -> tuple[SchemaVersion, ...]:
+    """Oldest first."""
+    mine = select(SCHEMA_VERSIONS).where(SCHEMA_VERSIONS.c.table_id == table.id)
+    rows = connection.execute(mine.order_by(SCHEMA_VERSIONS.c.version))
+    return tuple(_schema(row) for row in rows)
+
+
 def record(
-    connection: Connection, table: LogicalTable, body: Mapping[str, Any], seen: int
+    connection: Connection,
+    table: LogicalTable,
+    body: Mapping[str, Any],
+    seen: int,
+    by: str,
+    cause: str,
 ) -> SchemaVersion:
     """The newest version if `body` equals it, else the next one.
 
@@ -51,16 +63,18 @@ def record(
     number = known.version if known else 0
     if number != seen:
         raise SchemaMoved(table.name, seen, number)
-    made = SchemaVersion(number + 1, given, database_now(connection))
+    made = SchemaVersion(number + 1, given, database_now(connection), by, cause)
     connection.execute(
         insert(SCHEMA_VERSIONS).values(
             table_id=table.id,
             version=made.version,
             body=_canonical(body),
             recorded_at=made.recorded_at,
+            recorded_by=by,
+            cause=cause,
         )
     )
-    note = audit.Note("schema", f"version {made.version}", "recorded", {})
+    note = audit.Note("schema", f"version {made.version}", "recorded", {"by": by, "cause": cause})
     audit.record(connection, table, made.recorded_at, note)
     return made
 
@@ -76,4 +90,6 @@ def _lock(connection: Connection, table: LogicalTable) -> None:
 
 
 def _schema(row: Row[Any]) -> SchemaVersion:
-    return SchemaVersion(row.version, json.loads(row.body), row.recorded_at)
+    return SchemaVersion(
+        row.version, json.loads(row.body), row.recorded_at, row.recorded_by, row.cause
+    )

@@ -1,6 +1,6 @@
 """Questions to the ledger: where each table stands. None of them locks or changes anything."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -33,6 +33,12 @@ class CellCommit:
     committed_at: datetime
     upto: datetime
     is_closed: bool  # up to the window's end
+    rebased_to: int | None = None  # the later schema version that the fingerprint was told under
+
+    @property
+    def fingerprint_version(self) -> int:
+        """The schema version whose columns the fingerprint counts."""
+        return self.schema_version if self.rebased_to is None else self.rebased_to
 
 
 @dataclass(frozen=True)
@@ -141,6 +147,7 @@ def cells(
                 row.committed_at,
                 row.upto,
                 row.upto == row.window_end,
+                row.fingerprint_version,
             ),
             row.marks,
         )
@@ -183,6 +190,16 @@ def _batch(table: LogicalTable, row: dict[str, Any]) -> BatchRecord:
     row["t"] = row.pop("snapshot")
     row["mode"], row["state"] = Mode(row["mode"]), BatchState(row["state"])
     return BatchRecord(cell=cell, **row)
+
+
+def schema_versions_of_batches(
+    connection: Connection, table: LogicalTable, seqs: Collection[int]
+) -> dict[int, int]:
+    """By sequence number; without those that no batch of the table has."""
+    query = select(BATCHES.c.seq, BATCHES.c.schema_version).where(
+        BATCHES.c.table_id == table.id, BATCHES.c.seq.in_(seqs)
+    )
+    return {row.seq: row.schema_version for row in connection.execute(query)}
 
 
 def leases(connection: Connection, table: LogicalTable) -> tuple[LeaseRecord, ...]:

@@ -68,6 +68,8 @@ SCHEMA_VERSIONS = Table(
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("body", AnyText, nullable=False),  # canonical JSON, so that equal schemas are equal text
     Column("recorded_at", Instant, nullable=False),
+    Column("recorded_by", Text, nullable=False, server_default=""),
+    Column("cause", Text, nullable=False, server_default=""),
 )
 
 LEASES = Table(
@@ -81,6 +83,18 @@ LEASES = Table(
     Column("expires_at", Instant),
     Column("snapshot", Instant),  # newest snapshot ever planned in the slice; outlives the lease
     Column("schema_version", Integer),  # likewise
+)
+
+# As leases, for what concerns no single table.
+CLAIMS = Table(
+    "claims",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("owner", Text),  # NULL: released, or never taken
+    Column("epoch", BigInteger, nullable=False),
+    Column("acquired_at", Instant),
+    Column("expires_at", Instant),
+    Column("note", Text, nullable=False),  # from one owner to the next
 )
 
 # Made by the first plan or mark that names the cell; leaves only with its slice, when every window
@@ -102,6 +116,7 @@ CELLS = Table(
     Column("digest", Text),
     Column("fingerprint", Text),
     Column("committed_at", Instant),
+    Column("fingerprint_version", Integer),  # NULL: it was told under the commit's schema version
     Index("cells_by_window", "table_id", "window_start"),
 )
 

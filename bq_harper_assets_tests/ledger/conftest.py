@@ -97,13 +97,14 @@ def table(ledger: Ledger) -> LogicalTable:
 
 @pytest.fixture
 def let_time_pass(ledger_url: str, ledger: Ledger) -> Iterator[Callable[[timedelta], None]]:
-    """As if the database's clock had gone on: every lease expires that much sooner."""
+    """As if the database's clock had gone on: leases and claims expire that much sooner."""
     database = Database(SecretStr(ledger_url))
 
     def shift(duration: timedelta) -> None:
         with database.writing() as connection:
-            sooner = text("UPDATE leases SET expires_at = expires_at - :us")
-            connection.execute(sooner, {"us": microseconds(duration)})
+            for held in ("leases", "claims"):
+                sooner = text(f"UPDATE {held} SET expires_at = expires_at - :us")
+                connection.execute(sooner, {"us": microseconds(duration)})
 
     yield shift
     database.close()

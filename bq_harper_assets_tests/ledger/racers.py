@@ -3,6 +3,7 @@
 import time
 from datetime import timedelta
 
+from bq_harper_assets.ledger.claims import Claim
 from bq_harper_assets.ledger.errors import LeaseHeld, LedgerError
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets_tests.ledger.sample import FACTS, TTL, T, cell, copy, result
@@ -26,6 +27,14 @@ def acquire_at(url: str, start: float, owner: str, slices: list[int]) -> str:
         except LeaseHeld as held:
             return str(held.holders[0].owner)
         return owner
+
+
+def claim_at(url: str, start: float, owner: str) -> tuple[str, bool]:
+    """Who has the claim after the race, as this racer learns it, and whether it is its own."""
+    with open_ledger(url) as ledger:
+        wait(start)
+        found = ledger.claim("schema_check", owner, TTL)
+        return str(found.owner), isinstance(found, Claim)
 
 
 def take_turns(url: str, start: float, owner: str, rounds: int) -> list[tuple[int, int, str]]:

@@ -13,7 +13,7 @@ from bq_harper_assets.ledger import migrations
 from bq_harper_assets.ledger.columns import Instant, microseconds
 from bq_harper_assets.ledger.database import Database
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.ledger.records import BatchState, CellState, Mode
+from bq_harper_assets.ledger.records import BatchState, CellState, Mode, SchemaVersion
 from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, TTL, T, cell, copy, result
 
 
@@ -80,6 +80,7 @@ def test_a_ledger_of_the_first_release_keeps_its_tables_cells_and_batches(unused
         assert synced.commit is not None
         assert (synced.commit.upto, synced.commit.is_closed) == (START + HOUR, True)
         assert (synced.commit.rows, synced.commit.fingerprint) == (9, "fp")
+        assert synced.commit.fingerprint_version == 1
         assert (planned.state, planned.commit) == (CellState.PLANNED, None)
         assert [(one.mode, one.state, one.upto, one.cell) for one in ledger.history(known)] == [
             (Mode.COPY, BatchState.PLANNED, START + 2 * HOUR, cell(1)),
@@ -90,6 +91,7 @@ def test_a_ledger_of_the_first_release_keeps_its_tables_cells_and_batches(unused
         assert (newest.rows_read, newest.rows_moved, newest.since) == (10, 0, None)
         assert [row.rejection.row_id for row in ledger.quarantined(known)] == ["7"]
         assert ledger.progress(known, START).rows == 9
+        assert ledger.schema_history(known) == (SchemaVersion(1, {}, T, by="", cause=""),)
 
 
 def test_a_ledger_of_the_first_release_can_be_worked_with(unused_url: str) -> None:
@@ -102,4 +104,7 @@ def test_a_ledger_of_the_first_release_can_be_worked_with(unused_url: str) -> No
         assert [batch.seq for batch in batches] == [4, 5, 6]
         ledger.commit_cells(leases, [(batch, result()) for batch in batches])
         ledger.release(leases)
+        assert ledger.record_schema(known, {"columns": []}, 1, "ann", "drift").by == "ann"
+        assert ledger.rebase_fingerprints(known, 2, [(cell(0), 4, "fewer")]) == 1
+        assert ledger.claim("schema_check", "ann", TTL).epoch == 1
         assert ledger.change_slices(known, 2).facts.slices == 2

@@ -56,6 +56,18 @@ def test_of_processes_that_want_the_same_slice_one_wins(
     assert len(losers) == PROCESSES - 1
 
 
+@pytest.mark.promise("D5")
+def test_of_processes_that_want_the_same_claim_one_wins_and_the_others_learn_who(
+    processes: ProcessPoolExecutor, ledger_url: str, ledger: Ledger
+) -> None:
+    lanes = [(f"owner {number}",) for number in range(PROCESSES)]
+    found = _race(processes, racers.claim_at, ledger_url, *lanes)
+    assert [is_mine for _, is_mine in found].count(True) == 1
+    (claim,) = ledger.claims()
+    assert {owner for owner, _ in found} == {claim.owner}
+    assert (claim.epoch, claim.is_live) == (1, True)
+
+
 def test_owners_that_take_turns_get_rising_epochs_and_batches(
     processes: ProcessPoolExecutor, ledger_url: str, ledger: Ledger, table: LogicalTable
 ) -> None:

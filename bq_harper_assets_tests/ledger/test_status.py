@@ -56,6 +56,30 @@ def test_progress_counts_cells_by_state_and_keeps_what_was_reached(
     assert again.cell == cell(0)
 
 
+def test_a_slice_has_come_as_far_as_its_cells_follow_each_other_and_holds_the_rows_of_all(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    def come() -> list[tuple[float, int]]:
+        found = ledger.checkpoints(table, START)
+        assert [point.slice for point in found] == [0, 1, 2, 3]
+        return [((point.until - START) / HOUR, point.rows) for point in found]
+
+    assert come() == [(0, 0)] * 4
+    _sync(ledger, table, [0, 1, 3], [0])
+    _sync(ledger, table, [0, 1, 2], [1])
+    _sync(ledger, table, [1], [2])
+    assert come() == [(2, 30), (3, 30), (0, 10), (0, 0)]
+    leases = ledger.acquire(table, [0, 1, 3], "ann", TTL)
+    half = replace(copy(cell(0, 3)), upto=START + HOUR / 2)
+    wanted = [copy(cell(2, 0)), copy(cell(1, 1)), half, copy(cell(1, 3))]
+    planned, *done = ledger.plan(leases, T, 1, wanted, "run-2")
+    ledger.fail_batch(planned, "Harper went away")
+    assert come() == [(2, 30), (3, 30), (0, 10), (0, 0)]
+    ledger.commit_cells(leases, [(batch, result(4)) for batch in done])
+    assert come() == [(2, 30), (3, 24), (0, 10), (0.5, 8)]
+    assert [point.rows for point in ledger.checkpoints(table, START + HOUR)] == [20, 14, 10, 4]
+
+
 def test_cells_are_given_by_half_open_range_and_slice(ledger: Ledger, table: LogicalTable) -> None:
     _sync(ledger, table, [0, 1, 2], [0, 1])
     found = ledger.cells(table, START + HOUR, START + 2 * HOUR)
