@@ -46,25 +46,47 @@ def _distinct(value: list[Any] | tuple[Any, ...]) -> tuple[str, ...]:
 def _one_more(item: Any, names: list[str]) -> str:
     if item == "*":
         raise ValueError("'*' means all columns and stands alone")
-    name = column_name(item)
+    return _not_twice(column_name(item), names)
+
+
+def _not_twice(name: str, names: list[str]) -> str:
     if name.lower() in (other.lower() for other in names):
         raise ValueError("is listed twice (upper and lower case are the same): keep one")
     return name
 
 
-def refuse_wrong_names(value: Any) -> Any:
-    """A mapping by column: each name must be one that a column can have."""
-    names: list[str] = []
+def refuse_wrong_paths(value: Any) -> Any:
+    """A mapping by column, or by a field inside one (address.zip): each name must be possible."""
+    paths: list[str] = []
     faults: list[Fault] = []
-    for name in value if isinstance(value, dict) else ():
+    for path in value if isinstance(value, dict) else ():
         try:
-            names.append(_one_more(name, names))
+            names = [column_name(name) for name in str(path).split(".")]
+            paths.append(_not_twice(".".join(names), paths))
         except ValueError as error:
-            faults.append(Fault((name,), str(error)))
+            faults.append(Fault((path,), str(error)))
     if faults:
         raise Wrong(*faults)
     return value
 
 
+def _renames(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError("must be a block of old: new")
+    faults: list[Fault] = []
+    renames: dict[str, str] = {}
+    for old, new in value.items():
+        try:
+            if column_name(old).lower() == column_name(new).lower():
+                raise ValueError("is renamed to itself: take it out")
+            renames[old] = _one_more(new, [*renames.values()])
+        except ValueError as error:
+            faults.append(Fault((old,), str(error)))
+    if faults:
+        raise Wrong(*faults)
+    return renames
+
+
 COLUMNS = Reads(_columns, {"anyOf": [{"const": "*"}, _LIST]})
 KEY = Reads(_key, {"anyOf": [_NAME, _LIST]})
+RENAMES = Reads(_renames, {"type": "object", "additionalProperties": _NAME})

@@ -11,7 +11,8 @@ from bq_harper_assets.contract.column_lists import (
     ALL_COLUMNS,
     COLUMNS,
     KEY,
-    refuse_wrong_names,
+    RENAMES,
+    refuse_wrong_paths,
 )
 from bq_harper_assets.contract.declared import Declared, Fault, Reads, Wrong
 from bq_harper_assets.contract.quantities import FLAG, INSTANT, WINDOW, duration, whole
@@ -23,6 +24,7 @@ _NAME = {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$"}
 Flag = Annotated[bool, FLAG]
 BatchSize = Annotated[int, whole(1, MOST_ROWS, unit="rows")]
 Seconds = Annotated[int, whole(1, 10 * 365 * 86400, unit="seconds")]
+Policy = Literal["evolve", "approve", "freeze"]
 
 
 class Sync(Declared):
@@ -97,7 +99,7 @@ class QuarantineLimit(Declared):
 
 
 class ColumnOverride(Declared):
-    """A column's Harper type or index, where the user knows better than the mapping."""
+    """A column's or nested field's type, index or policy, where the user knows better."""
 
     type: Literal["number", "string", "boolean", "array", "object"] | None = Field(
         default=None, description="Harper type instead of the mapped one"
@@ -105,13 +107,15 @@ class ColumnOverride(Declared):
     indexed: Flag | None = Field(
         default=None, description="Index the column, or do not, whatever the rules say"
     )
+    policy: Policy | None = Field(
+        default=None, description="What a change of this column in BigQuery does: see schemaPolicy"
+    )
 
     @model_validator(mode="after")
     def _says_something(self) -> "ColumnOverride":
-        if self.type is None and self.indexed is None:
-            raise Wrong(
-                Fault((), "overrides nothing: give type or indexed, or leave the column out")
-            )
+        if self.type is None and self.indexed is None and self.policy is None:
+            message = "overrides nothing: give type, indexed or policy, or leave the column out"
+            raise Wrong(Fault((), message))
         return self
 
 
@@ -137,6 +141,10 @@ class TableContract(Declared):
     )
     target_table: Annotated[str, Reads(identifiers.target_name, _NAME)] = Field(
         description="Harper table the rows go to; no other contract may name it"
+    )
+    manage: Literal["create", "adopt"] = Field(
+        default="create",
+        description="Create the Harper table, or adopt one that is there already, with its rows",
     )
     key: Annotated[tuple[str, ...], KEY] | None = Field(
         default=None,
@@ -182,6 +190,9 @@ class TableContract(Declared):
     latest: Flag = Field(
         default=False, description="Keep only the newest row of each key; needs key"
     )
+    spot_check_size: Annotated[int, whole(1, 1_000, unit="rows")] = Field(
+        default=10, description="Rows that a spot check compares in each direction"
+    )
     max_request_bytes: Annotated[int, whole(16 * 1024, 8 * 1024 * 1024, unit="bytes")] = Field(
         default=262_144, description="Largest request to Harper, in bytes"
     )
@@ -193,10 +204,22 @@ class TableContract(Declared):
         default=None,
         description="SQL condition; rows for which it is not true do not belong to the table",
     )
-    schema_overrides: Annotated[dict[str, ColumnOverride], BeforeValidator(refuse_wrong_names)] = (
+    schema_policy: Policy = Field(
+        default="evolve",
+        description="When BigQuery's columns change: follow, wait for bqh schema apply, or refuse",
+    )
+    backfill: Flag = Field(
+        default=False,
+        description="Also fill new columns of windows that were synced before they came",
+    )
+    renames: Annotated[dict[str, str], RENAMES] = Field(
+        default_factory=dict,
+        description="Columns renamed in BigQuery, old name to new; Harper keeps the old one",
+    )
+    schema_overrides: Annotated[dict[str, ColumnOverride], BeforeValidator(refuse_wrong_paths)] = (
         Field(
             default_factory=dict,
-            description="Harper type or index per column, where the mapping is not wanted",
+            description="Type, index or policy per column or nested field (address.zip)",
         )
     )
     sync: Sync = Field(default=Sync(), description="Batch sizes, phases, poll interval and start")
@@ -219,10 +242,17 @@ class TableContract(Declared):
         for name in self.key or ():
             if missing := self._left_out(name):
                 yield Fault(("key",), f"columns leaves out {name}: {missing}", ("columns",))
-        for name in self.schema_overrides:
-            if missing := self._left_out(name):
-                message = f"columns leaves out {name}: {missing}"
-                yield Fault(("schemaOverrides", name), message, ("columns",))
+        for path in self.schema_overrides:
+            if missing := self._left_out(path.split(".")[0]):
+                message = f"columns leaves out {path.split('.')[0]}: {missing}"
+                yield Fault(("schemaOverrides", path), message, ("columns",))
+        for old, new in self.renames.items():
+            if new in (self.timestamp_column, *(self.key or ())):
+                message = (
+                    f"{new} identifies rows or puts them into windows, so it keeps its name: call"
+                    f" it {old} in customQuery (SELECT * EXCEPT ({new}), {new} AS {old})"
+                )
+                yield Fault(("renames", old), message, ("key", "timestampColumn"))
         if self.latest and not self.key:
             message = "keeps the newest row of each key: give key, or take latest out"
             yield Fault(("latest",), message, ("key",))

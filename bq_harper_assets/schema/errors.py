@@ -2,6 +2,7 @@
 
 BqhError
 ├── SchemaMismatch       the contract asks for what the source does not have, or Harper cannot take
+├── SchemaRefused        the source changed so that rows could not be told apart any more
 └── UnreadableValue      a value in Harper is not of the form that the sync writes
 """
 
@@ -23,6 +24,20 @@ class SchemaMismatch(BqhError):
         title = f"table {table} does not fit its source ({count}); nothing was started."
         advice = f"Correct this, then look again with: bqh schema show {table}"
         super().__init__("\n".join([title, *lines, advice]))
+
+
+class SchemaRefused(BqhError):
+    """A change that would give rows other ids or windows: nothing is synced until it is settled."""
+
+    def __init__(self, table: str, problems: Sequence[str]) -> None:
+        self.table = table
+        self.problems = tuple(problems)
+        lines = "".join(f"\n  - {problem}" for problem in self.problems)
+        super().__init__(
+            f"table {table} cannot follow its source:{lines}\n"
+            "Nothing was written, and Harper keeps all rows as they are. See the change with:"
+            f" bqh schema diff {table}"
+        )
 
 
 class UnreadableValue(BqhError):

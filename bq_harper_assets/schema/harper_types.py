@@ -1,7 +1,7 @@
 """How each column is stored in Harper: the attribute's type, and what its values are in JSON."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 from bq_harper_assets.contract.table import ColumnOverride, TableContract, ValuePolicies
@@ -56,6 +56,7 @@ class HarperColumn:
     form: Form
     repeated: bool = False
     fields: tuple["HarperColumn", ...] = ()
+    source_name: str = ""  # only where the source calls it otherwise
 
     def __post_init__(self) -> None:
         native = NATIVE.get(self.kind, Form.TEXT)
@@ -65,11 +66,27 @@ class HarperColumn:
             )
 
     @classmethod
-    def of(cls, column: Column, as_text: Collection[Kind] = ()) -> "HarperColumn":
-        """The column in its native form; kinds that a policy keeps as text are so at any depth."""
-        form = Form.TEXT if column.kind in as_text else NATIVE.get(column.kind, Form.TEXT)
-        fields = tuple(cls.of(field, as_text) for field in column.fields)
-        return cls(column.name, column.kind, form, column.repeated, fields)
+    def of(
+        cls,
+        column: Column,
+        as_text: Collection[Kind] = (),
+        forms: Mapping[str, Form] | None = None,
+        path: str = "",
+    ) -> "HarperColumn":
+        """In its native form; kinds that a policy keeps as text are so at any depth.
+
+        `forms` says it for single columns and fields, by the path that the source has them under.
+        """
+        path = f"{path}.{column.name}" if path else column.read_as
+        native = Form.TEXT if column.kind in as_text else NATIVE.get(column.kind, Form.TEXT)
+        form = (forms or {}).get(path, native)
+        fields = tuple(cls.of(field, as_text, forms, path) for field in column.fields)
+        return cls(column.name, column.kind, form, column.repeated, fields, column.source_name)
+
+    @property
+    def read_as(self) -> str:
+        """What the source calls it."""
+        return self.source_name or self.name
 
     @property
     def type(self) -> HarperType:
@@ -85,16 +102,17 @@ class HarperColumn:
 
 def harper_column(column: Column, contract: TableContract) -> HarperColumn:
     """The column under the contract's overrides and value policies."""
-    stored = HarperColumn.of(column, _kept_as_text(contract.values))
-    return replace(stored, form=form_of(column, contract))
+    forms = {
+        path: _OVERRIDES[override.type]
+        for path, override in contract.schema_overrides.items()
+        if override.type in _OVERRIDES  # an array's elements have the form of their kind
+    }
+    return HarperColumn.of(column, _kept_as_text(contract.values), forms)
 
 
 def form_of(column: Column, contract: TableContract) -> Form:
     """The form of a top-level column: the override's, else the policies', else its native one."""
-    override = contract.schema_overrides.get(column.name)
-    if override is None or override.type is None or column.repeated:
-        return HarperColumn.of(column, _kept_as_text(contract.values)).form
-    return _OVERRIDES[override.type]
+    return harper_column(column, contract).form
 
 
 def impossible_override(column: Column, override: ColumnOverride) -> str | None:

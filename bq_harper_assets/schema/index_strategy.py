@@ -55,19 +55,19 @@ def _decide(
     contract: TableContract,
     lengths: Mapping[str, int],
 ) -> IndexDecision:
-    name = column.name
+    name, source = column.name, column.read_as
     if name == contract.timestamp_column:
         return IndexDecision(name, True, "timestampColumn")
     if name == selection.primary_key:
         return IndexDecision(name, False, "refused: it is the primary key, which needs no other")
-    override = contract.schema_overrides.get(name)
+    override = contract.schema_overrides.get(source)
     if override is not None and override.indexed is not None:
         return IndexDecision(name, override.indexed, "override")
-    if why := _unfit(column, contract, lengths.get(name)):
+    if why := _unfit(column, contract, lengths.get(source)):
         return IndexDecision(name, False, f"refused: {why}")
-    if name == schema.partition_field:
+    if source == schema.partition_field:
         return IndexDecision(name, True, "partition")
-    if name in schema.clustering:
+    if source in schema.clustering:
         return IndexDecision(name, True, "cluster")
     if rule := _name_rule(column):
         return IndexDecision(name, True, f"name:{rule}")
@@ -89,7 +89,7 @@ def _unfit(column: Column, contract: TableContract, sampled: int | None) -> str 
 
 
 def _name_rule(column: Column) -> str | None:
-    name = column.name
+    name = column.read_as
     if name in _NAMES:
         return name
     if name.endswith("_id"):

@@ -30,7 +30,7 @@ class Kind(StrEnum):
 class Column:
     """One column or nested field."""
 
-    name: str
+    name: str  # Harper's attribute where the column is planned, else the source's own name
     kind: Kind
     repeated: bool = False
     required: bool = False
@@ -38,6 +38,12 @@ class Column:
     spelling: str = ""  # the source's own type name where the kind does not say it all
     description: str = ""
     max_length: int | None = None  # of a STRING or BYTES, where the source declares one
+    source_name: str = ""  # only where the source calls it otherwise
+
+    @property
+    def read_as(self) -> str:
+        """What the source calls it."""
+        return self.source_name or self.name
 
 
 @dataclass(frozen=True)

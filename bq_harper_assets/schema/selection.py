@@ -1,7 +1,7 @@
 """The columns that a contract selects, held against the source's real schema."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from bq_harper_assets.contract.column_lists import ALL_COLUMNS
 from bq_harper_assets.contract.table import TableContract
@@ -9,6 +9,7 @@ from bq_harper_assets.schema.errors import SchemaMismatch
 from bq_harper_assets.schema.harper_types import Form, form_of, impossible_override
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
 from bq_harper_assets.schema.reserved_names import refusal_of_column, refusal_of_field
+from bq_harper_assets.schema.version import TableVersion
 
 TIME_KINDS = (Kind.TIMESTAMP, Kind.DATETIME, Kind.DATE)
 PRIMARY_KEY = "id"
@@ -41,16 +42,26 @@ class Selection:
     id_column: Column | None  # whose value is the id; None where ids are hashes
 
 
-def select_columns(contract: TableContract, schema: TableSchema) -> Selection:
-    """The contract's columns in the source's order; SchemaMismatch tells all that does not fit."""
-    problems = [*_problems(contract, schema)]
+def select_columns(
+    contract: TableContract, schema: TableSchema, before: TableVersion | None = None
+) -> Selection:
+    """The contract's columns in the source's order; SchemaMismatch tells all that does not fit.
+
+    A column that the version before had may be gone; rows keep the key and the ids they had in it,
+    whatever BigQuery calls its primary key by now.
+    """
+    key = contract.key or (before.key if before else schema.primary_key)
+    known = {*_paths_so_far(before)} if before else set()
+    problems = [*_problems(contract, schema, key, known)]
     if problems:
         raise SchemaMismatch(contract.id, problems)
     columns = _selected(contract, schema)
     by_name = {column.name: column for column in columns}
-    key = contract.key or schema.primary_key
     only = by_name[key[0]] if len(key) == 1 else None
     id_column = only if only and only.kind in ID_KINDS else None
+    timestamp = by_name[contract.timestamp_column]
+    if before is not None:
+        return Selection(columns, timestamp, key, before.primary_key, id_column)
     primary_key = PRIMARY_KEY
     if PRIMARY_KEY in by_name and not _is_stored_as_id(contract, id_column):
         primary_key = OTHER_PRIMARY_KEY
@@ -60,7 +71,13 @@ def select_columns(contract: TableContract, schema: TableSchema) -> Selection:
             " customQuery (SELECT * EXCEPT (_id), _id AS ...)"
         )
         raise SchemaMismatch(contract.id, [problem])
-    return Selection(columns, by_name[contract.timestamp_column], key, primary_key, id_column)
+    return Selection(columns, timestamp, key, primary_key, id_column)
+
+
+def _paths_so_far(before: TableVersion) -> Iterator[str]:
+    """Of all columns and fields that the source has ever had, as it called them."""
+    for column in before.columns:
+        yield from replace(column, name=column.source).paths
 
 
 def _is_stored_as_id(contract: TableContract, id_column: Column | None) -> bool:
@@ -73,19 +90,23 @@ def _is_stored_as_id(contract: TableContract, id_column: Column | None) -> bool:
 def _selected(contract: TableContract, schema: TableSchema) -> tuple[Column, ...]:
     if contract.columns == ALL_COLUMNS:
         return schema.columns
-    return tuple(column for column in schema.columns if column.name in contract.columns)
+    wanted = {*contract.columns, *(contract.renames.get(name) for name in contract.columns)}
+    return tuple(column for column in schema.columns if column.name in wanted)
 
 
-def _problems(contract: TableContract, schema: TableSchema) -> Iterator[str]:
+def _problems(
+    contract: TableContract, schema: TableSchema, key: Sequence[str], known: Collection[str]
+) -> Iterator[str]:
     if contract.columns != ALL_COLUMNS:
         for name in contract.columns:
-            yield from _missing("columns", name, schema)
+            if name not in known:
+                yield from _missing("columns", name, schema)
     selected = _selected(contract, schema)
     yield from _timestamp_problems(contract, schema)
-    yield from _key_problems(contract, schema, selected)
+    yield from _key_problems(contract, schema, key, selected)
     for column in selected:
         yield from _name_problems(column)
-    yield from _override_problems(contract, schema)
+    yield from _override_problems(contract, schema, known)
 
 
 def _missing(where: str, name: str, schema: TableSchema) -> Iterator[str]:
@@ -118,18 +139,20 @@ def _timestamp_problems(contract: TableContract, schema: TableSchema) -> Iterato
 
 
 def _key_problems(
-    contract: TableContract, schema: TableSchema, selected: tuple[Column, ...]
+    contract: TableContract,
+    schema: TableSchema,
+    key: Sequence[str],
+    selected: tuple[Column, ...],
 ) -> Iterator[str]:
     names = {column.name for column in selected}
-    if contract.key is None:
-        for name in schema.primary_key:
-            if name not in names:
-                whole = ", ".join(schema.primary_key)
-                yield f"columns: leaves out {name} of BigQuery's primary key ({whole}); add it"
-    for name in contract.key or ():
-        yield from _missing("key", name, schema)
+    for name in key:
+        if contract.key is None and name in schema.primary_key and name not in names:
+            whole = ", ".join(key)
+            yield f"columns: leaves out {name} of BigQuery's primary key ({whole}); add it"
+        else:
+            yield from _missing("key", name, schema)
     for column in selected:
-        if column.name not in (contract.key or schema.primary_key):
+        if column.name not in key:
             continue
         if column.repeated or column.kind in _NO_KEYS:
             yield f"key: {column.name} is {type_text(column)}, whose values cannot identify a row"
@@ -153,18 +176,50 @@ def _refused_fields(column: Column, path: str) -> Iterator[str]:
         yield from _refused_fields(field, below)
 
 
-def _override_problems(contract: TableContract, schema: TableSchema) -> Iterator[str]:
-    by_name = {column.name: column for column in schema.columns}
-    for name, override in contract.schema_overrides.items():
-        if name not in by_name:
-            yield from _missing("schemaOverrides", name, schema)
-        elif why := impossible_override(by_name[name], override):
-            yield f"schemaOverrides: {name} {why}"
-        elif name == contract.timestamp_column and override.indexed is False:
+def _override_problems(
+    contract: TableContract, schema: TableSchema, known: Collection[str]
+) -> Iterator[str]:
+    for path, override in contract.schema_overrides.items():
+        found = _at(path, schema)
+        if found is None:
+            if path not in known:
+                yield from _no_such_path(path, schema)
+        elif why := impossible_override(found, override):
+            yield f"schemaOverrides: {path} {why}"
+        elif "." in path and override.indexed is not None:
             yield (
-                f"schemaOverrides: {name} is the timestampColumn, by whose index windows are read"
+                f"schemaOverrides: {path} is inside {path.split('.')[0]}, and Harper indexes whole"
+                " attributes only; take indexed out"
+            )
+        elif path == contract.timestamp_column and override.indexed is False:
+            yield (
+                f"schemaOverrides: {path} is the timestampColumn, by whose index windows are read"
                 " back; take indexed: false out"
             )
+
+
+def _at(path: str, schema: TableSchema) -> Column | None:
+    """The column or nested field; None if there is none."""
+    columns, found = schema.columns, None
+    for name in path.split("."):
+        found = next((column for column in columns if column.name == name), None)
+        columns = found.fields if found else ()
+    return found
+
+
+def _no_such_path(path: str, schema: TableSchema) -> Iterator[str]:
+    above, _, name = path.rpartition(".")
+    if not above:
+        yield from _missing("schemaOverrides", name, schema)
+        return
+    parent = _at(above, schema)
+    if parent is None:
+        yield f"schemaOverrides: {path}: the source has no {above}"
+    elif not parent.fields:
+        yield f"schemaOverrides: {path}: {above} is {type_text(parent)}, which has no fields"
+    else:
+        fields = ", ".join(field.name for field in parent.fields)
+        yield f"schemaOverrides: {path}: {above} has no field {name}; it has {fields}"
 
 
 def type_text(column: Column) -> str:

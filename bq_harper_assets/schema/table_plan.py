@@ -1,9 +1,11 @@
 """All that a contract and a source schema decide about one Harper table."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.schema.evolution import evolve
 from bq_harper_assets.schema.harper_types import (
     HarperColumn,
     HarperType,
@@ -11,8 +13,10 @@ from bq_harper_assets.schema.harper_types import (
     harper_column,
 )
 from bq_harper_assets.schema.index_strategy import IndexDecision, decide_indexes
-from bq_harper_assets.schema.logical import Kind, TableSchema
+from bq_harper_assets.schema.logical import Column, Kind, TableSchema
+from bq_harper_assets.schema.schema_rules import refuse_broken_rows, rules_of
 from bq_harper_assets.schema.selection import Selection, select_columns
+from bq_harper_assets.schema.version import Layout, TableVersion, VersionColumn
 
 # Declared from the first day, so that they can be searched and shown like any other.
 _METADATA = {
@@ -20,6 +24,7 @@ _METADATA = {
     "_batch": HarperType.LONG,
     "_hash": HarperType.STRING,
 }
+_Nested = TypeVar("_Nested", Column, HarperColumn)
 DELETED_AT = "_deletedAt"  # only where rows gone from the source are marked instead of deleted
 
 
@@ -41,6 +46,7 @@ class TablePlan:
     columns: tuple[HarperColumn, ...]
     indexes: tuple[IndexDecision, ...]
     attributes: tuple[PlannedAttribute, ...]  # the primary key first
+    version: TableVersion
     warnings: tuple[str, ...] = ()
 
     @property
@@ -61,12 +67,75 @@ class TablePlan:
 def plan_table(
     contract: TableContract,
     schema: TableSchema,
+    before: TableVersion | None = None,
     sampled_lengths: Mapping[str, int] | None = None,
 ) -> TablePlan:
-    """SchemaMismatch if the contract does not fit the schema."""
-    selection = select_columns(contract, schema)
-    columns = tuple(harper_column(column, contract) for column in selection.columns)
+    """What follows on the version `before`; SchemaMismatch if contract and source do not fit."""
+    chosen = select_columns(contract, schema, before)
+    found = [_as_found(column, contract) for column in chosen.columns]
+    columns = found if before is None else evolve(before, found, rules_of(contract, before))
+    if before is not None:
+        refuse_broken_rows(contract, before, columns, chosen)
+    selection = replace(chosen, columns=tuple(c.logical for c in columns if c.is_live))
     indexes = decide_indexes(selection, schema, contract, sampled_lengths)
+    indexed = {decision.column for decision in indexes if decision.indexed}
+    return _planned(
+        contract,
+        selection,
+        indexes,
+        TableVersion(
+            tuple(replace(c, indexed=c.name in indexed) if c.is_live else c for c in columns),
+            selection.key,
+            selection.primary_key,
+            _id_columns(selection) if before is None else before.id_columns,
+            Layout(schema.partition_field, schema.clustering, schema.primary_key),
+            tuple(c.name for c in schema.columns if c.name not in {f.source for f in found}),
+        ),
+    )
+
+
+def restricted(plan: TablePlan, paths: Collection[str]) -> TablePlan:
+    """Of some of its columns and fields only, to compare rows that were synced without the rest."""
+    selection = replace(plan.selection, columns=_within(plan.selection.columns, paths))
+    return replace(plan, selection=selection, columns=_within(plan.columns, paths))
+
+
+def named_as(plan: TablePlan, then: TableVersion) -> TablePlan:
+    """The same columns under the names that the source had for them in an earlier version."""
+    selection = replace(plan.selection, columns=_renamed(plan.selection.columns, then))
+    return replace(plan, selection=selection, columns=_renamed(plan.columns, then))
+
+
+def _renamed(columns: tuple[_Nested, ...], then: TableVersion) -> tuple[_Nested, ...]:
+    names = {column.name: column.logical.source_name for column in then.columns}
+    return tuple(replace(column, source_name=names.get(column.name, "")) for column in columns)
+
+
+def _within(
+    columns: tuple[_Nested, ...], paths: Collection[str], above: str = ""
+) -> tuple[_Nested, ...]:
+    return tuple(
+        replace(column, fields=_within(column.fields, paths, f"{above}{column.name}."))
+        for column in columns
+        if f"{above}{column.name}" in paths
+    )
+
+
+def _as_found(column: Column, contract: TableContract) -> VersionColumn:
+    return VersionColumn.of(column, harper_column(column, contract))
+
+
+def _id_columns(selection: Selection) -> tuple[str, ...]:
+    return () if selection.key else tuple(column.name for column in selection.columns)
+
+
+def _planned(
+    contract: TableContract,
+    selection: Selection,
+    indexes: tuple[IndexDecision, ...],
+    version: TableVersion,
+) -> TablePlan:
+    columns = tuple(column.stored for column in version.live)
     indexed = {decision.column for decision in indexes if decision.indexed}
     attributes = [
         PlannedAttribute(selection.primary_key, _id_type(selection, columns)),
@@ -84,6 +153,7 @@ def plan_table(
         columns,
         indexes,
         tuple(attributes),
+        version,
         tuple(fallback_warnings(selection.columns)),
     )
 

@@ -15,6 +15,7 @@ OneTable = Callable[[str], Disk]
 MINUTE = timedelta(minutes=1)
 DEFAULTS: dict[str, Any] = {
     "columns": ("*",),
+    "manage": "create",
     "key": None,
     "window": 60 * MINUTE,
     "slices": 4,
@@ -24,6 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "deletes": "mirror",
     "live": True,
     "latest": False,
+    "spot_check_size": 10,
     "max_request_bytes": 262144,
     "custom_query": None,
     "row_filter": None,
@@ -43,6 +45,8 @@ GOOD: list[tuple[str, str, Any]] = [
     ("columns: ['*']", "columns", ("*",)),
     ("columns:", "columns", ("*",)),
     ("columns: [created_at, no, on]", "columns", ("created_at", "no", "on")),
+    ("manage: create", "manage", "create"),
+    ("manage: adopt", "manage", "adopt"),
     ("key: order_id", "key", ("order_id",)),
     ("key: [region, order_id]", "key", ("region", "order_id")),
     ("window: 5\nsync: {startTimestamp: 2026-06-01}", "window", 5 * MINUTE),
@@ -67,6 +71,8 @@ GOOD: list[tuple[str, str, Any]] = [
     ("deletes: flag", "deletes", "flag"),
     ("live: false", "live", False),
     ("latest: true\nkey: order_id", "latest", True),
+    ("spotCheckSize: 1", "spot_check_size", 1),
+    ("spot_check_size: 1000", "spot_check_size", 1000),
     ("maxRequestBytes: 16384", "max_request_bytes", 16384),
     ("max_request_bytes: 8388608", "max_request_bytes", 8388608),
     ("rowFilter: status = 'paid'", "row_filter", "status = 'paid'"),
@@ -109,11 +115,13 @@ GOOD_SYNC: list[tuple[str, str, Any]] = [
 WHOLE = ["0", "-1", "x", "true", "1.5", "'5'", "[1]", "1_000", "0x10"]
 BAD = [
     *(f"slices: {bad}" for bad in [*WHOLE, "65"]),
+    *(f"spotCheckSize: {bad}" for bad in [*WHOLE, "0", "1001"]),
     *(f"maxRequestBytes: {bad}" for bad in [*WHOLE, "16383", "8388609"]),
     *(f"window: {bad}" for bad in ["0", "7", "45m", "2h", "hour", "1.0", "true", "[5]", "-5"]),
     *(f"safetyLag: {bad}" for bad in ["-1", "soon", "1.5", "2d", "true", "90x", "1w"]),
     *(f"revisit: {bad}" for bad in ["-1", "366d", "x"]),
     *(f"scrub: {bad}" for bad in ["0s", "23h", "366d", "x"]),
+    *(f"manage: {bad}" for bad in ["true", "adopted", "[adopt]"]),
     *(f"deletes: {bad}" for bad in ["drop", "true", "[mirror]"]),
     *(f"live: {bad}" for bad in ["yes", "1", "'true'"]),
     *(f"latest: {bad}" for bad in ["true", "maybe\nkey: a"]),

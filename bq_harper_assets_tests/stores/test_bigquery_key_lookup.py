@@ -43,6 +43,10 @@ def test_a_stored_key_finds_its_row(
     assert found == {1: 1_000_000}
     one = times_of_keys(tables.queries, source.sql, None, key[:1], TIME, [[text]], table="t")
     assert one == {0: 1_000_000}
+    if kind is not Kind.STRING:
+        none = [["not of its kind!", "x"], [text, "x"]]
+        found = times_of_keys(tables.queries, pinned, None, key, TIME, none, table="t")
+        assert found == {1: 1_000_000}
 
 
 def test_a_row_without_a_time_is_told_from_one_that_is_gone_or_filtered_out(

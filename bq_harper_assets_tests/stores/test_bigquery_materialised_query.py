@@ -112,7 +112,7 @@ def test_a_view_is_read_through_a_query_with_the_columns_and_filter_of_the_contr
         rowFilter="k = 3 OR k = 2",
     )
 
-    result = materialise(tables.queries, asked, WITHIN, RESULTS)
+    result = materialise(tables.queries, asked, WITHIN, RESULTS, asked.columns)
 
     assert rows_of(tables, result) == [(3, "c")]
     names = [field.name for field in tables.queries.client.get_table(str(result.table)).schema]

@@ -25,7 +25,7 @@ class Fingerprint:
     """What the rows of one window are, whatever their order."""
 
     rows: int = 0
-    distinct: int = 0  # less than rows if some rows are equal
+    distinct: int = 0  # less than rows if some rows are equal in what ids are made of
     xor: int = 0
     low: int = 0  # sums of the halves of the hashes: a whole sum would overflow
     high: int = 0
@@ -46,6 +46,7 @@ class Source:
     time_column: Column
     row_filter: str | None = None
     at: datetime | None = None
+    id_columns: tuple[Column, ...] = ()  # of rows without a key, what ids are made of
 
     @property
     def sql(self) -> str:
@@ -104,10 +105,15 @@ def fingerprint_sql(source: Source, start: datetime, end: datetime, window: time
     # DIV and MOD round towards zero, and there were rows before 1970.
     begin = f"{micros} - MOD(MOD({micros}, {length}) + {length}, {length})"
     wanted = restriction.between(source.time_column, start, end, source.row_filter)
+    hashes = f"{row_hash(source.columns)} AS h"
+    distinct = "h"
+    if source.id_columns and set(source.id_columns) != set(source.columns):
+        hashes += f", {row_hash(source.id_columns)} AS i"
+        distinct = "i"
     return (
-        "SELECT w, COUNT(*) AS n, COUNT(DISTINCT h) AS d, BIT_XOR(h) AS x,"
+        f"SELECT w, COUNT(*) AS n, COUNT(DISTINCT {distinct}) AS d, BIT_XOR(h) AS x,"
         f" SUM(h & {_LOW}) AS low, SUM((h >> 32) & {_LOW}) AS high"
-        f" FROM (SELECT {begin} AS w, {row_hash(source.columns)} AS h"
+        f" FROM (SELECT {begin} AS w, {hashes}"
         f" FROM {source.sql} WHERE {wanted}) GROUP BY w"
     )
 

@@ -2,13 +2,23 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
 
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.text_forms import decimal_text
 from bq_harper_assets.stores.bigquery.fingerprint import micros_sql
 from bq_harper_assets.stores.bigquery.queries import Queries
 
 KEYS_PER_QUERY = 5_000
+
+
+def key_text(stored: Any) -> str:
+    """A stored value as BigQuery's CAST reads it; most are such texts already."""
+    if isinstance(stored, bool):
+        return "true" if stored else "false"
+    return decimal_text(Decimal(repr(stored))) if isinstance(stored, float) else str(stored)
 
 
 def times_of_keys(
@@ -54,8 +64,10 @@ def lookup_sql(
 
 
 def _typed(kind: Kind, number: int) -> str:
-    """A text in the form that Harper's rows have it, as a value of its kind."""
+    """A text in the form that Harper's rows have it, as a value of its kind; NULL if it is none."""
     text = f"JSON_VALUE(asked, '$[{number}]')"
     if kind is Kind.STRING:
         return text
-    return f"FROM_BASE64({text})" if kind is Kind.BYTES else f"CAST({text} AS {kind.name})"
+    if kind is Kind.BYTES:
+        return f"SAFE.FROM_BASE64({text})"
+    return f"SAFE_CAST({text} AS {kind.name})"

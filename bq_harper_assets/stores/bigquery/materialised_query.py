@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bq_harper_assets.contract.column_lists import ALL_COLUMNS
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.logical import Kind
@@ -36,10 +35,12 @@ class QueryResult:
     bytes_billed: int
 
 
-def query_of(contract: TableContract, project: str) -> str:
-    """All rows of a contract's source, without its windows: its query, view or table, filtered."""
-    names = contract.columns
-    columns = "*" if names == ALL_COLUMNS else ", ".join(quoted(name) for name in names)
+def query_of(contract: TableContract, project: str, names: Sequence[str] | None = None) -> str:
+    """All rows of a contract's source, without its windows: its query, view or table, filtered.
+
+    Of these columns, or of all; one that is not there any more cannot be asked for.
+    """
+    columns = "*" if names is None else ", ".join(quoted(name) for name in names)
     rows = (
         f"SELECT {columns} FROM {_from(contract, project)} WHERE ({contract.row_filter or 'TRUE'})"
     )
@@ -53,6 +54,7 @@ def materialise(
     contract: TableContract,
     within: str,
     dataset: str,
+    names: Sequence[str] | None = None,
     kept_for: timedelta = KEPT_FOR,
 ) -> QueryResult:
     """Runs the contract's query for the rows `within` (see restriction.between) and keeps them."""
@@ -64,7 +66,7 @@ def materialise(
     answer = queries.run(
         f"CREATE OR REPLACE TABLE {table.sql}"
         f" OPTIONS (expiration_timestamp = {expires}, labels = [('bqh', 'query-result')])"
-        f" AS SELECT * FROM ({query_of(contract, project)}) WHERE {within}",
+        f" AS SELECT * FROM ({query_of(contract, project, names)}) WHERE {within}",
         doing="running its query",
         feature=Feature.KEEP_RESULT,
         table=contract.id,

@@ -23,7 +23,7 @@ def row_hash(columns: Sequence[Column]) -> str:
 
 def _members(columns: Sequence[Column], path: str, depth: int) -> str:
     ordered = sorted(columns, key=lambda column: column.name)
-    members = [_member(column, path + quoted(column.name), depth) for column in ordered]
+    members = [_member(column, path + quoted(column.read_as), depth) for column in ordered]
     return f"CONCAT({', '.join(members)})"
 
 

@@ -1,0 +1,241 @@
+"""What differs between two versions of a schema, in the words of the person who has to know."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.schema.schema_rules import policy_of
+from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
+
+
+class ChangeKind(StrEnum):
+    """What happened to a column or to the table."""
+
+    ADDED = "added"
+    RETURNED = "returned"
+    REMOVED = "removed"
+    RETYPED = "retyped"
+    RENAMED = "renamed"
+    WIDENED = "widened"  # Harper stores both types alike
+    MODE = "mode"
+    INDEX = "index"
+    APPLIED = "applied"  # what waited is synced from now on
+    SET_ASIDE = "set_aside"  # by a rollback
+    NOT_SELECTED = "not_selected"
+    PARTITIONING = "partitioning"
+    CLUSTERING = "clustering"
+    PRIMARY_KEY = "primary_key"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference, and what is done about it."""
+
+    kind: ChangeKind
+    column: str  # as the source calls it; empty where the table as a whole changed
+    before: str
+    after: str
+    action: str
+    severity: str = "info"  # info, warn (a person should look), error (it is not followed)
+
+    def body(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "kind": self.kind.value,
+            "column": self.column,
+            "before": self.before,
+            "after": self.after,
+            "action": self.action,
+            "severity": self.severity,
+        }
+
+    def __str__(self) -> str:
+        what = " ".join(part for part in (self.column, self.kind.replace("_", " ")) if part)
+        types = " -> ".join(part for part in (self.before, self.after) if part)
+        return f"{what} ({types}): {self.action}" if types else f"{what}: {self.action}"
+
+
+def changes_between(
+    before: TableVersion | None, after: TableVersion, contract: TableContract
+) -> tuple[Change, ...]:
+    """In the order of the columns; none for the first version."""
+    if before is None:
+        return ()
+    return (*_column_changes(before, after, contract), *_table_changes(before, after))
+
+
+def waiting_changes(version: TableVersion, contract: TableContract) -> tuple[Change, ...]:
+    """What a version leaves to a person."""
+    return tuple(
+        Change(
+            ChangeKind.RETYPED if _rivals(version, column) else ChangeKind.ADDED,
+            column.source,
+            ", ".join(rival.type_text for rival in _rivals(version, column)),
+            column.type_text,
+            _waits(column, contract),
+            "error" if policy_of(contract, column.source) == "freeze" else "warn",
+        )
+        for column in version.waiting
+    )
+
+
+def _rivals(version: TableVersion, column: VersionColumn) -> list[VersionColumn]:
+    return [each for each in version.of_source(column.source) if each.name != column.name]
+
+
+def _waits(column: VersionColumn, contract: TableContract) -> str:
+    if policy_of(contract, column.source) == "freeze":
+        return "not synced: the policy is freeze, so change it or take the column back in BigQuery"
+    return f"waits for: bqh schema apply {contract.id}"
+
+
+def _column_changes(
+    before: TableVersion, after: TableVersion, contract: TableContract
+) -> Iterator[Change]:
+    for column in after.columns:
+        was = before.find(column.name)
+        if column.state is State.RETIRED:
+            if was is not None and was.state is not State.RETIRED:
+                yield from _retired(was, after)
+        elif was is None:
+            yield _arrived(column, before, after, contract)
+        else:
+            yield from _stayed(was, column, contract)
+
+
+def _retired(was: VersionColumn, after: TableVersion) -> Iterator[Change]:
+    if any(column.state is not State.RETIRED for column in after.of_source(was.source)):
+        return  # told where its successor arrives
+    yield Change(
+        ChangeKind.REMOVED,
+        was.source,
+        was.type_text,
+        "",
+        f"left out from now on; Harper keeps the values of {was.name}",
+        "warn",
+    )
+
+
+def _arrived(
+    column: VersionColumn, before: TableVersion, after: TableVersion, contract: TableContract
+) -> Change:
+    rivals = [each for each in before.of_source(column.source) if each.state is not State.WAITING]
+    old = rivals[0] if rivals else None  # versions list the newest first
+    kind = ChangeKind.RETYPED if old else ChangeKind.ADDED
+    severity = "warn" if old else "info"
+    if column.state is State.WAITING:
+        freeze = policy_of(contract, column.source) == "freeze"
+        severity = "error" if freeze else "warn"
+        action = _waits(column, contract)
+        if old:
+            action += f"; {old.name} keeps its values and gets no new ones"
+    else:
+        action = f"synced into {column.name}{_since_when(contract)}"
+        if old:
+            action += (
+                f"; {old.name} keeps the values it has, and is listed by"
+                f" bqh schema cleanup {contract.id}"
+            )
+    if not old and (hint := _renamed_from(column, before, after)):
+        action += (
+            f". It has the type and place of {hint.source}, which is gone: if it was renamed, write"
+            f" renames: {{{hint.source}: {column.source}}}"
+        )
+        severity = "warn"
+    return Change(
+        kind, column.source, old.type_text if old else "", column.type_text, action, severity
+    )
+
+
+def _since_when(contract: TableContract) -> str:
+    return "; windows synced before are filled again" if contract.backfill else " from now on"
+
+
+def _renamed_from(
+    column: VersionColumn, before: TableVersion, after: TableVersion
+) -> VersionColumn | None:
+    """A column that went when this one came, of the same type and at the same place."""
+    if column not in after.columns:
+        return None
+    place = after.columns.index(column)
+    if place >= len(before.columns):
+        return None
+    old = before.columns[place]
+    gone = after.find(old.name)
+    if gone is None or gone.state is not State.RETIRED or not old.is_live:
+        return None
+    return old if (old.type_text, old.form) == (column.type_text, column.form) else None
+
+
+def _stayed(was: VersionColumn, column: VersionColumn, contract: TableContract) -> Iterator[Change]:
+    name = column.source
+    if was.source != column.source:
+        action = f"Harper keeps it as {column.name}"
+        yield Change(ChangeKind.RENAMED, name, was.source, name, action)
+    if was.state is not column.state:
+        yield _moved(was, column, contract)
+    if was.type_text != column.type_text or was.max_length != column.max_length:
+        before, after = (_sized(each) for each in (was, column))
+        action = "recorded: Harper stores both alike"
+        if new := sorted(column.paths - was.paths):
+            action = f"synced into {', '.join(new)}{_since_when(contract)}"
+        yield Change(ChangeKind.WIDENED, name, before, after, action)
+    elif was.mode != column.mode:
+        yield Change(ChangeKind.MODE, name, was.mode, column.mode, "recorded")
+    if was.is_live and column.is_live and was.indexed != column.indexed:
+        yield _index_changed(column)
+
+
+def _index_changed(column: VersionColumn) -> Change:
+    if not column.indexed:
+        action = "the index stays in Harper"
+        return Change(ChangeKind.INDEX, column.source, "indexed", "not indexed", action, "warn")
+    action = (
+        "Harper adds no index to an attribute that it knows: searches by it read the whole table"
+    )
+    return Change(ChangeKind.INDEX, column.source, "not indexed", "indexed", action, "warn")
+
+
+def _moved(was: VersionColumn, column: VersionColumn, contract: TableContract) -> Change:
+    types = ("", column.type_text)
+    if was.state is State.RETIRED:
+        if column.state is State.WAITING:
+            return Change(
+                ChangeKind.RETURNED, column.source, *types, _waits(column, contract), "warn"
+            )
+        action = (
+            f"synced into {column.name} again: windows synced before it went follow BigQuery"
+            " again, those synced while it was gone keep what they have"
+        )
+        if contract.backfill:
+            action = f"synced into {column.name} again, in earlier windows too"
+        return Change(ChangeKind.RETURNED, column.source, *types, action, "warn")
+    if column.state is State.LIVE:
+        action = f"synced into {column.name}{_since_when(contract)}"
+        return Change(ChangeKind.APPLIED, column.source, *types, action)
+    return Change(ChangeKind.SET_ASIDE, column.source, *types, _waits(column, contract), "warn")
+
+
+def _sized(column: VersionColumn) -> str:
+    length = f"({column.max_length})" if column.max_length else ""
+    return f"{column.type_text}{length}"
+
+
+def _table_changes(before: TableVersion, after: TableVersion) -> Iterator[Change]:
+    old, new = before.layout, after.layout
+    for kind, was, now in (
+        (ChangeKind.PARTITIONING, old.partition_field or "", new.partition_field or ""),
+        (ChangeKind.CLUSTERING, ", ".join(old.clustering), ", ".join(new.clustering)),
+        (ChangeKind.PRIMARY_KEY, ", ".join(old.primary_key), ", ".join(new.primary_key)),
+    ):
+        if was != now:
+            action = "recorded"
+            if kind is ChangeKind.PRIMARY_KEY:
+                action = f"recorded: rows keep the ids made of {', '.join(after.key) or 'all'}"
+            yield Change(kind, "", was or "none", now or "none", action)
+    for name in after.not_selected:
+        if name not in before.not_selected and not any(before.of_source(name)):
+            action = "not synced: the contract's columns do not name it"
+            yield Change(ChangeKind.NOT_SELECTED, name, "", "", action, "warn")

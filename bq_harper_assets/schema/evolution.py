@@ -1,0 +1,166 @@
+"""The next version of a schema: nothing that was written is lost, and no column mixes types.
+
+A new column is synced, a removed one is retired and keeps its values, and one whose type changed
+gets a successor: speed, speed_v2, speed_v3. Where the policy is not to follow by itself, what is
+new waits; what is gone or no longer fits is left out all the same, because it cannot be read.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
+
+_NUMBERED = re.compile(r"(?P<base>.+)_v(?P<number>[2-9]|[1-9]\d+)")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the contract says about following the source."""
+
+    follows: Callable[[str], bool]  # a change of this source column, by itself
+    renames: Mapping[str, str]  # new name: old name
+    reserved: Collection[str] = ()  # attributes that no column may have: id, _hash
+
+
+def holds(before: VersionColumn, after: VersionColumn) -> bool:
+    """Whether values of `after` may go where values of `before` are: Harper stores them alike."""
+    if (before.form, before.repeated) != (after.form, after.repeated):
+        return False
+    if before.kind != after.kind and (before.kind, after.kind) != (Kind.NUMERIC, Kind.BIGNUMERIC):
+        return False
+    if before.kind in (Kind.RANGE, Kind.UNKNOWN) and before.spelling != after.spelling:
+        return False
+    inner = {each.name: each for each in after.fields}
+    # An upsert replaces a whole object: without this field its old values would be gone.
+    return all(each.name in inner and holds(each, inner[each.name]) for each in before.fields)
+
+
+def evolve(
+    before: TableVersion, found: Sequence[VersionColumn], rules: Rules
+) -> tuple[VersionColumn, ...]:
+    """The columns of the next version, given what the source has now."""
+    sources = {column.source for column in found}
+    # A column that is still there is not the one that was renamed.
+    gone = {new: old for new, old in rules.renames.items() if old not in sources}
+    rules = replace(rules, renames=gone)
+    taken = {column.name for column in before.columns} | set(rules.reserved)
+    # A name that is free may be another column's own.
+    taken |= {column.source for column in found if not any(before.of_source(column.source))}
+    kept: dict[str, VersionColumn] = {}
+    for column in found:
+        successor = _successor(before, column, rules, taken)
+        kept[successor.name] = successor
+        taken.add(successor.name)
+    renamed = {old: new for new, old in gone.items() if new in sources}
+    # Under its new name, so that it is still known to be this column's.
+    retired = (
+        replace(column, state=State.RETIRED, source=renamed.get(column.source, column.source))
+        for column in before.columns
+        if column.name not in kept and column.written
+    )
+    return (*kept.values(), *retired)
+
+
+def _successor(
+    before: TableVersion, found: VersionColumn, rules: Rules, taken: Collection[str]
+) -> VersionColumn:
+    """Where the values of this column of the source go from now on."""
+    chosen = _place(before, found, rules)
+    if chosen is not None:
+        state = chosen.state
+        if state is State.RETIRED:  # it is back
+            state = State.LIVE if rules.follows(found.source) else State.WAITING
+        return replace(found, name=chosen.name, state=state, written=chosen.written)
+    follows = rules.follows(found.source)
+    return replace(
+        found,
+        name=_free_name(before, found, rules, taken),
+        state=State.LIVE if follows else State.WAITING,
+        written=follows,
+    )
+
+
+def _place(before: TableVersion, found: VersionColumn, rules: Rules) -> VersionColumn | None:
+    """The column of `before` that goes on; None if this one needs a place of its own."""
+    old = rules.renames.get(found.source)
+    renamed = _newest(before.of_source(old)) if old is not None else None
+    if renamed is not None and holds(renamed, found) and not _follows(before, found, renamed):
+        return renamed
+    same = [column for column in before.of_source(found.source) if holds(column, found)]
+    for column in same:
+        if column.state is not State.RETIRED:
+            return column
+    # Of an older one, rows written since hold values that the source has long replaced.
+    newest = _newest(before.of_source(found.source))
+    return newest if newest in same else None
+
+
+def _follows(before: TableVersion, found: VersionColumn, renamed: VersionColumn) -> bool:
+    """Whether the rename is history: what it left behind are only older types."""
+    return any(_base(column) == _base(renamed) for column in before.of_source(found.source))
+
+
+def _newest(columns: Iterator[VersionColumn]) -> VersionColumn | None:
+    """Of those that rows hold values of."""
+    written = [column for column in columns if column.written]
+    return max(written, key=_number, default=None)
+
+
+def _free_name(
+    before: TableVersion, found: VersionColumn, rules: Rules, taken: Collection[str]
+) -> str:
+    old = rules.renames.get(found.source)
+    earlier = [*before.of_source(found.source, *([old] if old else []))]
+    if not earlier and found.source not in {c.name for c in before.columns} | set(rules.reserved):
+        return found.source
+    base = _base(min(earlier, key=_number)) if earlier else found.source
+    number = max([1, *map(_number, earlier)]) + 1
+    while f"{base}_v{number}" in taken:
+        number += 1
+    return f"{base}_v{number}"
+
+
+def _number(column: VersionColumn) -> int:
+    """2 of speed_v2, and 1 of speed, or of a column that the source itself calls so."""
+    numbered = _NUMBERED.fullmatch(column.name)
+    return int(numbered["number"]) if numbered and column.name != column.source else 1
+
+
+def _base(column: VersionColumn) -> str:
+    return column.name.removesuffix(f"_v{_number(column)}")
+
+
+def applied(before: TableVersion, columns: Collection[str] | None = None) -> TableVersion:
+    """With what waits now live: all of it, or these columns of the source."""
+    return replace(
+        before,
+        columns=tuple(
+            replace(column, state=State.LIVE, written=True)
+            if column.state is State.WAITING and (columns is None or column.source in columns)
+            else column
+            for column in before.columns
+        ),
+    )
+
+
+def rolled_back(newest: TableVersion, to: TableVersion) -> TableVersion:
+    """The newest version with the columns of an earlier one live, as far as the source has them.
+
+    What came since waits, so that the next look does not bring it back; nothing is forgotten.
+    """
+    wanted = to.live_names
+    return replace(
+        newest,
+        columns=tuple(
+            column if column.state is State.RETIRED else _live_or_waiting(column, wanted)
+            for column in newest.columns
+        ),
+    )
+
+
+def _live_or_waiting(column: VersionColumn, wanted: Collection[str]) -> VersionColumn:
+    is_live = column.name in wanted
+    state = State.LIVE if is_live else State.WAITING
+    return replace(column, state=state, written=column.written or is_live)

@@ -1,0 +1,51 @@
+"""A record that was written under one version of its table's schema, read as a row of another."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bq_harper_assets.schema.conversions import absent, converted
+from bq_harper_assets.schema.from_harper import from_harper
+from bq_harper_assets.schema.version import TableVersion, VersionColumn
+
+
+def as_version(
+    record: Mapping[str, Any], written: TableVersion, wanted: TableVersion
+) -> dict[str, Any]:
+    """The row by the names that the source had at `wanted`, with values of the types it had.
+
+    A column that the row was written without is None, or an empty array, whatever an older batch
+    may have left in its attribute; so is a value that has no counterpart of the wanted type.
+    """
+    return {column.source: _value(record, column, written, wanted) for column in wanted.live}
+
+
+def _value(
+    record: Mapping[str, Any], column: VersionColumn, written: TableVersion, wanted: TableVersion
+) -> Any:
+    holder = _holder(column, written, wanted)
+    if holder is None:
+        return absent(column)
+    return converted(from_harper(record.get(holder.name), holder.stored), holder, column)
+
+
+def _holder(
+    column: VersionColumn, written: TableVersion, wanted: TableVersion
+) -> VersionColumn | None:
+    """Where rows of `written` have the values of a column of `wanted`."""
+    itself = written.find(column.name)
+    if itself is not None and itself.is_live:
+        return itself
+    return next((each for each in written.live if _are_one(each, column, written, wanted)), None)
+
+
+def _are_one(
+    each: VersionColumn, column: VersionColumn, written: TableVersion, wanted: TableVersion
+) -> bool:
+    """Whether both are the same column of the source, by the version that knows both attributes.
+
+    A name alone does not say it: it may belong to another column since one was renamed.
+    """
+    if (known := written.find(column.name)) is not None:
+        return each.source == known.source
+    later = wanted.find(each.name)  # the later of two versions has all attributes of the earlier
+    return later is not None and later.source == column.source

@@ -1,0 +1,235 @@
+"""A schema version: every column a table has had, how both stores spell it, and what is synced."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from bq_harper_assets.schema.harper_types import NATIVE, Form, HarperColumn
+from bq_harper_assets.schema.logical import Column, Kind
+
+
+class State(StrEnum):
+    """What a version does with a column."""
+
+    LIVE = "live"  # read, written, hashed, proved
+    RETIRED = "retired"  # not read any more; Harper keeps what was written
+    WAITING = "waiting"  # in the source, and not synced until somebody says so
+
+
+@dataclass(frozen=True)
+class VersionColumn:
+    """One column or nested field of a version."""
+
+    name: str  # Harper's attribute
+    source: str  # what BigQuery calls it
+    kind: Kind
+    form: Form
+    repeated: bool = False
+    required: bool = False
+    fields: tuple["VersionColumn", ...] = ()
+    spelling: str = ""
+    description: str = ""
+    max_length: int | None = None
+    indexed: bool = False
+    state: State = State.LIVE
+    written: bool = True  # rows may hold values under this name
+
+    @classmethod
+    def of(cls, column: Column, stored: HarperColumn, *, indexed: bool = False) -> "VersionColumn":
+        """A planned column, as it is synced."""
+        return cls(
+            column.name,
+            column.read_as,
+            column.kind,
+            stored.form,
+            column.repeated,
+            column.required,
+            tuple(map(cls.of, column.fields, stored.fields)),
+            column.spelling,
+            column.description,
+            column.max_length,
+            indexed,
+        )
+
+    @classmethod
+    def parse(cls, body: Mapping[str, Any]) -> "VersionColumn":
+        """From what body() gave; versions of the first release had less in them."""
+        kind = Kind(body["kind"])
+        return cls(
+            body["name"],
+            body.get("source", body["name"]),
+            kind,
+            Form(body.get("form", NATIVE.get(kind, Form.TEXT))),
+            body["repeated"],
+            body["required"],
+            tuple(cls.parse(each) for each in body["fields"]),
+            body.get("spelling", ""),
+            body.get("description", ""),
+            body.get("max_length"),
+            body.get("indexed", False),
+            State(body.get("state", State.LIVE)),
+            body.get("written", True),
+        )
+
+    def body(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            "kind": self.kind.value,
+            "form": self.form.value,
+            "type": self.stored.type.value,
+            "repeated": self.repeated,
+            "required": self.required,
+            "fields": [each.body() for each in self.fields],
+            "spelling": self.spelling,
+            "description": self.description,
+            "max_length": self.max_length,
+            "indexed": self.indexed,
+            "state": self.state.value,
+            "written": self.written,
+        }
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the version syncs it."""
+        return self.state is State.LIVE
+
+    @property
+    def logical(self) -> Column:
+        """How it is read."""
+        return Column(
+            self.name,
+            self.kind,
+            self.repeated,
+            self.required,
+            tuple(each.logical for each in self.fields),
+            self.spelling,
+            self.description,
+            self.max_length,
+            self._source_name,
+        )
+
+    @property
+    def stored(self) -> HarperColumn:
+        """How it is written."""
+        fields = tuple(each.stored for each in self.fields)
+        return HarperColumn(
+            self.name, self.kind, self.form, self.repeated, fields, self._source_name
+        )
+
+    @property
+    def _source_name(self) -> str:
+        return "" if self.source == self.name else self.source
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """Of itself and the fields inside it: address, address.zip."""
+        return frozenset(_paths((self,)))
+
+    @property
+    def type_text(self) -> str:
+        """The source's type as a user knows it, with its fields: ARRAY<STRUCT<a INT64>>."""
+        name = self.spelling or self.kind.value
+        if self.fields:
+            inner = ", ".join(f"{each.name} {each.type_text}" for each in self.fields)
+            name = f"STRUCT<{inner}>"
+        return f"ARRAY<{name}>" if self.repeated else name
+
+    @property
+    def mode(self) -> str:
+        """As BigQuery says it."""
+        if self.repeated:
+            return "REPEATED"
+        return "REQUIRED" if self.required else "NULLABLE"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the source lays its rows out, as far as it was seen."""
+
+    partition_field: str | None = None
+    clustering: tuple[str, ...] = ()
+    primary_key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TableVersion:
+    """A table's columns at one version of its schema."""
+
+    columns: tuple[VersionColumn, ...]  # those of the source in its order, then retired ones
+    key: tuple[str, ...] = ()
+    primary_key: str = "id"
+    id_columns: tuple[str, ...] = ()  # of a keyless table: what its ids were made of at first
+    layout: Layout = field(default=Layout())
+    not_selected: tuple[str, ...] = ()  # columns of the source that the contract leaves out
+
+    @classmethod
+    def parse(cls, body: Mapping[str, Any]) -> "TableVersion":
+        """From what body() gave."""
+        indexed = set(body.get("indexed", ()))  # as versions of the first release had it
+        columns = [{"indexed": c["name"] in indexed} | c for c in body["columns"]]
+        layout = body.get("layout", {})
+        names = [column["name"] for column in columns]
+        return cls(
+            tuple(map(VersionColumn.parse, columns)),
+            tuple(body["key"]),
+            body["primary_key"],
+            tuple(body.get("id_columns", () if body["key"] else names)),
+            Layout(
+                layout.get("partition_field"),
+                tuple(layout.get("clustering", ())),
+                tuple(layout.get("primary_key", ())),
+            ),
+            tuple(body.get("not_selected", ())),
+        )
+
+    def body(self) -> dict[str, Any]:
+        """As the ledger keeps it."""
+        return {
+            "columns": [column.body() for column in self.columns],
+            "key": list(self.key),
+            "primary_key": self.primary_key,
+            "id_columns": list(self.id_columns),
+            "layout": {
+                "partition_field": self.layout.partition_field,
+                "clustering": list(self.layout.clustering),
+                "primary_key": list(self.layout.primary_key),
+            },
+            "not_selected": list(self.not_selected),
+        }
+
+    @property
+    def live(self) -> tuple[VersionColumn, ...]:
+        """What is synced."""
+        return tuple(column for column in self.columns if column.is_live)
+
+    @property
+    def live_names(self) -> frozenset[str]:
+        """Harper's attributes that are synced."""
+        return frozenset(column.name for column in self.live)
+
+    @property
+    def live_paths(self) -> frozenset[str]:
+        """The same with the fields inside them: address, address.zip."""
+        return frozenset(_paths(self.live))
+
+    @property
+    def waiting(self) -> tuple[VersionColumn, ...]:
+        """What somebody has to decide on."""
+        return tuple(column for column in self.columns if column.state is State.WAITING)
+
+    def find(self, name: str) -> VersionColumn | None:
+        """By Harper's name."""
+        return next((column for column in self.columns if column.name == name), None)
+
+    def of_source(self, *sources: str) -> Iterator[VersionColumn]:
+        """All columns, whatever their state, that the source had under one of these names."""
+        return (column for column in self.columns if column.source in sources)
+
+
+def _paths(columns: Iterable[VersionColumn], above: str = "") -> Iterator[str]:
+    for column in columns:
+        yield f"{above}{column.name}"
+        yield from _paths(column.fields, f"{above}{column.name}.")

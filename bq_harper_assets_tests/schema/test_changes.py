@@ -1,0 +1,203 @@
+"""What a person is told of a change: what happened, what is done, what is left to them."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bq_harper_assets.schema.changes import waiting_changes
+from bq_harper_assets.schema.evolution import applied, rolled_back
+from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets_tests.schema.samples import contract
+from bq_harper_assets_tests.schema.versions import of, seen, story, told
+
+TEXT, WHOLE = of("speed", Kind.STRING), of("speed", Kind.INT64)
+KNOTS = replace(TEXT, name="knots")
+ADDRESS = of("address", Kind.STRUCT, of("zip", Kind.STRING))
+CLEANUP = "speed keeps the values it has, and is listed by bqh schema cleanup orders"
+
+
+@pytest.mark.promise("D1", "D2", "D3")
+@pytest.mark.parametrize(
+    ("before", "after", "declared", "texts"),
+    [
+        ([], [TEXT], {}, ["info: speed added (STRING): synced into speed from now on"]),
+        (
+            [],
+            [TEXT],
+            {"backfill": True},
+            [
+                "info: speed added (STRING): synced into speed; windows synced before are filled"
+                " again"
+            ],
+        ),
+        (
+            [TEXT],
+            [],
+            {},
+            [
+                "warn: speed removed (STRING): left out from now on; Harper keeps the values of"
+                " speed"
+            ],
+        ),
+        (
+            [TEXT],
+            [WHOLE],
+            {},
+            [f"warn: speed retyped (STRING -> INT64): synced into speed_v2 from now on; {CLEANUP}"],
+        ),
+        (
+            [of("price", Kind.NUMERIC)],
+            [of("price", Kind.BIGNUMERIC)],
+            {},
+            ["info: price widened (NUMERIC -> BIGNUMERIC): recorded: Harper stores both alike"],
+        ),
+        (
+            [replace(TEXT, max_length=5)],
+            [replace(TEXT, max_length=9)],
+            {},
+            ["info: speed widened (STRING(5) -> STRING(9)): recorded: Harper stores both alike"],
+        ),
+        (
+            [replace(TEXT, required=True)],
+            [TEXT],
+            {},
+            ["info: speed mode (REQUIRED -> NULLABLE): recorded"],
+        ),
+        (
+            [ADDRESS],
+            [replace(ADDRESS, fields=(*ADDRESS.fields, of("city", Kind.STRING)))],
+            {},
+            [
+                "info: address widened (STRUCT<zip STRING> -> STRUCT<zip STRING, city STRING>):"
+                " synced into address.city from now on"
+            ],
+        ),
+        (
+            [ADDRESS],
+            [replace(ADDRESS, repeated=True)],
+            {},
+            [
+                "warn: address retyped (STRUCT<zip STRING> -> ARRAY<STRUCT<zip STRING>>): synced"
+                " into address_v2 from now on; address keeps the values it has, and is listed by"
+                " bqh schema cleanup orders"
+            ],
+        ),
+        (
+            [TEXT],
+            [KNOTS],
+            {},
+            [
+                "warn: knots added (STRING): synced into knots from now on. It has the type and"
+                " place of speed, which is gone: if it was renamed, write renames: {speed: knots}",
+                "warn: speed removed (STRING): left out from now on; Harper keeps the values of"
+                " speed",
+            ],
+        ),
+        (
+            [TEXT],
+            [KNOTS],
+            {"renames": {"speed": "knots"}},
+            ["info: knots renamed (speed -> knots): Harper keeps it as speed"],
+        ),
+        (
+            [TEXT],
+            [TEXT, of("more", Kind.INT64)],
+            {"columns": ["event_time", "number", "speed"]},
+            ["warn: more not selected: not synced: the contract's columns do not name it"],
+        ),
+        (
+            [],
+            [TEXT],
+            {"schema_policy": "approve"},
+            ["warn: speed added (STRING): waits for: bqh schema apply orders"],
+        ),
+        (
+            [TEXT],
+            [WHOLE],
+            {"schema_policy": "freeze"},
+            [
+                "error: speed retyped (STRING -> INT64): not synced: the policy is freeze, so"
+                " change it or take the column back in BigQuery; speed keeps its values and gets no"
+                " new ones"
+            ],
+        ),
+    ],
+)
+def test_each_change_is_told_with_what_is_done(
+    before: list[Column], after: list[Column], declared: dict[str, Any], texts: list[str]
+) -> None:
+    first = story(tuple(before), **declared)
+    assert told(None, first, **declared) == []
+    second = seen(first, *after, **declared)
+    changes = told(first, second, **declared)
+    assert [f"{change.severity}: {change}" for change in changes] == texts
+    assert told(second, seen(second, *after, **declared), **declared) == []
+    assert [change.body()["action"] for change in changes] == [c.action for c in changes]
+
+
+@pytest.mark.promise("D2")
+def test_the_second_change_of_a_type_is_told_against_the_first() -> None:
+    second = story((TEXT,), (WHOLE,))
+    third = seen(second, of("speed", Kind.FLOAT64))
+    assert [str(change) for change in told(second, third)] == [
+        "speed retyped (INT64 -> FLOAT64): synced into speed_v3 from now on; speed_v2 keeps the"
+        " values it has, and is listed by bqh schema cleanup orders"
+    ]
+
+
+def test_how_the_table_is_laid_out_is_recorded() -> None:
+    first = story((TEXT,))
+    layout = {
+        "partition_field": "event_time",
+        "clustering": ("speed",),
+        "primary_key": ("number",),
+    }
+    after = seen(first, TEXT, layout=layout)
+    texts = [str(change) for change in told(first, after)]
+    assert texts == [
+        "speed index (not indexed -> indexed): Harper adds no index to an attribute that it knows:"
+        " searches by it read the whole table",
+        "partitioning (none -> event_time): recorded",
+        "clustering (none -> speed): recorded",
+        "primary key (none -> number): recorded: rows keep the ids made of number",
+    ]
+    assert str(told(after, first)[0]) == (
+        "speed index (indexed -> not indexed): the index stays in Harper"
+    )
+
+
+@pytest.mark.promise("D3")
+def test_a_column_that_returns_is_told_with_what_became_of_windows_in_between() -> None:
+    gone = story((TEXT,), ())
+    [back] = told(gone, seen(gone, TEXT))
+    assert str(back) == (
+        "speed returned (STRING): synced into speed again: windows synced before it went follow"
+        " BigQuery again, those synced while it was gone keep what they have"
+    )
+    [filled] = told(gone, seen(gone, TEXT, backfill=True), backfill=True)
+    assert filled.action == "synced into speed again, in earlier windows too"
+    [waits] = told(gone, seen(gone, TEXT, schema_policy="approve"), schema_policy="approve")
+    assert (waits.kind, waits.action) == ("returned", "waits for: bqh schema apply orders")
+
+
+def test_what_waits_is_told_until_somebody_decides() -> None:
+    policy = {"schema_policy": "approve"}
+    first = story((TEXT,), **policy)
+    waits = seen(first, WHOLE, of("more", Kind.BOOL), **policy)
+    left = waiting_changes(waits, contract(**policy))
+    assert [str(change) for change in left] == [
+        "speed retyped (STRING -> INT64): waits for: bqh schema apply orders",
+        "more added (BOOL): waits for: bqh schema apply orders",
+    ]
+    frozen = waiting_changes(waits, contract(schema_policy="freeze"))
+    assert {change.severity for change in left} == {"warn"}
+    assert {change.severity for change in frozen} == {"error"}
+    live = applied(waits)
+    assert waiting_changes(live, contract(**policy)) == ()
+    assert [str(change) for change in told(waits, live, **policy)] == [
+        "speed applied (INT64): synced into speed_v2 from now on",
+        "more applied (BOOL): synced into more from now on",
+    ]
+    [aside, _] = told(live, rolled_back(live, first), **policy)
+    assert (aside.kind, aside.severity) == ("set_aside", "warn")

@@ -1,0 +1,354 @@
+"""A source's columns come, go and change; what was written stays, and no attribute mixes types."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
+from bq_harper_assets.schema.evolution import Rules, applied, evolve, holds, rolled_back
+from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
+from bq_harper_assets_tests.schema.samples import contract, schema
+from bq_harper_assets_tests.schema.versions import of, seen, states, story
+
+TEXT, WHOLE, PART = (of("speed", kind) for kind in (Kind.STRING, Kind.INT64, Kind.FLOAT64))
+MONEY, MUCH_MONEY = (of("price", kind) for kind in (Kind.NUMERIC, Kind.BIGNUMERIC))
+STREET, ZIP = of("street", Kind.STRING), of("zip", Kind.STRING)
+
+
+@pytest.mark.promise("D1")
+def test_new_columns_are_live_and_nothing_else_changes() -> None:
+    first = story((TEXT,))
+    after = seen(first, TEXT, *(of(name, Kind.STRING) for name in "abc"))
+    assert states(after) == dict.fromkeys(("speed", "a", "b", "c"), "live")
+    assert after.columns[: len(first.columns)] == first.columns
+
+
+@pytest.mark.promise("D2")
+def test_each_change_of_type_gets_an_attribute_of_its_own() -> None:
+    after = story((TEXT,), (WHOLE,), (PART,))
+    assert states(after) == {"speed_v3": "live", "speed": "retired", "speed_v2": "retired"}
+    assert {c.name: c.kind for c in after.of_source("speed")} == {
+        "speed": Kind.STRING,
+        "speed_v2": Kind.INT64,
+        "speed_v3": Kind.FLOAT64,
+    }
+
+
+@pytest.mark.promise("D2")
+def test_a_type_that_changes_back_does_not_go_where_values_of_long_ago_are() -> None:
+    after = story((TEXT,), (WHOLE,), (TEXT,))
+    assert states(after) == {"speed_v3": "live", "speed": "retired", "speed_v2": "retired"}
+
+
+@pytest.mark.promise("D2")
+def test_a_number_that_the_source_itself_uses_is_left_to_it() -> None:
+    own = of("speed_v2", Kind.BOOL)
+    there = story((TEXT, own), (WHOLE, own))
+    assert states(there) == {"speed_v3": "live", "speed_v2": "live", "speed": "retired"}
+    at_once = story((TEXT,), (WHOLE, own))
+    assert {c.source: c.name for c in at_once.live}["speed_v2"] == "speed_v2"
+
+
+def test_a_source_column_of_a_name_that_is_taken_gets_another() -> None:
+    after = story((TEXT,), (WHOLE,), (WHOLE, of("speed_v2", Kind.BOOL)))
+    assert {c.source: c.name for c in after.live}["speed_v2"] == "speed_v2_v2"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "alike"),
+    [
+        (MONEY, MUCH_MONEY, True),
+        (MUCH_MONEY, MONEY, False),
+        (TEXT, replace(TEXT, required=True), True),
+        (replace(TEXT, required=True), TEXT, True),
+        (TEXT, replace(TEXT, max_length=9), True),
+        (TEXT, replace(TEXT, repeated=True), False),
+        (WHOLE, PART, False),
+        (of("p", Kind.RANGE, spelling="RANGE<DATE>"), of("p", Kind.RANGE), False),
+        (of("a", Kind.STRUCT, STREET), of("a", Kind.STRUCT, STREET, ZIP), True),
+        (of("a", Kind.STRUCT, STREET), of("a", Kind.STRUCT, ZIP, STREET), True),
+        (of("a", Kind.STRUCT, STREET, ZIP), of("a", Kind.STRUCT, STREET), False),
+        (of("a", Kind.STRUCT, ZIP), of("a", Kind.STRUCT, replace(ZIP, kind=Kind.INT64)), False),
+        (of("a", Kind.STRUCT, ZIP), of("a", Kind.STRUCT, replace(ZIP, repeated=True)), False),
+        (of("a", Kind.STRUCT, ZIP), of("a", Kind.STRUCT, ZIP, repeated=True), False),
+        (of("a", Kind.STRUCT, ZIP), of("a", Kind.JSON), False),
+    ],
+)
+def test_only_what_harper_stores_alike_shares_an_attribute(
+    before: Column, after: Column, alike: bool
+) -> None:
+    first, second = story((before,)), story((before,), (after,))
+    name = before.name
+    assert states(second) == ({name: "live"} if alike else {f"{name}_v2": "live", name: "retired"})
+    found = story((after,)).find(name)
+    stored = first.find(name)
+    assert found is not None
+    assert stored is not None
+    assert holds(stored, found) is alike
+
+
+@pytest.mark.promise("F4")
+def test_a_policy_that_stores_numbers_as_text_makes_a_new_attribute_of_them() -> None:
+    first = story((MONEY,))
+    after = seen(first, MONEY, schema_overrides={"price": {"type": "string"}})
+    assert states(after) == {"price_v2": "live", "price": "retired"}
+
+
+@pytest.mark.promise("D3")
+def test_a_removed_column_is_kept_on_record_and_lives_again_when_it_returns() -> None:
+    gone = story((TEXT,), ())
+    assert states(gone) == {"speed": "retired"}
+    assert states(seen(gone, TEXT)) == {"speed": "live"}
+    assert states(seen(gone, WHOLE)) == {"speed_v2": "live", "speed": "retired"}
+
+
+@pytest.mark.promise("N8")
+def test_a_rename_is_never_guessed_and_followed_where_it_is_declared() -> None:
+    knots = replace(TEXT, name="knots")
+    assert states(story((TEXT,), (knots,))) == {"knots": "live", "speed": "retired"}
+    declared = {"renames": {"speed": "knots"}}
+    followed = seen(story((TEXT,)), knots, **declared)
+    assert states(followed) == {"speed": "live"}
+    assert [c.source for c in followed.live][-1] == "knots"
+    assert seen(followed, knots, **declared) == followed
+    assert seen(followed, knots) == followed  # what was followed needs no declaration
+
+
+@pytest.mark.promise("N8")
+def test_a_rename_that_is_declared_late_brings_the_values_together_from_then_on() -> None:
+    knots = replace(TEXT, name="knots")
+    late = seen(story((TEXT,), (knots,)), knots, renames={"speed": "knots"})
+    assert states(late) == {"speed": "live", "knots": "retired"}
+    assert [c.source for c in late.live][-1] == "knots"
+
+
+def test_a_rename_of_a_column_that_is_still_there_waits_until_it_is_gone() -> None:
+    knots = replace(TEXT, name="knots")
+    declared = {"renames": {"speed": "knots"}}
+    both = seen(story((TEXT,)), TEXT, knots, **declared)
+    assert {c.source: c.name for c in both.live if c.source != "number"} == {
+        "event_time": "event_time",
+        "speed": "speed",
+        "knots": "knots",
+    }
+
+
+def test_a_renamed_column_that_changes_its_type_does_not_go_where_old_values_are() -> None:
+    knots = of("knots", Kind.INT64)
+    declared = {"renames": {"speed": "knots"}}
+    first = story((TEXT,), (WHOLE,), **declared)
+    renamed = seen(first, knots, **declared)
+    assert states(renamed) == {"speed_v2": "live", "speed": "retired"}
+    back = seen(renamed, replace(knots, kind=Kind.STRING), **declared)
+    assert states(back) == {"speed_v3": "live", "speed": "retired", "speed_v2": "retired"}
+
+
+def test_a_name_that_a_rename_set_free_in_the_source_is_not_free_in_harper() -> None:
+    knots = replace(TEXT, name="knots")
+    after = story((TEXT,), (knots,), (knots, TEXT), renames={"speed": "knots"})
+    assert {c.source: c.name for c in after.live}["speed"] == "speed_v2"
+
+
+def test_what_the_policy_does_not_follow_waits_and_what_is_gone_is_left_out() -> None:
+    first = story((TEXT,), schema_policy="approve")
+    assert states(first) == {"speed": "live"}
+    waits = seen(first, WHOLE, of("more", Kind.BOOL), schema_policy="approve")
+    assert states(waits) == {"speed_v2": "waiting", "more": "waiting", "speed": "retired"}
+    assert seen(waits, WHOLE, of("more", Kind.BOOL), schema_policy="approve") == waits
+    assert states(applied(waits, {"more"})) == states(waits) | {"more": "live"}
+    # Never written, so that nothing is left of it.
+    assert states(seen(waits, TEXT, schema_policy="approve")) == {"speed": "waiting"}
+
+
+def test_a_policy_of_one_column_is_said_of_its_fields_too() -> None:
+    declared = {"schema_overrides": {"address.zip": {"policy": "freeze"}}}
+    address = of("address", Kind.STRUCT, ZIP)
+    first = story((address,), **declared)
+    retyped = of("address", Kind.STRUCT, replace(ZIP, kind=Kind.INT64))
+    after = seen(first, retyped, TEXT, **declared)
+    assert states(after) == {"address_v2": "waiting", "speed": "live", "address": "retired"}
+
+
+def test_an_attribute_of_ours_is_no_place_for_a_column() -> None:
+    declared = {"key": ("number", "event_time")}  # so that ids are hashes in the attribute id
+    after = story((), (of("id", Kind.STRING),), **declared)
+    assert {c.source: c.name for c in after.live}["id"] == "id_v2"
+
+
+@pytest.mark.promise("F2")
+def test_a_rollback_lets_what_came_since_wait_and_forward_again_nothing_is_lost() -> None:
+    first = story((TEXT,))
+    newest = seen(first, TEXT, of("more", Kind.BOOL))
+    back = rolled_back(newest, first)
+    assert states(back) == {"speed": "live", "more": "waiting"}
+    assert seen(back, TEXT, of("more", Kind.BOOL)) == back  # the next look does not bring it back
+    assert applied(back) == newest
+    assert states(rolled_back(back, newest)) == states(newest)
+
+
+def test_ids_and_windows_of_rows_are_refused_to_break_with_all_that_is_wrong() -> None:
+    first = seen(None, TEXT, key=None)
+    with pytest.raises(SchemaRefused) as caught:
+        seen(first, key=None)
+    assert str(caught.value) == (
+        "table orders cannot follow its source:\n"
+        "  - speed is gone from BigQuery, and rows without a key are told apart by it: every row"
+        " would get another id. To go on, make it in customQuery (SELECT *, CAST(NULL AS ...) AS"
+        " speed, or REPLACE (CAST(speed AS ...) AS speed)), or sync into a new targetTable under"
+        " another id\n"
+        "Nothing was written, and Harper keeps all rows as they are. See the change with:"
+        " bqh schema diff orders"
+    )
+    keyed = story((TEXT,))
+    time = Column("event_time", Kind.DATETIME)
+    source = replace(schema(), columns=(time, Column("number", Kind.STRING)))
+    with pytest.raises(SchemaRefused) as caught:
+        plan_table(contract(key=("number",)), source, keyed)
+    assert str(caught.value) == (
+        "table orders cannot follow its source:\n"
+        "  - event_time was TIMESTAMP and is now DATETIME in BigQuery, and it is the"
+        " timestampColumn: rows could not be found again where they are. To go on, take the change"
+        " of the contract back, give it its old type in customQuery (SELECT * REPLACE"
+        " (CAST(event_time AS ...) AS event_time)), or sync into a new targetTable under another"
+        " id\n"
+        "  - number was INT64 and is now STRING in BigQuery, and it is the key: rows could not be"
+        " found again where they are. To go on, take the change of the contract back, give it its"
+        " old type in customQuery (SELECT * REPLACE (CAST(number AS ...) AS number)), or sync into"
+        " a new targetTable under another id\n"
+        "Nothing was written, and Harper keeps all rows as they are. See the change with:"
+        " bqh schema diff orders"
+    )
+    with pytest.raises(SchemaRefused, match="the key was number and is now event_time"):
+        plan_table(contract(key=("event_time",)), schema(TEXT), keyed)
+
+
+SOURCES = ("a", "b", "a_v2", "id")
+FIELDS = st.lists(
+    st.builds(of, st.sampled_from("xy"), st.sampled_from([Kind.STRING, Kind.INT64])),
+    min_size=1,
+    max_size=2,
+    unique_by=lambda column: column.name,
+)
+COLUMNS = st.one_of(
+    st.builds(
+        of,
+        st.sampled_from(SOURCES),
+        st.sampled_from([Kind.STRING, Kind.INT64, Kind.NUMERIC, Kind.BIGNUMERIC]),
+        repeated=st.booleans(),
+        required=st.booleans(),
+    ),
+    st.builds(
+        lambda name, fields, repeated: of(name, Kind.STRUCT, *fields, repeated=repeated),
+        st.sampled_from(SOURCES),
+        FIELDS,
+        st.booleans(),
+    ),
+)
+SCHEMAS = st.lists(COLUMNS, max_size=4, unique_by=lambda column: column.name)
+STORIES = st.lists(SCHEMAS, min_size=1, max_size=6)
+RULES = st.builds(
+    lambda frozen, renames: Rules(lambda source: source not in frozen, renames, {"id", "_hash"}),
+    st.frozensets(st.sampled_from(SOURCES), max_size=2),
+    st.sampled_from([{}, {"b": "a"}, {"a": "b"}]),
+)
+
+
+def as_found(columns: list[Column]) -> list[VersionColumn]:
+    source = plan_table(contract(columns=["event_time", *SOURCES]), schema(*_all(columns))).version
+    return [c for c in source.columns if c.name in {column.name for column in columns}]
+
+
+def _all(columns: list[Column]) -> Iterator[Column]:
+    """With those that are not there, since a contract's list must be."""
+    yield from columns
+    missing = {*SOURCES} - {column.name for column in columns}
+    yield from (of(name, Kind.BOOL) for name in missing)
+
+
+def kinds(column: VersionColumn) -> object:
+    """What values of a column are in Harper."""
+    kind = Kind.NUMERIC if column.kind is Kind.BIGNUMERIC else column.kind
+    return kind, column.repeated, column.form
+
+
+def paths(column: VersionColumn, above: str = "") -> Iterator[tuple[str, object]]:
+    yield f"{above}{column.name}", kinds(column)
+    for field in column.fields:
+        yield from paths(field, f"{above}{column.name}.")
+
+
+@settings(deadline=None, max_examples=150)
+@given(STORIES, RULES)
+def test_whatever_the_source_goes_through(schemas: list[list[Column]], rules: Rules) -> None:
+    version = TableVersion(())
+    written: dict[str, object] = {}
+    for columns in schemas:
+        found = as_found(columns)
+        after = replace(version, columns=evolve(version, found, rules))
+        names = [column.name for column in after.columns]
+        assert len({*names}) == len(names)
+        assert not {*names} & {*rules.reserved}
+        # Each column of the source has one place, and only these are not retired.
+        active = [column for column in after.columns if column.state is not State.RETIRED]
+        assert sorted(c.source for c in active) == sorted(c.name for c in columns)
+        assert all(
+            rules.follows(c.source) for c in active if version.find(c.name) is None and c.is_live
+        )
+        assert {c.name for c in version.columns if c.written} <= {*names}
+        assert all(column.written for column in after.columns if column.is_live)
+        for column in after.live:
+            for path, kind in paths(column):
+                assert written.setdefault(path, kind) == kind, path
+        assert TableVersion.parse(after.body()) == after
+        assert evolve(after, found, rules) == after.columns
+        back = rolled_back(after, version)
+        assert rolled_back(back, after).live_names == after.live_names
+        assert back.live_names <= version.live_names
+        assert {c.name for c in after.columns if c.written} <= {
+            c.name for c in back.columns if c.written
+        }
+        version = after
+
+
+@pytest.mark.promise("F4")
+def test_an_override_that_contradicts_the_source_is_told_with_both_sides() -> None:
+    first = story((of("address", Kind.STRUCT, ZIP),))
+    with pytest.raises(SchemaMismatch) as caught:
+        seen(
+            first,
+            of("address", Kind.STRUCT, ZIP),
+            TEXT,
+            schema_overrides={
+                "address.zip": {"type": "number"},
+                "address.city": {"type": "string"},
+                "speed.knots": {"type": "string"},
+                "speed": {"type": "array"},
+            },
+        )
+    assert str(caught.value) == (
+        "table orders does not fit its source (4 problems); nothing was started.\n"
+        "  - schemaOverrides: address.zip is STRING in BigQuery, which cannot be stored as number;"
+        " it can be string\n"
+        "  - schemaOverrides: address.city: address has no field city; it has zip\n"
+        "  - schemaOverrides: speed.knots: speed is STRING, which has no fields\n"
+        "  - schemaOverrides: speed is STRING in BigQuery, which cannot be stored as array; it can"
+        " be string\n"
+        "Correct this, then look again with: bqh schema show orders"
+    )
+
+
+def test_a_time_column_that_is_gone_is_told_with_those_that_could_take_its_place() -> None:
+    first = story((of("seen", Kind.DATE),))
+    source = replace(schema(), columns=(of("seen", Kind.DATE), of("number", Kind.INT64)))
+    with pytest.raises(SchemaMismatch) as caught:
+        plan_table(contract(key=("number",)), source, first)
+    assert str(caught.value) == (
+        "table orders does not fit its source (1 problem); nothing was started.\n"
+        "  - timestampColumn: the source has no column event_time; candidates are seen\n"
+        "Correct this, then look again with: bqh schema show orders"
+    )

@@ -1,0 +1,238 @@
+"""Records written under one version of a schema, read as rows of another."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bq_harper_assets.schema.conversions import converted
+from bq_harper_assets.schema.geography import geojson_texts
+from bq_harper_assets.schema.harper_types import harper_column
+from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.reading_as import as_version
+from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.schema.version import TableVersion, VersionColumn
+from bq_harper_assets.sync.stored_values import stored_values
+from bq_harper_assets_tests.schema.samples import contract, schema
+from bq_harper_assets_tests.schema.test_from_harper import VALUES, as_bigquery
+
+pytestmark = pytest.mark.promise("F3")
+AT = datetime(2026, 11, 16, 7, tzinfo=UTC)
+AT_TEXT = "2026-11-16T07:00:00.000000Z"
+SPEED = Column("speed", Kind.STRING)
+TRIP = Column("trip", Kind.STRUCT, fields=(Column("from", Kind.STRING),))
+LONGER = Column(
+    "trip", Kind.STRUCT, fields=(*TRIP.fields, Column("via", Kind.STRING, repeated=True))
+)
+NUMBERED = Column("trip", Kind.STRUCT, fields=(Column("from", Kind.INT64),))
+
+
+def history(*versions: tuple[Column, ...], **changes: Any) -> list[TableVersion]:
+    """What a table's versions are if its source has these columns one after the other."""
+    found: list[TableVersion] = []
+    for columns in versions:
+        before = found[-1] if found else None
+        declared = contract(key=["n"], **changes)
+        key = Column("n", Kind.INT64)
+        found.append(plan_table(declared, schema(key, *columns), before).version)
+    return found
+
+
+def record(**values: Any) -> dict[str, Any]:
+    return {"id": 1, "n": 1, "event_time": AT_TEXT, "_batch": 7, "_hash": "x", **values}
+
+
+def row(**values: Any) -> dict[str, Any]:
+    return {"event_time": AT, "n": 1, **values}
+
+
+def test_a_column_that_the_row_was_written_without_is_null_or_an_empty_array() -> None:
+    first, second = history((), (SPEED, Column("tags", Kind.STRING, repeated=True)))
+    assert as_version(record(), first, second) == row(speed=None, tags=[])
+    assert as_version(record(speed="9", tags=["a"]), second, first) == row()
+    assert as_version(record(speed="9", tags=["a"]), second, second) == row(speed="9", tags=["a"])
+
+
+def test_what_an_older_batch_left_in_a_removed_column_is_not_the_row_s() -> None:
+    first, removed, back = history((SPEED,), (), (SPEED,))
+    assert as_version(record(speed="9"), first, back) == row(speed="9")
+    assert as_version(record(speed="9"), removed, first) == row(speed=None)
+    assert as_version(record(speed="9"), removed, back) == row(speed=None)
+
+
+@pytest.mark.promise("D2")
+def test_each_successor_of_a_retyped_column_is_read_under_its_one_name() -> None:
+    versions = history(
+        (SPEED,), (replace(SPEED, kind=Kind.INT64),), (replace(SPEED, kind=Kind.FLOAT64),)
+    )
+    assert [v.live[-1].name for v in versions] == ["speed", "speed_v2", "speed_v3"]
+    stale = {"speed": "1", "speed_v2": 2}  # of older batches that wrote the same row
+    for written, values, expected in (
+        (versions[0], {"speed": "12"}, ("12", 12, 12.0)),
+        (versions[0], {"speed": "fast"}, ("fast", None, None)),
+        (versions[1], {"speed": "1", "speed_v2": 12}, ("12", 12, 12.0)),
+        (versions[2], {**stale, "speed_v3": 12.0}, ("12.0", 12, 12.0)),
+        (versions[2], {**stale, "speed_v3": 12.5}, ("12.5", None, 12.5)),
+        (versions[2], {**stale, "speed_v3": None}, (None, None, None)),
+    ):
+        read = [as_version(record(**values), written, wanted)["speed"] for wanted in versions]
+        assert read == list(expected)
+
+
+@pytest.mark.promise("N8")
+def test_a_renamed_column_has_the_name_of_the_version_it_is_read_as() -> None:
+    knots = Column("knots", Kind.STRING)
+    renames = {"renames": {"speed": "knots"}}
+    first, renamed, retyped = history(
+        (SPEED,), (knots,), (replace(knots, kind=Kind.INT64),), **renames
+    )
+    assert [v.live[-1].name for v in (first, renamed, retyped)] == ["speed", "speed", "speed_v2"]
+    for written, values in (
+        (first, {"speed": "9"}),
+        (renamed, {"speed": "9"}),
+        (retyped, {"speed": "1", "speed_v2": 9}),
+    ):
+        assert as_version(record(**values), written, first) == row(speed="9")
+        assert as_version(record(**values), written, renamed) == row(knots="9")
+        assert as_version(record(**values), written, retyped) == row(knots=9)
+
+
+@pytest.mark.promise("N8")
+def test_another_column_that_takes_a_name_that_became_free_is_not_taken_for_the_old_one() -> None:
+    knots = Column("knots", Kind.STRING)
+    first, _, third = history((SPEED,), (knots,), (knots, SPEED), renames={"speed": "knots"})
+    values = {"speed": "9", third.live[-1].name: "other"}
+    assert as_version(record(**values), third, third) == row(knots="9", speed="other")
+    assert as_version(record(**values), third, first) == row(speed="9")
+    assert as_version(record(speed="9"), first, third) == row(knots="9", speed=None)
+
+
+def test_fields_inside_a_column_are_read_the_same_way() -> None:
+    first, longer, numbered = history((TRIP,), (LONGER,), (NUMBERED,))
+    assert [v.live[-1].name for v in (first, longer, numbered)] == ["trip", "trip", "trip_v2"]
+    assert as_version(record(trip={"from": "5"}), first, longer)["trip"] == {"from": "5", "via": []}
+    assert as_version(record(trip={"from": "5"}), first, numbered)["trip"] == {"from": 5}
+    assert as_version(record(trip=None), first, longer)["trip"] is None
+    stored = record(trip={"from": "5", "via": ["a"]})
+    assert as_version(stored, longer, first)["trip"] == {"from": "5"}
+    stored = record(trip={"from": "old"}, trip_v2={"from": 6})
+    assert as_version(stored, numbered, longer)["trip"] == {"from": "6", "via": []}
+
+
+def test_what_waits_or_was_not_synced_yet_is_in_no_row() -> None:
+    first, waiting = history((), (SPEED,), schema_policy="approve")
+    assert as_version(record(), first, waiting) == row()
+
+
+def _column(kind: Kind, repeated: bool = False) -> VersionColumn:
+    column = Column("c", kind, repeated)
+    return VersionColumn.of(column, harper_column(column, contract()))
+
+
+def _cast(value: Any, have: Kind, want: Kind) -> Any:
+    return converted(value, _column(have), _column(want))
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "value", "expected"),
+    [
+        (Kind.INT64, Kind.STRING, 5, "5"),
+        (Kind.STRING, Kind.INT64, "12", 12),
+        (Kind.STRING, Kind.INT64, "-012", -12),
+        (Kind.STRING, Kind.INT64, "12 knots", None),
+        (Kind.STRING, Kind.INT64, "9223372036854775808", None),
+        (Kind.STRING, Kind.INT64, "1e999999999", None),
+        (Kind.STRING, Kind.INT64, "١٢", None),
+        (Kind.STRING, Kind.NUMERIC, "12.50", Decimal("12.5")),
+        (Kind.STRING, Kind.NUMERIC, "0.1234567891", None),
+        (Kind.STRING, Kind.FLOAT64, "1e3", 1000.0),
+        (Kind.STRING, Kind.FLOAT64, "0.1000000000000000000001", None),
+        (Kind.STRING, Kind.FLOAT64, "NaN", None),
+        (Kind.STRING, Kind.BOOL, "True", True),
+        (Kind.STRING, Kind.BOOL, "yes", None),
+        (Kind.STRING, Kind.DATE, "2026-11-16", date(2026, 11, 16)),
+        (Kind.STRING, Kind.DATE, "20261116", None),
+        (Kind.STRING, Kind.DATE, "2026-02-30", None),
+        (Kind.STRING, Kind.TIMESTAMP, "2026-11-16 07:00:00 UTC", AT),
+        (Kind.STRING, Kind.TIMESTAMP, "2026-11-16T09:00:00+02", AT),
+        (Kind.STRING, Kind.TIMESTAMP, "2026-11-16T07:00:00.123456789Z", None),
+        (Kind.STRING, Kind.TIMESTAMP, "0001-01-01T00:00:00+02:00", None),
+        (Kind.STRING, Kind.TIME, "07:00", time(7)),
+        (Kind.STRING, Kind.BYTES, "é", "é".encode()),
+        (Kind.STRING, Kind.JSON, '{"a": 1}', {"a": 1}),
+        (Kind.STRING, Kind.JSON, "{", None),
+        (Kind.STRING, Kind.GEOGRAPHY, "POINT(1 2)", None),
+        (Kind.BYTES, Kind.STRING, b"\xff", None),
+        (Kind.BOOL, Kind.STRING, True, "true"),
+        (Kind.BOOL, Kind.INT64, True, 1),
+        (Kind.INT64, Kind.BOOL, 2, None),
+        (Kind.INT64, Kind.FLOAT64, 2**53 + 1, None),
+        (Kind.INT64, Kind.TIMESTAMP, 0, None),
+        (Kind.FLOAT64, Kind.INT64, 5.0, 5),
+        (Kind.FLOAT64, Kind.INT64, 5.5, None),
+        (Kind.FLOAT64, Kind.NUMERIC, 0.1, Decimal("0.1")),
+        (Kind.BIGNUMERIC, Kind.NUMERIC, Decimal("1e-20"), None),
+        (Kind.NUMERIC, Kind.BIGNUMERIC, Decimal("1.5"), Decimal("1.5")),
+        (Kind.BIGNUMERIC, Kind.NUMERIC, Decimal("9" * 29 + ".9"), Decimal("9" * 29 + ".9")),
+        (Kind.BIGNUMERIC, Kind.NUMERIC, Decimal("-" + "9" * 29), Decimal("-" + "9" * 29)),
+        (Kind.BIGNUMERIC, Kind.NUMERIC, Decimal("-1e29"), None),
+        (Kind.DATE, Kind.TIMESTAMP, date(2026, 11, 16), datetime(2026, 11, 16, tzinfo=UTC)),
+        (Kind.TIMESTAMP, Kind.DATE, AT, None),
+        (Kind.TIMESTAMP, Kind.DATE, AT.replace(hour=0), date(2026, 11, 16)),
+        (Kind.TIMESTAMP, Kind.DATETIME, AT, AT.replace(tzinfo=None)),
+        (Kind.TIMESTAMP, Kind.STRING, AT, AT_TEXT),
+        (Kind.STRUCT, Kind.STRING, {}, None),
+    ],
+)  # fmt: skip
+def test_a_value_is_converted_if_that_loses_nothing(
+    have: Kind, want: Kind, value: Any, expected: Any
+) -> None:
+    made = _cast(value, have, want)
+    assert (made, type(made)) == (expected, type(expected))
+
+
+def test_a_column_that_became_repeated_keeps_its_value_and_one_that_ceased_to_be_its_only_one() -> (
+    None
+):
+    one, many = _column(Kind.STRING), _column(Kind.INT64, repeated=True)
+    assert [converted(value, one, many) for value in ("5", None)] == [[5], []]
+    assert [converted(value, many, one) for value in ([5], [], [5, 6])] == ["5", None, None]
+    texts = replace(one, repeated=True)
+    assert converted(["5", "x"], texts, many) == [5, None]  # none is left out without a word
+
+
+@settings(deadline=None, max_examples=300)
+@given(data=st.data(), want=st.sampled_from(list(VALUES)))
+def test_whatever_is_converted_can_be_converted_back(data: st.DataObject, want: Kind) -> None:
+    have = data.draw(st.sampled_from([kind for kind in VALUES if kind is not Kind.STRING]))
+    value = as_bigquery(data.draw(VALUES[have][1]), have)
+    made = _cast(value, have, want)
+    is_text_alone = want is Kind.STRING and have in (Kind.GEOGRAPHY, Kind.UNKNOWN)
+    if made is not None and not is_text_alone:
+        assert _cast(made, want, have) == value
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_rows_read_as_the_version_they_were_written_under_are_the_source_s(
+    data: st.DataObject,
+) -> None:
+    kinds = data.draw(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=4))
+    columns = tuple(Column(f"c{at}", kind) for at, kind in enumerate(kinds))
+    retyped = tuple(replace(c, kind=data.draw(st.sampled_from(list(VALUES)))) for c in columns)
+    for written in history(columns, retyped):
+        values, expected = {}, {}
+        for column in written.live[2:]:
+            type_, strategy = VALUES[column.kind]
+            value = data.draw(st.none() | strategy)
+            stored = stored_values(pa.array([value], type_), column.stored, geojson_texts)
+            assume(not stored.faults)
+            values[column.name] = json.loads(stored.as_json().to_pylist()[0])
+            expected[column.source] = as_bigquery(value, column.kind)
+        assert as_version(record(**values), written, written) == row(**expected)

@@ -1,0 +1,82 @@
+"""A version says the same after the ledger has kept it, and old ones can be read."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bq_harper_assets.schema.harper_types import Form
+from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.table_plan import plan_table, restricted
+from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
+from bq_harper_assets_tests.schema.samples import contract, schema
+from bq_harper_assets_tests.schema.versions import of, seen, story
+
+NAMES = st.text("abcdefghij", min_size=1, max_size=3).map(lambda name: f"c_{name}")
+LEAVES = st.builds(
+    Column,
+    NAMES,
+    st.sampled_from([kind for kind in Kind if kind is not Kind.STRUCT]),
+    st.booleans(),
+    st.booleans(),
+    spelling=st.sampled_from(["", "RANGE<DATE>"]),
+    description=st.text(max_size=5),
+    max_length=st.none() | st.integers(1, 9),
+)
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.builds(
+        lambda name, fields, repeated: of(name, Kind.STRUCT, *fields, repeated=repeated),
+        NAMES,
+        st.lists(inner, min_size=1, max_size=3, unique_by=lambda column: column.name),
+        st.booleans(),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(TREES, max_size=4, unique_by=lambda column: column.name))
+def test_a_version_survives_the_ledger_and_gives_back_the_plan(columns: list[Column]) -> None:
+    plan = plan_table(contract(), schema(*columns))
+    version = TableVersion.parse(plan.version.body())
+    assert version == plan.version
+    assert tuple(column.logical for column in version.columns) == plan.selection.columns
+    assert tuple(column.stored for column in version.columns) == plan.columns
+    assert restricted(plan, version.live_paths) == plan
+    # What was seen once needs no second version.
+    assert plan_table(contract(), schema(*columns), version).version == version
+
+
+def test_types_modes_and_paths_are_told_as_bigquery_writes_them() -> None:
+    address = of("address", Kind.STRUCT, of("zip", Kind.STRING), of("at", Kind.GEOGRAPHY))
+    stops = of("stops", Kind.STRUCT, of("port", Kind.STRING), repeated=True)
+    version = story((address, stops, of("name", Kind.STRING, required=True)))
+    told = {column.name: (column.type_text, column.mode) for column in version.columns}
+    assert told["address"] == ("STRUCT<zip STRING, at GEOGRAPHY>", "NULLABLE")
+    assert told["stops"] == ("ARRAY<STRUCT<port STRING>>", "REPEATED")
+    assert told["name"] == ("STRING", "REQUIRED")
+    assert version.live_paths == {
+        *("event_time", "number", "name", "address", "address.zip", "address.at"),
+        *("stops", "stops.port"),
+    }
+
+
+def test_only_what_is_live_is_synced() -> None:
+    version = story((of("a", Kind.STRING),), (of("b", Kind.STRING),))
+    assert version.live_names == {"event_time", "number", "b"}
+    assert version.live_paths == version.live_names
+    assert [column.name for column in version.of_source("a", "b")] == ["b", "a"]
+    waiting = seen(version, of("c", Kind.STRING), schema_policy="approve")
+    assert [column.name for column in waiting.waiting] == ["c"]
+    assert waiting.find("none") is None
+
+
+def test_a_version_of_the_first_release_is_read_with_all_columns_live() -> None:
+    column = {"name": "price", "kind": "NUMERIC", "repeated": False, "required": True, "fields": []}
+    body = {"columns": [column], "key": [], "primary_key": "_id", "indexed": ["price"]}
+    version = TableVersion.parse(body)
+    [price] = version.columns
+    assert price == VersionColumn(
+        "price", "price", Kind.NUMERIC, Form.NUMBER, required=True, indexed=True
+    )
+    assert (price.state, price.written) == (State.LIVE, True)
+    assert (version.id_columns, version.primary_key) == (("price",), "_id")
