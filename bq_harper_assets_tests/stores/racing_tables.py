@@ -30,17 +30,17 @@ def one_at_a_time(file: Path) -> Iterator[None]:
         yield
 
 
-def main(url: str, password_file: str, table: str, lock: str, *names: str) -> None:
-    """Says that it is ready, waits for a line, then prints what ensure_table did."""
+def main(url: str, password_file: str, table: str, lock: str) -> None:
+    """Says that it is ready; for each line of column names it prints what ensure_table did."""
     password = SecretStr(Path(password_file).read_text(encoding="ascii"))
     connection = HarperConnection(url=url, user="admin", password=password)
-    plan = plan_with(table, *names)
     with HarperClient(connection) as client:
         client.user_info()  # the connection is open before the start
         print("ready", flush=True)
-        sys.stdin.readline()
-        ensured = ensure_table(client, plan, alone=lambda: one_at_a_time(Path(lock)))
-    print(ensured.action)
+        for line in sys.stdin:
+            plan = plan_with(table, *line.split())
+            ensured = ensure_table(client, plan, alone=lambda: one_at_a_time(Path(lock)))
+            print(ensured.action, flush=True)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ class Attribute:
     type: str | None = None
     indexed: bool = False
     is_primary_key: bool = False
+    required: bool = False  # as a component may declare it: a row without it is refused
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,7 @@ def read_description(call: Call, told: Any) -> TableDescription:
                     # {} once a component has adopted the table, true otherwise: it is there or not.
                     indexed="indexed" in attribute and attribute["indexed"] is not False,
                     is_primary_key=bool(attribute.get("is_primary_key")),
+                    required=attribute.get("nullable") is False,
                 )
                 for attribute in told["attributes"]
             ),

@@ -2,17 +2,21 @@
 
 BqhError
 ├── TableNotEnsured      tried three times, and it still is not as planned
-└── TableConflict        a table of that name is there, and cannot hold these rows
+├── TableConflict        a table of that name is there, and cannot hold these rows
+└── NothingToAdopt       no table of that name is there, and it was not to be created
 
 Harper 4.7.29 with two threads answers 200 to two creates of one table, and loses attributes that
 two threads add at once, though it answered 200 to both. So nothing is believed that was not seen
 afterwards, and whoever may race another gives `alone`, a lock of the ledger's.
+
+An adopted table is declared by somebody else, often by a component: it is never created, and gets
+only those attributes without which its rows could not be read back.
 """
 
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,11 +25,10 @@ from typing import Protocol
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.answers import Attribute, TableDescription
+from bq_harper_assets.stores.harper.fitting import conflicts, read_back_by, undeclared, unfit
 
 ATTEMPTS = 3
 WAIT_S = 0.1  # times the attempt, and up to half of it more
-# Types that take all values of the planned one.
-_WIDER = {"Long": ("Float", "BigInt"), "String": ("ID",)}
 
 _log = logging.getLogger(__name__)
 
@@ -74,13 +77,29 @@ class TableNotEnsured(BqhError):
 class TableConflict(BqhError):
     """A table of that name is there, and cannot hold the contract's rows."""
 
-    def __init__(self, table: str, conflicts: Sequence[str]) -> None:
+    def __init__(self, table: str, found: Sequence[str], *, adopted: bool = False) -> None:
         self.table = table
-        lines = "".join(f"\n  - {conflict}" for conflict in conflicts)
+        lines = "".join(f"\n  - {conflict}" for conflict in found)
+        way_out = (
+            f"change it where it is declared, then type: bqh adopt {table}"
+            if adopted
+            else "drop this table yourself if nobody needs it, then run it again"
+        )
         super().__init__(
             f"Harper's table {table} cannot hold the rows of this contract:{lines}\n"
-            "Nothing was changed. Name another targetTable, or drop this table yourself if nobody"
-            " needs it, then run it again"
+            f"Nothing was changed. Name another targetTable, or {way_out}"
+        )
+
+
+class NothingToAdopt(BqhError):
+    """The contract says that the table is there, and Harper says that it is not."""
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        super().__init__(
+            f"Harper has no table {table}, and its contract says manage: adopt, so it is not"
+            " created. Nothing was written. Deploy the component that declares it, or write"
+            f" manage: create, then type: bqh adopt {table}"
         )
 
 
@@ -88,21 +107,25 @@ def ensure_table(
     client: TableVerbs,
     plan: TablePlan,
     *,
+    adopted: bool = False,
     alone: Callable[[], AbstractContextManager[object]] = nullcontext,
     sleep: Callable[[float], None] = time.sleep,
     chance: Callable[[], float] = random.random,
 ) -> Ensured:
     """Create what is missing, never drop; `alone` is entered only if something is to be changed."""
     found = client.describe_table(plan.table)
-    if found is not None and not _missing(found, plan):
+    if found is None and adopted:
+        raise NothingToAdopt(plan.table)
+    if found is not None and not _missing(found, plan, adopted):
         return _ensured(TableAction.UP_TO_DATE, (), found, plan)
     with alone():
-        return _change(client, plan, sleep, chance)
+        return _change(client, plan, adopted, sleep, chance)
 
 
 def _change(
     client: TableVerbs,
     plan: TablePlan,
+    adopted: bool,
     sleep: Callable[[float], None],
     chance: Callable[[], float],
 ) -> Ensured:
@@ -111,7 +134,7 @@ def _change(
     # One look more than attempts: the last change is looked at too.
     for attempt in range(1, ATTEMPTS + 2):
         found = client.describe_table(plan.table)
-        missing = _missing(found, plan) if found is not None else ()
+        missing = _missing(found, plan, adopted) if found is not None else ()
         if found is not None and not missing:
             return _ensured(action, tuple(added), found, plan)
         if attempt > ATTEMPTS:
@@ -123,6 +146,8 @@ def _change(
                 added[name] = None
             if action is TableAction.UP_TO_DATE:
                 action = TableAction.MIGRATED
+        elif adopted:
+            last = "it was there a moment ago, and is not"
         elif action is TableAction.CREATED:
             last = "created, and not seen by another thread of the server"
         elif client.create_table(plan.table, plan.primary_key, _declared(plan)):
@@ -138,29 +163,15 @@ def _declared(plan: TablePlan) -> tuple[Attribute, ...]:
     return tuple(Attribute(each.name, each.type, each.indexed) for each in plan.attributes)
 
 
-def _missing(found: TableDescription, plan: TablePlan) -> tuple[str, ...]:
+def _missing(found: TableDescription, plan: TablePlan, adopted: bool) -> tuple[str, ...]:
     """Names to be indexed that Harper does not know; TableConflict if it cannot take the rows."""
-    if conflicts := tuple(_conflicts(found, plan)):
-        raise TableConflict(plan.table, conflicts)
-    # A role that may not see attributes shows none; nor does one index where all is indexed.
-    if not found.attributes or not found.schema_defined:
-        return ()
-    known = {attribute.name for attribute in found.attributes}
-    return tuple(name for name in plan.indexed if name not in known)
-
-
-def _conflicts(found: TableDescription, plan: TablePlan) -> Iterator[str]:
-    if found.primary_key != plan.primary_key:
-        yield f"its primary key is {found.primary_key}, and the rows' is {plan.primary_key}"
-    types = {attribute.name: attribute.type for attribute in found.attributes}
-    for planned in plan.attributes:
-        there = types.get(planned.name)
-        if there in (None, "Any", planned.type, *_WIDER.get(planned.type, ())):
-            continue
-        if planned.type != "Any":
-            yield f"{planned.name} is {there} there, and the rows hold {planned.type}"
-        else:
-            yield f"{planned.name} is {there} there, and the rows hold arrays or objects"
+    problems = unfit(found, plan) if adopted else tuple(conflicts(found, plan))
+    if problems:
+        raise TableConflict(plan.table, problems, adopted=adopted)
+    if adopted:
+        return undeclared(found, read_back_by(plan))
+    # Where a table was made without attributes, Harper indexes whatever comes.
+    return undeclared(found, plan.indexed) if found.schema_defined else ()
 
 
 def _ensured(

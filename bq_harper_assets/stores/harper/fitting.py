@@ -1,0 +1,118 @@
+"""Whether a table that is there already can hold a contract's rows, attribute by attribute."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bq_harper_assets.schema.table_plan import DELETED_AT, PlannedAttribute, TablePlan
+from bq_harper_assets.stores.harper.answers import Attribute, TableDescription
+
+_HASH = "_hash"
+# Types that take all values of the planned one.
+_WIDER = {"Long": ("Float", "BigInt"), "String": ("ID",)}
+
+
+class Holding(StrEnum):
+    """What becomes of a planned attribute."""
+
+    FITS = "fits"
+    ADDED = "added"  # not declared: Harper stores it with the first row
+    CANNOT = "cannot"
+
+
+@dataclass(frozen=True)
+class AttributeFit:
+    """One planned attribute, held against the table that is there."""
+
+    name: str
+    planned: str  # type
+    there: str | None  # type; None where Harper checks nothing
+    indexed: bool
+    holding: Holding
+    why: str = ""
+
+
+def attribute_fits(found: TableDescription, plan: TablePlan) -> tuple[AttributeFit, ...]:
+    """In the plan's order."""
+    declared = {attribute.name: attribute for attribute in found.attributes}
+    return tuple(_fit(each, declared.get(each.name), found, plan) for each in plan.attributes)
+
+
+def conflicts(found: TableDescription, plan: TablePlan) -> Iterator[str]:
+    """Why the rows cannot be held."""
+    if found.primary_key != plan.primary_key:
+        yield f"its primary key is {found.primary_key}, and the rows' is {plan.primary_key}"
+    yield from (fit.why for fit in attribute_fits(found, plan) if fit.holding is Holding.CANNOT)
+    planned = {attribute.name for attribute in plan.attributes}
+    for there in found.attributes:
+        if there.required and there.name not in planned:
+            yield f"{there.name} is required there, and the rows have none"
+
+
+def unfit(found: TableDescription, plan: TablePlan) -> tuple[str, ...]:
+    """Why the table cannot be adopted as it is."""
+    return (
+        *conflicts(found, plan),
+        *(
+            f"{name} is declared without an index, and each window is read back by it; Harper adds"
+            " none later, so declare it @indexed"
+            for name in without_index(found, (plan.selection.timestamp.name,))
+        ),
+    )
+
+
+def read_back_by(plan: TablePlan) -> tuple[str, ...]:
+    """What must be declared for rows to be compared: Harper shows nothing that it does not know."""
+    chosen = plan.selection
+    key = chosen.key if chosen.id_column is None else ()
+    flag = (DELETED_AT,) if plan.flags_deletes else ()
+    return tuple(dict.fromkeys((chosen.timestamp.name, *key, _HASH, *flag)))
+
+
+def is_seen(found: TableDescription) -> bool:
+    """A role that may not see attributes is shown none, and then nothing can be said of them."""
+    return bool(found.attributes)
+
+
+def undeclared(found: TableDescription, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names that Harper does not know, and so neither searches by nor shows."""
+    if not is_seen(found):
+        return ()
+    known = {attribute.name for attribute in found.attributes}
+    return tuple(name for name in names if name not in known)
+
+
+def without_index(found: TableDescription, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Declared names by which a search reads the whole table: Harper adds no index to them."""
+    if not is_seen(found) or not found.schema_defined:
+        return ()
+    plain = {attribute.name for attribute in found.attributes if not attribute.indexed}
+    return tuple(name for name in names if name in plain)
+
+
+def _fit(
+    planned: PlannedAttribute,
+    there: Attribute | None,
+    found: TableDescription,
+    plan: TablePlan,
+) -> AttributeFit:
+    holding, type_ = Holding.FITS, there.type if there else None
+    indexed = there.indexed if there else not found.schema_defined
+    if there is None and is_seen(found):
+        holding = Holding.ADDED
+    why = _refusal(planned, type_, plan)
+    return AttributeFit(
+        planned.name, planned.type, type_, indexed, Holding.CANNOT if why else holding, why
+    )
+
+
+def _refusal(planned: PlannedAttribute, type_: str | None, plan: TablePlan) -> str:
+    if planned.name == plan.selection.timestamp.name and type_ == "Any":
+        # Measured: the same rows are found where it is String, or has no type.
+        return f"{planned.name} is Any there, and Harper then finds no time that is stored as text"
+    if type_ in (None, "Any", planned.type, *_WIDER.get(planned.type, ())):
+        return ""
+    if type_ == "array" and any(c.repeated and c.name == planned.name for c in plan.columns):
+        return ""
+    held = planned.type if planned.type != "Any" else "arrays or objects"
+    return f"{planned.name} is {type_} there, and the rows hold {held}"
