@@ -9,10 +9,12 @@ from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.defs.all_tables import build_all_tables_job
 from bq_harper_assets.defs.checks import build_checks
 from bq_harper_assets.defs.deep_proofs import build_deep_proof_job, build_deep_proof_schedule
+from bq_harper_assets.defs.drift import build_drift_check, build_drift_sensor
 from bq_harper_assets.defs.live import build_live_job, build_live_sensor
 from bq_harper_assets.defs.resources import build_resources
 from bq_harper_assets.defs.sample_data import SAMPLE_DATA_KEYS, build_sample_data
 from bq_harper_assets.defs.schedules import build_job, build_schedule
+from bq_harper_assets.defs.schemas import build_evolve_job, build_schema
 from bq_harper_assets.defs.sensors import build_revisit_sensor
 from bq_harper_assets.defs.sources import build_source, source_key
 from bq_harper_assets.defs.starts import start_of
@@ -27,6 +29,7 @@ def build_definitions(root: Path) -> Definitions:
     with open_ledger(project.ledger.url) as ledger:
         starts = {table.id: start_of(project, table, ledger) for table in project.tables}
     jobs = {table.id: build_job(table) for table in project.tables}
+    evolutions = [build_evolve_job(table) for table in project.tables]
     deep_proofs = {table.id: build_deep_proof_job(table) for table in project.tables}
     made_here = SAMPLE_DATA_KEYS if project.profile_name == "local" else frozenset()
     # Dagster is pinned to one patch, so what is beta or a preview in it cannot change under us.
@@ -34,16 +37,21 @@ def build_definitions(root: Path) -> Definitions:
         warnings.simplefilter("ignore", BetaWarning)
         warnings.simplefilter("ignore", PreviewWarning)
         tables = [build_table(table, starts[table.id]) for table in project.tables]
-        checks = [build_checks(table, starts[table.id]) for table in project.tables]
+        checks = [
+            *(build_checks(table, starts[table.id]) for table in project.tables),
+            *(build_drift_check(table) for table in project.tables),
+        ]
         sensors = [
             *(build_revisit_sensor(t, starts[t.id], jobs[t.id]) for t in project.tables),
             *(build_live_sensor(t) for t in project.tables if t.live),
+            *([build_drift_sensor(project.tables, evolutions)] if project.tables else []),
         ]
     return Definitions.merge(
         Definitions(
             assets=[
                 *(build_source(t) for t in project.tables if source_key(t) not in made_here),
                 *tables,
+                *(build_schema(table) for table in project.tables),
             ],
             asset_checks=checks,
             jobs=[
@@ -51,6 +59,7 @@ def build_definitions(root: Path) -> Definitions:
                 *(build_live_job(table) for table in project.tables if table.live),
                 *build_validation_jobs(project.tables, starts),
                 *deep_proofs.values(),
+                *evolutions,
                 build_all_tables_job(project.tables, starts),
             ],
             schedules=[

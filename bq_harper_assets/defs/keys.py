@@ -10,6 +10,11 @@ def target_key(contract: TableContract) -> AssetKey:
     return AssetKey(["harper", contract.target_table])
 
 
+def schema_key(contract: TableContract) -> AssetKey:
+    """`schema/<target>`."""
+    return AssetKey(["schema", contract.target_table])
+
+
 def pool_of(contract: TableContract) -> str:
     """Two runs of one table would only wait for each other's lease."""
     return f"harper/{contract.target_table}"

@@ -23,6 +23,7 @@ from bq_harper_assets.defs.active_runs import is_running, runs_of_table, windows
 from bq_harper_assets.defs.live import live_job
 from bq_harper_assets.defs.partitions import range_tags
 from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
@@ -30,6 +31,7 @@ from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
 from bq_harper_assets.sync.asking import Ask, End, asks
 from bq_harper_assets.sync.due import Reason, Seen, closed_until
+from bq_harper_assets.sync.look import Look, look
 from bq_harper_assets.sync.pace import (
     ASK_AGAIN_AFTER,
     WINDOWS_PER_RUN,
@@ -39,17 +41,19 @@ from bq_harper_assets.sync.pace import (
 )
 from bq_harper_assets.sync.phases import rows_per_request
 from bq_harper_assets.sync.revisit import (
+    Range,
     Standing,
     horizon,
     known_after,
-    look,
     scrub_part,
     standing,
 )
 from bq_harper_assets.sync.windows import Window
 
 REASON, PHASE, END, BILLED = "bqh/reason", "bqh/phase", "bqh/end", "bqh/bytes_billed"
+LOOK_ERROR = "bqh/look_error"
 MOST_CHANGED = 500  # windows that a cursor remembers
+MOST_SHOWN = 500  # characters of an error
 
 
 class Cursor(BaseModel):
@@ -68,6 +72,8 @@ class Cursor(BaseModel):
     due: dict[str, int] = {}  # cells by reason
     windows_compared: int = 0  # by the last look
     bytes_billed: int = 0  # for the last look
+    filled_version: int = 0  # up to which schema version all windows were looked at for new values
+    look_error: str = ""  # why the last look did not see all it should; cleared by the next
 
 
 def build_revisit_sensor(
@@ -102,7 +108,7 @@ def build_revisit_sensor(
         )
         cursor = _shown(cursor, contract, stands, now)
         if not found:
-            return _skipped(_why_nothing(contract, stands), cursor)
+            return _skipped(_why_nothing(contract, stands, cursor), cursor)
         return SensorResult(
             run_requests=[_request(ask, stands, cursor, now) for ask in found],
             cursor=cursor.model_dump_json(),
@@ -120,33 +126,66 @@ def _looked(
     now: datetime,
 ) -> Cursor:
     """With what BigQuery holds now, if it is time to ask it."""
-    if cursor.next_look and now < cursor.next_look:
+    version = _version_to_fill(contract, ledger)
+    is_to_be_filled = version > cursor.filled_version
+    if cursor.next_look and now < cursor.next_look and not is_to_be_filled:
         return cursor
     until = closed_until(contract, now)
-    ranges = [horizon(contract, start, until)]
+    ranges = [(start, until) if is_to_be_filled else horizon(contract, start, until)]
     part = scrub_part(contract, start, until, cursor.scrubbed_to)
     if cursor.next_scrub and now + look_delay(contract) <= cursor.next_scrub:
         part = None  # the next look is early enough
     if part:
         ranges.append((part.begin, part.end))
-    labels = {"bqh": "revisit", "bqh_table": contract.id}
-    calls = BigQueryCalls(bigquery.connection(), breakers=PROCESS_BREAKERS)
-    queries = Queries(calls, labels=labels)
-    with queries.client:
-        found = look(ledger, queries, contract, ranges)
-    newest = sorted(found.changed, reverse=True)[:MOST_CHANGED]
-    kept = {at: found.changed[at] for at in newest}
-    if part and len(kept) == len(found.changed):  # else the rest is found by the next look
+    looks, error = _looks(contract, ledger, bigquery, ranges)
+    found = {at: seen for each in looks.values() for at, seen in each.changed.items()}
+    kept = {at: found[at] for at in sorted(found, reverse=True)[:MOST_CHANGED]}
+    # What was not seen, or cannot be remembered, is left to the next look.
+    is_complete = not error and len(kept) == len(found)
+    if is_complete:
+        cursor = cursor.model_copy(update={"filled_version": version})
+    if part and is_complete:
         next_scrub = max(cursor.next_scrub or now, now) + part.pause
         cursor = cursor.model_copy(update={"scrubbed_to": part.after, "next_scrub": next_scrub})
     return cursor.model_copy(
         update={
             "next_look": now + look_delay(contract),
-            "changed": known_after(cursor.changed, ranges, kept),
-            "windows_compared": found.windows,
-            "bytes_billed": found.bytes_billed,
+            "changed": known_after(cursor.changed, list(looks), kept),
+            "windows_compared": sum(each.windows for each in looks.values()),
+            "bytes_billed": sum(each.bytes_billed for each in looks.values()),
+            "look_error": error[:MOST_SHOWN],
         }
     )
+
+
+def _version_to_fill(contract: TableContract, ledger: Ledger) -> int:
+    """The schema version whose new columns are to be filled in all windows; 0 for none."""
+    table = ledger.find_table(contract.id) if contract.backfill else None
+    newest = ledger.newest_schema(table) if table else None
+    return newest.version if newest and newest.version > 1 else 0
+
+
+def _looks(
+    contract: TableContract,
+    ledger: Ledger,
+    bigquery: BigQueryConnectionResource,
+    ranges: Sequence[Range],
+) -> tuple[dict[Range, Look], str]:
+    """Each range that could be looked at, and why the others could not.
+
+    A look that fails is no reason to let windows wait which the ledger knows to be missing.
+    """
+    labels = {"bqh": "revisit", "bqh_table": contract.id}
+    looks: dict[Range, Look] = {}
+    try:
+        calls = BigQueryCalls(bigquery.connection(), breakers=PROCESS_BREAKERS)
+        queries = Queries(calls, labels=labels)
+        with queries.client:
+            for each in ranges:
+                looks[each] = look(ledger, queries, contract, [each])
+    except BqhError as error:
+        return looks, str(error)
+    return looks, ""
 
 
 def _asks(
@@ -180,19 +219,19 @@ def _shown(cursor: Cursor, contract: TableContract, stands: Standing, now: datet
 
 
 def _request(ask: Ask, stands: Standing, cursor: Cursor, now: datetime) -> RunRequest:
-    return RunRequest(
-        run_key=ask.key(now),
-        tags={
-            **range_tags(ask.cells),
-            REASON: ask.reasons,
-            PHASE: stands.phase.value,
-            END: ask.end.value,
-            BILLED: str(cursor.bytes_billed),
-        },
-    )
+    tags = {
+        **range_tags(ask.cells),
+        REASON: ask.reasons,
+        PHASE: stands.phase.value,
+        END: ask.end.value,
+        BILLED: str(cursor.bytes_billed),
+    }
+    if cursor.look_error:
+        tags[LOOK_ERROR] = cursor.look_error
+    return RunRequest(run_key=ask.key(now), tags=tags)
 
 
-def _why_nothing(contract: TableContract, stands: Standing) -> str:
+def _why_nothing(contract: TableContract, stands: Standing, cursor: Cursor) -> str:
     refused = [each.cell.key for each in stands.due if each.reason is Reason.REFUSED]
     said = []
     if count := len(stands.due) - len(refused):
@@ -202,7 +241,14 @@ def _why_nothing(contract: TableContract, stands: Standing) -> str:
             f"{len(refused)} cells were refused by the delete guard, the first is {refused[0]}; if "
             f"BigQuery is right, type: bqh sync {contract.id} --allow-deletes"
         )
-    return "; ".join(said) or f"all closed windows are as BigQuery last had them ({stands.phase})"
+    if not said:
+        said.append(f"all closed windows are as BigQuery last had them ({stands.phase})")
+    if cursor.look_error:
+        said.append(
+            f"BigQuery could not be looked at for late, changed and deleted rows, and is again at "
+            f"{cursor.next_look:%F %T} UTC: {cursor.look_error}"
+        )
+    return "; ".join(said)
 
 
 def _skipped(why: str, cursor: Cursor) -> SensorResult:

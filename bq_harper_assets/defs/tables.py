@@ -38,6 +38,7 @@ from bq_harper_assets.sync.keeper import lease_times
 from bq_harper_assets.sync.report import RunFailed, RunReport
 from bq_harper_assets.sync.run import Run
 from bq_harper_assets.sync.scene import Stores
+from bq_harper_assets.sync.schema_mirror import mirror_schemas
 from bq_harper_assets.sync.transient import TRANSIENT
 from bq_harper_assets.validation import proof
 
@@ -124,7 +125,7 @@ def sync_cells(
         except RunFailed as error:
             done = [each.cell for each in error.report.cells if not each.problem]
             record_done(context, contract, error.report, rows_held(opened, contract, error.report))
-            _show_checkpoints(context, contract, opened, harper)
+            _show_in_harper(context, contract, opened, harper, error.report)
             if done and not error.report.is_transient:  # else the next try proves them
                 # The checks of a run that fails are left out.
                 with suppress(Failure):
@@ -141,7 +142,7 @@ def sync_cells(
             raise Failure(str(error), allow_retries=error.report.is_transient) from error
         except BqhError as error:
             raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error
-        _show_checkpoints(context, contract, opened, harper)
+        _show_in_harper(context, contract, opened, harper, report)
         return report
 
 
@@ -149,17 +150,20 @@ def _step_of(context: AssetExecutionContext | OpExecutionContext) -> OpExecution
     return context if isinstance(context, OpExecutionContext) else context.op_execution_context
 
 
-def _show_checkpoints(
+def _show_in_harper(
     context: AssetExecutionContext | OpExecutionContext,
     contract: TableContract,
     ledger: Ledger,
     harper: HarperResource,
+    report: RunReport,
 ) -> None:
-    """A copy for readers of Harper; without it the run is as good."""
+    """Copies for readers of Harper; without them the run is as good."""
     try:
         with HarperClient(harper.connection(), retry=ONCE) as client:
-            warning = mirror_checkpoints(ledger, client, contract)
+            warnings = [mirror_checkpoints(ledger, client, contract)]
+            if report.schema_is_new:
+                warnings.append(mirror_schemas(ledger, client, contract))
     except BqhError as error:
-        warning = str(error)
-    if warning:
+        warnings = [str(error)]
+    for warning in filter(None, warnings):
         context.log.warning(warning)

@@ -89,7 +89,7 @@ def synced(
         patch.setenv("DAGSTER_HOME", str(folder / "dagster"))
         project = TemporaryProject.at(folder / "project", project_root, stack)
         source = tables.make_from(numbered_rows(start, rows=80))
-        [contract] = project.declare(table(source, start)).tables
+        [contract] = project.declare(table(source, start, spotCheckSize=7)).tables
         cells = tuple(
             Cell(window, part)
             for window in windows_between(start, start + WINDOWS * HOUR, contract.window)
@@ -107,9 +107,10 @@ def test_each_partition_of_a_ranged_run_has_a_result_of_its_own_that_is_current(
     synced: Synced,
 ) -> None:
     seen = synced.shown()
-    assert set(seen.checks) == {"progress", "smoke", "spot", "proof"}
+    assert set(seen.checks) == {"progress", "smoke", "spot", "proof", "schema_drift"}
+    assert seen.current("schema_drift") is None  # of the schema's sensor, not of a run
     assert seen.partitions() == {cell.key: "succeeded" for cell in synced.cells}
-    for check in seen.checks:
+    for check in set(seen.checks) - {"schema_drift"}:
         current = seen.current(check)
         assert current
         assert current["runId"] == synced.run_id
@@ -118,7 +119,10 @@ def test_each_partition_of_a_ranged_run_has_a_result_of_its_own_that_is_current(
         word = "proved" if check == "proof" else "healthy"
         assert seen.metadata(check)["status"] == word
     assert 0 < seen.metadata("proof")["rows"] <= 20  # of the 20 rows of a window, one slice's
-    assert seen.metadata("spot")["sample_size"] == 10
+    spot = seen.metadata("spot")
+    assert spot["sample_size"] == 7  # as the contract says
+    assert 0 < spot["rows_from_bigquery"] <= 7
+    assert 0 < spot["rows_from_harper"] <= 7
 
 
 @pytest.mark.promise("O3", "O5")

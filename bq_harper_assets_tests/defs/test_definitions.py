@@ -32,6 +32,7 @@ def test_sources_and_targets_are_assets_also_when_no_stack_runs(project: Path) -
     assert _keys(build_definitions(project)) == {
         *(AssetKey(["bigquery", "maritime", table]) for table in TABLES),
         *(AssetKey(["harper", table]) for table in TARGETS),
+        *(AssetKey(["schema", table]) for table in TARGETS),
     }
 
 

@@ -1,11 +1,13 @@
 """A live table in Dagster: the sensor keeps one run going, and each run files a cell once."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from dagster import DagsterEventType, DagsterRunStatus, RunsFilter
 
 from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.launch import launch
 from bq_harper_assets.defs.partitions import build_partitions
 from bq_harper_assets.ledger.ledger import open_ledger
@@ -26,6 +28,12 @@ def lag_until(moment: datetime) -> str:
     return f"{int((datetime.now(UTC) - moment).total_seconds())}s"
 
 
+def checkpoint(dagster: Dagster, contract: TableContract) -> dict[str, Any]:
+    """Of the first slice, as Harper shows it."""
+    [row] = dagster.harper.search_by_id(CHECKPOINTS.name, [checkpoint_id(contract.id, 0)], ("*",))
+    return row
+
+
 @pytest.mark.promise("H6", "M5")
 def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_cell_once(
     dagster: Dagster, project: TemporaryProject, tables: SmallTables
@@ -41,7 +49,11 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
     cells = [Cell(Window(hour, hour + HOUR), number) for number in (0, 1)]
     launched = launch(dagster.definitions(), dagster.instance, contract, cells)
     assert launched.error is None
-    assert {each["window"].partition(" ")[0] for each in launched.done.values()} == {"open"}
+    for shown in launched.done.values():
+        assert shown["window"] == f"open until {(hour + HOUR).isoformat()}"
+        upto = datetime.fromisoformat(shown["snapshot"]) - contract.safety_lag
+        assert shown["synced_upto"] == upto.isoformat()
+        assert hour + HOUR / 2 <= upto < hour + HOUR
     assert 1800 <= len(dagster.rows(contract)) < 3600
 
     soon = timedelta(seconds=15)  # the window closes when the live run has just begun
@@ -60,6 +72,8 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
     assert len(logs) == len(filed) == 2
     assert set(filed) == keys
     assert {each["window"].value for each in filed.values()} == {"closed"}
+    ends = {each["synced_upto"].value for each in filed.values()}
+    assert ends == {(hour + HOUR).isoformat()}
     assert sorted(dagster.rows(contract)) == list(range(3600))
     held = sum(int(str(each["dagster/partition_row_count"].value)) for each in filed.values())
     assert held == 3600
@@ -70,9 +84,7 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
     of_run = [batch.mode for batch in reversed(batches) if batch.run_id == run.run_id]
     assert of_run[:2] == [Mode.TOPUP] * 2
     assert of_run[-2:] == [Mode.RECONCILE] * 2
-    [mirrored] = dagster.harper.search_by_id(
-        CHECKPOINTS.name, [checkpoint_id(contract.id, 0)], ("*",)
-    )
+    mirrored = checkpoint(dagster, contract)
     assert mirrored["lastTimestamp"] == f"{hour + HOUR:%FT%T.000000Z}"
 
     checked = dagster.instance.all_logs(run.run_id, of_type=DagsterEventType.ASSET_CHECK_EVALUATION)
@@ -91,6 +103,12 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
     dagster.instance.delete_run(going_on.run_id)
     [request] = live.tick()
     assert request.run_key == f"{hour + HOUR:%FT%H:%M}#2"
+    one_poll = {f"follow_{contract.id}": {"config": {"seconds": 1}}}
+    assert live.run(request, ops=one_poll)  # which finds no rows
+    empty = checkpoint(dagster, contract)
+    assert empty["recordsIngested"] == mirrored["recordsIngested"]
+    assert empty["lastSyncTime"] > mirrored["lastSyncTime"]
+    assert empty["lastTimestamp"] > mirrored["lastTimestamp"]
     partitions = build_partitions(contract, hour)
     assert f"{hours_ago(0):%FT%H:%M}|s00" in partitions.get_partition_keys()
 

@@ -7,11 +7,11 @@ from dagster import DagsterRunStatus
 
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.sensors import BILLED, END, PHASE, REASON
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.defs.sensors import BILLED, END, LOOK_ERROR, PHASE, REASON
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.sync.drift import look_for_drift
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.ticking import Ticking, windows
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -146,14 +146,65 @@ def test_an_old_row_is_found_by_the_scrub_and_a_deleted_window_is_refused_once(
     assert held(dagster, contract) == wanted(tables, source)
     assert refused(project, contract) == []
 
-    # A table whose source is gone has its error in its own tick; others have their own sensors.
+    # A source that cannot be looked at keeps no window waiting that is missing, nor other tables.
     tables.run(f"DROP TABLE {source.sql}")
+    assert ticking.later() == ()
+    assert source.table in (ticking.skipped or "")
+    assert source.table in ticking.cursor["look_error"]
+    scrubbed_to = ticking.cursor["scrubbed_to"]
+    longer = declared | {"sync": {"startTimestamp": f"{start - DAY:%FT%TZ}"}}
     other = table(kept, start, live=False, window="1d", slices=1)
-    [_, second] = project.declare(declared, other).tables
-    with pytest.raises(BqhError, match=source.table):
-        Ticking(dagster, contract).tick()
+    [first, second] = project.declare(longer, other).tables
+    ticking = Ticking(dagster, first, cursor=ticking.cursor)
+    [request] = ticking.later()
+    assert (request.tags[REASON], windows(dict(request.tags))) == (
+        "missing",
+        (f"{start - DAY:%FT%H:%M}",) * 2,
+    )
+    assert source.table in request.tags[LOOK_ERROR]
+    assert ticking.cursor["scrubbed_to"] == scrubbed_to
     [request] = Ticking(dagster, second).tick()
     assert request.tags[REASON] == "missing"
+    assert LOOK_ERROR not in request.tags
+
+    tables.run(f"CREATE TABLE {source.sql} AS SELECT * FROM {kept.sql}")
+    [request] = ticking.later(is_time_to_look=False)
+    assert LOOK_ERROR in request.tags
+    ticking.later()
+    assert ticking.cursor["look_error"] == ""
+
+
+@pytest.mark.promise("D1")
+def test_a_new_column_is_filled_in_old_windows_that_hold_values_for_it_and_in_no_others(
+    dagster: Dagster, project: TemporaryProject, tables: SmallTables
+) -> None:
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    start = today - 9 * DAY
+    source = tables.make_from(rows_from(start, 8, DAY))
+    declared = table(
+        source, start, live=False, window="1d", slices=1, scrub="365d", key="number", backfill=True
+    )
+    [contract] = project.declare(declared).tables
+    ticking = Ticking(dagster, contract)
+    ticking.settle()
+    ticking.later()
+
+    tables.run(
+        f"CREATE OR REPLACE TABLE {source.sql} AS"
+        f" SELECT *, IF(number IN (2, 3), 'Kiel', NULL) AS port FROM {source.sql}"
+    )
+    with open_ledger(load_project(project.root).ledger.url) as ledger:
+        assert look_for_drift(ledger, tables.queries, contract, "a test").is_new
+    [run] = ticking.settle()
+
+    assert (run[REASON], windows(run)) == (
+        "source_changed",
+        (f"{start + 2 * DAY:%FT%H:%M}", f"{start + 3 * DAY:%FT%H:%M}"),
+    )
+    rows = dagster.rows(contract)
+    assert {n for n, row in rows.items() if row.get("port") == "Kiel"} == {2, 3}
+    assert ticking.cursor["filled_version"] == 2
+    assert ticking.settle() == []
 
 
 def refused(project: TemporaryProject, contract: TableContract) -> list[str]:

@@ -1,0 +1,95 @@
+"""Has the source's schema changed, and has all of it taken effect? Told from the ledger alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.schema.changes import Change, changes_between, waiting_changes
+from bq_harper_assets.schema.version import TableVersion
+from bq_harper_assets.sync.evolving import is_applied
+from bq_harper_assets.validation.verdict import Severity
+
+CHECK = "schema_drift"
+
+
+@dataclass(frozen=True)
+class DriftVerdict:
+    """What is to be said of one table's schema."""
+
+    version: int  # 0: never synced
+    passed: bool
+    severity: Severity
+    message: str
+    changes: tuple[Change, ...] = ()
+    is_due: bool = False  # there is something to be done in Harper, and nobody has to be asked
+
+    @property
+    def signature(self) -> str:
+        """The same for two looks that found the same, so that it is told once."""
+        word = "passed" if self.passed else self.severity.value
+        problem = "" if self.changes else self.message
+        return f"{self.version} {word} {'' if self.passed else problem}".strip()
+
+
+def check_drift(
+    ledger: Ledger, contract: TableContract, told: int = 0, problem: str | None = None
+) -> DriftVerdict:
+    """What has changed since the version `told`, or is not settled; `problem` is the last look's.
+
+    Nothing is new to who was told nothing (0): then only what is not settled counts.
+    """
+    table = ledger.find_table(contract.id)
+    newest = ledger.newest_schema(table) if table else None
+    if table is None or newest is None:
+        if problem:
+            return DriftVerdict(0, False, Severity.ERROR, problem)
+        message = f"never synced; the first run records its schema: bqh sync {contract.id}"
+        return DriftVerdict(0, True, Severity.WARN, message)
+    version = TableVersion.parse(newest.body)
+    is_new = not is_applied(ledger, table, newest.version)
+    before = newest.version - 1 if is_new else newest.version
+    if 0 < told < before:
+        before = told
+    changes = _since(ledger, table, contract, before, version)
+    waiting = waiting_changes(version, contract)
+    found = (*changes, *(each for each in waiting if not _is_named(each, changes)))
+    is_due = is_new and not (changes and all(_is_named(each, waiting) for each in changes))
+    if problem:
+        return DriftVerdict(newest.version, False, Severity.ERROR, problem)
+    if not found:
+        message = f"as in BigQuery: schema version {newest.version}"
+        return DriftVerdict(newest.version, True, Severity.WARN, message, (), is_due)
+    severity = Severity.ERROR if any(c.severity == "error" for c in found) else Severity.WARN
+    message = (
+        f"schema version {newest.version}: {'; '.join(map(str, found))}. See it with: bqh schema"
+        f" diff {contract.id}"
+    )
+    return DriftVerdict(newest.version, False, severity, message, found, is_due)
+
+
+def as_markdown(changes: Sequence[Change]) -> str:
+    """What changed and what is done, as a table."""
+    head = [("column", "change", "before", "now", "what is done"), ("---",) * 5]
+    rows = [
+        (c.column or "(table)", c.kind.replace("_", " "), _code(c.before), _code(c.after), c.action)
+        for c in changes
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (*head, *rows))
+
+
+def _code(text: str) -> str:
+    """Else ARRAY<INT64> would be taken for HTML."""
+    return f"`{text}`" if text else ""
+
+
+def _since(
+    ledger: Ledger, table: LogicalTable, contract: TableContract, before: int, now: TableVersion
+) -> tuple[Change, ...]:
+    known = ledger.schema_version(table, before)
+    return changes_between(TableVersion.parse(known.body), now, contract) if known else ()
+
+
+def _is_named(change: Change, others: Sequence[Change]) -> bool:
+    return any(change.column == other.column for other in others)
