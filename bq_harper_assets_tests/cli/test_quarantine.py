@@ -6,7 +6,9 @@ from datetime import datetime
 
 import pytest
 
+from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.receipts import Receipt, Refusal
 from bq_harper_assets.sync.task import within_limit
 from bq_harper_assets_tests.cli.test_sync import table_status
@@ -69,6 +71,35 @@ def test_a_replay_after_a_repair_empties_it_and_the_proof_passes(
     repaired = told("repair", ships.id)
     assert (repaired["before"]["missing"], repaired["before"]["quarantined"]) == (1, 0)
     assert (repaired["after"]["verdict"], repaired["after"]["rows"]) == ("healthy", 20)
+
+
+@pytest.mark.promise("B1")
+@pytest.mark.harper
+@pytest.mark.bigquery
+@pytest.mark.spark
+def test_a_replay_under_a_mended_contract_empties_it_and_the_proof_passes(
+    project: TemporaryProject, tables: SmallTables, harper_connection: HarperConnection
+) -> None:
+    start, beyond = hours_ago(4), 2**53 + 1
+    source = tables.make_from(
+        f"SELECT CONCAT('ship ', CAST(n AS STRING)) AS name, IF(n = 7, {beyond}, n) AS big, "
+        f"TIMESTAMP_ADD(TIMESTAMP '{start:%F %T}+00', INTERVAL n * 3 MINUTE) AS ts "
+        "FROM UNNEST(GENERATE_ARRAY(0, 39)) AS n"
+    )
+    declared = table(source, start, key=["name"], slices=1)
+    [ships] = project.declare(declared).tables
+    typed_well("sync", ships.id, *until(start))
+    [refused] = told("quarantine", "list", ships.id)
+    assert (refused["id"], str(beyond) in refused["payload"]) == ("ship 7", True)
+
+    project.declare(declared | {"values": {"int64": "string"}})
+    assert "1 rows were in quarantine, 0 are" in typed_well("quarantine", "replay", ships.id)
+    assert told("quarantine", "list", ships.id) == []
+    proved = told("verify", ships.id, "--deep")
+    assert (proved["verdict"], proved["rows"], proved["quarantined"]) == ("healthy", 40, 0)
+    with HarperClient(harper_connection) as harper:
+        [row] = harper.search_by_id(ships.target_table, ["ship 7"], ("*",))
+    assert row["big_v2"] == str(beyond)  # another type is another attribute
 
 
 @pytest.mark.harper

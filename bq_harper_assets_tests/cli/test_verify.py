@@ -4,9 +4,14 @@ from datetime import datetime
 
 import pytest
 
+from bq_harper_assets.cli import proving
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.ledger.records import CellKey, Mode, Wanted
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.windows import windows_between
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -36,7 +41,9 @@ def test_what_differs_is_named_like_a_diff_and_repaired_and_nothing_else_is_writ
     proxy: FaultProxy,
     tables: SmallTables,
     harper_connection: HarperConnection,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(proving, "WINDOWS_AT_ONCE", 2)  # of three: what is found is put together
     start = hours_ago(5)
     source = tables.make_from(named_rows(start))
     [ships] = project.declare(table(source, start, key=["number"])).tables
@@ -77,25 +84,54 @@ def test_what_differs_is_named_like_a_diff_and_repaired_and_nothing_else_is_writ
         proxy.on(Answer(403, {"error": "not for you"}), table=ships.target_table, times=99)
         away = typed("verify", ships.id)
         assert (away.exit_code, "not for you" in away.stderr) == (1, True)
-        assert f"{ships.id} is error" in away.stdout
+        assert f"{ships.id} is error, 6 cells: 4 check_failed, 2 not looked at" in away.stdout
 
 
-def test_a_repair_that_would_delete_much_is_refused_until_it_is_allowed(
+def test_a_repair_that_would_delete_much_is_refused_until_it_is_allowed_and_other_cells_are_mended(
     project: TemporaryProject, tables: SmallTables, harper_connection: HarperConnection
 ) -> None:
     start = hours_ago(4)
     source = tables.make_from(named_rows(start))
-    [ships] = project.declare(table(source, start, key=["number"])).tables
-    typed_well("sync", ships.id, "--to", f"{start + HOUR:%FT%H:%M}")
+    declared = project.declare(table(source, start, key=["number"]))
+    [ships] = declared.tables
+    typed_well("sync", ships.id, "--to", f"{start + 3 * HOUR:%FT%H:%M}")
     with HarperClient(harper_connection) as harper:
         row = stored(harper, ships)[5]
         phantoms = [{**row, "id": 5000 + n, "number": 5000 + n} for n in range(1100)]
         harper.upsert(ships.target_table, phantoms)
-        refused = typed("repair", ships.id)
+        harper.delete(ships.target_table, [45])
+        refused = typed("repair", ships.id, "--to", f"{start + HOUR:%FT%H:%M}")
         assert refused.exit_code == 1, refused.output
         assert "--allow-deletes" in refused.stderr
         assert f"0 of 2 cells of {ships.id} mended" in refused.stdout
-        assert len(stored(harper, ships)) == 20 + 1100
+        assert len(stored(harper, ships)) == ROWS - 1 + 1100
+        some = typed("repair", ships.id)
+        assert some.exit_code == 4, some.output
+        assert "--allow-deletes" in some.stderr
+        assert f"1 of 3 cells of {ships.id} mended: 1 missing, 0 changed, 0 phantom" in some.stdout
+        assert len(stored(harper, ships)) == ROWS + 1100
         mended = typed_well("repair", ships.id, "--allow-deletes")
         assert f"2 of 2 cells of {ships.id} mended: 0 missing, 0 changed, 1,100 phantom" in mended
-        assert sorted(stored(harper, ships)) == list(range(20))
+        assert sorted(stored(harper, ships)) == list(range(ROWS))
+
+    with open_ledger(declared.ledger.url) as ledger:
+        known = ledger.find_table(ships.id)
+        assert known is not None
+        leases = ledger.acquire(known, [1], "another run", HOUR)
+        taken = Wanted(CellKey(start, start + HOUR, 1), Mode.RECONCILE, "fingerprint")
+        ledger.plan(leases, ledger.now(), 1, [taken], "another run")
+    at_work = typed_well("verify", ships.id, code=4)
+    assert f"{ships.id} is healthy, 6 cells: 1 moving, 5 proved" in at_work
+
+
+def test_a_long_range_is_proved_in_parts_of_whole_windows_and_in_the_order_of_time() -> None:
+    start = hours_ago(200)
+    cells = [
+        Cell(window, number)
+        for window in windows_between(start, start + 200 * HOUR, HOUR)
+        for number in range(3)
+    ]
+    parts = list(proving.windows_at_once(cells, proving.WINDOWS_AT_ONCE))
+    assert [len(part) for part in parts] == [96 * 3, 96 * 3, 8 * 3]
+    assert [cell for part in parts for cell in part] == cells
+    assert list(proving.windows_at_once([], 2)) == []

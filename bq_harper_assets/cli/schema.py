@@ -1,0 +1,169 @@
+"""`bqh schema`: the versions of a table's columns, what differs, and what is to be done."""
+
+import click
+
+from bq_harper_assets.cli.aligned import aligned
+from bq_harper_assets.cli.schema_asking import OUTPUT, PROFILE, asking, tell
+from bq_harper_assets.cli.schema_changing import apply, rollback
+from bq_harper_assets.cli.schema_cleanup import cleanup
+from bq_harper_assets.cli.schema_diff import diff
+
+VERSION = click.option(
+    "--version", "number", type=click.IntRange(1), help="Which.  [default: the newest]"
+)
+
+
+@click.group()
+def schema() -> None:
+    """See how the columns of a table changed, and decide on what waits."""
+
+
+for command in (diff, apply, rollback, cleanup):
+    schema.add_command(command)
+
+
+@schema.command()
+@click.argument("table")
+@VERSION
+@PROFILE
+@OUTPUT
+def show(table: str, number: int | None, profile: str | None, output: str) -> None:
+    """Show the columns of TABLE in a schema version, in BigQuery's and in Harper's words.
+
+    Of a table that was never synced, those that its first sync would record.
+    """
+    from bq_harper_assets.cli.schema_text import (
+        COLUMN_HEADER,
+        column_row,
+        layout_lines,
+        recorded_json,
+        title,
+        with_fields,
+    )
+
+    with asking(table, profile) as asked:
+        recorded, version = asked.version(number)
+    contract = asked.contract
+    if output == "json":
+        tell(contract.id, target=contract.target_table, **recorded_json(recorded), **version.body())
+        return
+    click.echo(title(contract, recorded))
+    for line in layout_lines(version):
+        click.echo(line)
+    rows = [column_row(path, column) for path, column in with_fields(version.columns)]
+    click.echo("\n".join(aligned(COLUMN_HEADER, rows)))
+    if version.waiting:
+        click.echo(f"what waits is synced after: bqh schema apply {contract.id}")
+
+
+@schema.command()
+@click.argument("table")
+@PROFILE
+@OUTPUT
+def history(table: str, profile: str | None, output: str) -> None:
+    """List all schema versions of TABLE: when, by whom, why, and what changed."""
+    from bq_harper_assets.cli.schema_text import change_lines, diff_lists, origin, recorded_json
+    from bq_harper_assets.schema.changes import changes_between
+    from bq_harper_assets.schema.version import TableVersion
+
+    with asking(table, profile) as asked:
+        recorded = asked.history
+    contract = asked.contract
+    versions = [TableVersion.parse(each.body) for each in recorded]
+    steps = [
+        changes_between(before, after, contract)
+        for before, after in zip([None, *versions], versions, strict=False)
+    ]
+    if output == "json":
+        told = [
+            recorded_json(each) | diff_lists(changes)
+            for each, changes in zip(recorded, steps, strict=True)
+        ]
+        tell(contract.id, versions=told)
+        return
+    for each, version, changes in zip(recorded, versions, steps, strict=True):
+        click.echo(f"version {each.version}: {len(version.live)} columns, {origin(each)}")
+        for line in change_lines(changes):
+            click.echo(line)
+    if not recorded:
+        click.echo(f"{contract.id} has no schema version yet; the first: bqh sync {contract.id}")
+
+
+@schema.command()
+@click.argument("table")
+@PROFILE
+@OUTPUT
+def indexes(table: str, profile: str | None, output: str) -> None:
+    """Show which columns of TABLE Harper indexes, and why."""
+    from bq_harper_assets.schema.version import TableVersion
+    from bq_harper_assets.stores.harper.client import HarperClient
+
+    with asking(table, profile) as asked:
+        newest = asked.history[-1:]
+        plan = asked.planned(TableVersion.parse(newest[0].body) if newest else None)
+    contract = asked.contract
+    with HarperClient(asked.project.harper) as harper:
+        described = harper.describe_table(contract.target_table)
+    there = {each.name: each.indexed for each in described.attributes} if described else {}
+    sources = {column.name: column.source for column in plan.version.columns}
+    if output == "json":
+        told = [
+            {
+                "column": sources[each.column],
+                "attribute": each.column,
+                "indexed": each.indexed,
+                "reason": each.reason,
+                "in_harper": there.get(each.column),
+            }
+            for each in plan.indexes
+        ]
+        tell(contract.id, target=contract.target_table, indexes=told)
+        return
+    words = {True: "yes", False: "no", None: "-"}
+    rows = [
+        (sources[d.column], d.column, words[d.indexed], words[there.get(d.column)], d.reason)
+        for d in plan.indexes
+    ]
+    click.echo("\n".join(aligned(("column", "attribute", "index", "in Harper", "reason"), rows)))
+    click.echo("to index a column, or not to: schemaOverrides: {<column>: {indexed: true}}")
+
+
+@schema.command()
+@click.argument("table")
+@PROFILE
+@OUTPUT
+def types(table: str, profile: str | None, output: str) -> None:
+    """Show how each column and field of TABLE is stored in Harper."""
+    from bq_harper_assets.cli.schema_text import storage_note, title, with_fields
+
+    with asking(table, profile) as asked:
+        recorded, version = asked.version(None)
+    contract = asked.contract
+    columns = list(with_fields(version.live))
+    if output == "json":
+        told = [
+            {
+                "column": path,
+                "bigquery": column.type_text,
+                "kind": column.kind.value,
+                "mode": column.mode,
+                "harper": column.stored.type.value,
+                "values": column.form.value,
+                "note": storage_note(column),
+            }
+            for path, column in columns
+        ]
+        tell(contract.id, version=recorded.version if recorded else None, types=told)
+        return
+    click.echo(title(contract, recorded))
+    rows = [
+        (
+            path,
+            column.type_text,
+            "" if "." in path else column.stored.type.value,
+            f"array of {column.form}" if column.repeated else column.form.value,
+            storage_note(column),
+        )
+        for path, column in columns
+    ]
+    click.echo("\n".join(aligned(("column", "BigQuery", "Harper", "values are", ""), rows)))

@@ -1,0 +1,78 @@
+"""Versions that a person asks for: what waits is synced, or an earlier version's columns are."""
+
+from dataclasses import dataclass
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.schema.changes import Change, changes_between, waiting_changes
+from bq_harper_assets.schema.evolution import applied, rolled_back
+from bq_harper_assets.schema.schema_rules import policy_of
+from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.schema.version import TableVersion
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.sync.named_version import version_named
+from bq_harper_assets.sync.source import source_schema
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The version that would be next, or is."""
+
+    changes: tuple[Change, ...]
+    waiting: tuple[Change, ...]  # that it still leaves to a person
+    version: int  # the newest; the one before if nothing was recorded
+    is_recorded: bool
+    schema: TableVersion
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """Decisions about one table; without `record` they are only shown."""
+
+    ledger: Ledger
+    queries: Queries
+    contract: TableContract
+    by: str
+
+    def apply(self, *, record: bool) -> Decision:
+        """What waits is synced from now on, but for what the contract freezes."""
+        _, _, before = self._newest()
+        current = self._planned(before)
+        sources = {
+            column.source
+            for column in current.waiting
+            if policy_of(self.contract, column.source) != "freeze"
+        }
+        return self._decided(applied(current, sources), "applied", record)
+
+    def roll_back(self, to: int, *, record: bool) -> Decision:
+        """The columns of an earlier version are synced from now on, and what came since waits."""
+        _, _, before = self._newest()
+        _, earlier = version_named(self.ledger, self.contract, to)
+        after = rolled_back(self._planned(before), TableVersion.parse(earlier.body))
+        return self._decided(after, f"rollback to {to}", record)
+
+    def _decided(self, wanted: TableVersion, cause: str, record: bool) -> Decision:
+        table, newest, before = self._newest()
+        after = self._planned(wanted)  # with the indexes that its columns get
+        version = newest
+        if record:
+            recorded = self.ledger.record_schema(
+                table, after.body(), newest, by=self.by, cause=cause
+            )
+            version = recorded.version
+        return Decision(
+            changes_between(before, after, self.contract),
+            waiting_changes(after, self.contract),
+            version,
+            version != newest,
+            after,
+        )
+
+    def _planned(self, before: TableVersion) -> TableVersion:
+        return plan_table(self.contract, source_schema(self.queries, self.contract), before).version
+
+    def _newest(self) -> tuple[LogicalTable, int, TableVersion]:
+        table, newest = version_named(self.ledger, self.contract)
+        return table, newest.version, TableVersion.parse(newest.body)
