@@ -17,8 +17,7 @@ from typing import Any
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
-from bq_harper_assets.ledger.status import CellRecord
+from bq_harper_assets.ledger.progress import Checkpoint
 from bq_harper_assets.schema.text_forms import timestamp_text
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -66,15 +65,6 @@ CHECKPOINTS = MirrorTable(
 )
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """How far one slice has come."""
-
-    slice: int
-    until: datetime  # committed without a gap up to here
-    rows: int
-
-
 def checkpoint_id(table: str, part: int) -> str:
     """The row of one slice."""
     return f"{table}|{slice_key(part)}"
@@ -83,21 +73,6 @@ def checkpoint_id(table: str, part: int) -> str:
 def node_id(table: str, part: int | None = None) -> str:
     """Who works for the table: one of its slices, or all of them."""
     return table if part is None else f"{table}-{slice_key(part)}"
-
-
-def checkpoints(
-    table: LogicalTable, cells: Sequence[CellRecord], start: datetime
-) -> tuple[Checkpoint, ...]:
-    """One per slice, from the table's cells in the order of their windows."""
-    until = dict.fromkeys(range(table.facts.slices), start)
-    rows = dict.fromkeys(until, 0)
-    for record in cells:
-        if record.commit is None or record.cell.slice not in until:
-            continue
-        rows[record.cell.slice] += record.commit.rows
-        if record.cell.window_start == until[record.cell.slice]:
-            until[record.cell.slice] = record.commit.upto
-    return tuple(Checkpoint(part, until[part], rows[part]) for part in until)
 
 
 def mirror_checkpoints(
@@ -110,11 +85,10 @@ def mirror_checkpoints(
         return None
     now = now or ledger.now()
     first = floor_to_window(start, contract.window)
-    known = ledger.cells(table, first, now + contract.window)
     origin = f"ledger {ledger.identity()}"
     rows = [
         _row(contract, checkpoint, now) | {"derivedFrom": origin}
-        for checkpoint in checkpoints(table, known, first)
+        for checkpoint in ledger.checkpoints(table, first)
     ]
     try:
         CHECKPOINTS.upsert(harper, rows)

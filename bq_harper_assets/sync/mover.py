@@ -13,6 +13,7 @@ from bq_harper_assets.sync.packed import PACKED_DDL, RECEIPTS, unpacked
 from bq_harper_assets.sync.reading import Reading, batches_of
 from bq_harper_assets.sync.receipts import Receipt
 from bq_harper_assets.sync.row_hash import row_hashes
+from bq_harper_assets.sync.row_ids import hashes_of_ids
 from bq_harper_assets.sync.task import Move, Task, within_limit
 
 if TYPE_CHECKING:
@@ -23,10 +24,13 @@ _COUNTED = pa.schema(
 )
 _COUNTED_DDL = "place long, sent long, distinct long, receipt binary"
 ROWS_COUNTED_HERE = 5_000_000
-_HASHES = pa.schema({"bin": pa.int64(), "stream": pa.string(), "hashes": pa.binary()})
-_HASHES_DDL = "bin long, stream string, hashes binary"
-_DOUBLED = pa.schema({"stream": pa.string(), "hash": pa.int64(), "n": pa.int64()})
-_DOUBLED_DDL = "stream string, hash long, n long"
+_HASHES = pa.schema(
+    {"bin": pa.int64(), "stream": pa.string(), "ids": pa.binary(), "hashes": pa.binary()}
+)
+_HASHES_DDL = "bin long, stream string, ids binary, hashes binary"
+_DOUBLED = pa.schema({"id": pa.int64(), "hash": pa.int64(), "stream": pa.string(), "n": pa.int64()})
+_DOUBLED_DDL = "id long, hash long, stream string, n long"
+_UNSIGNED = 0xFFFFFFFFFFFFFFFF
 _BIN_BITS = 6
 
 
@@ -114,34 +118,43 @@ def numbered(spark: "SparkSession", reading: Reading) -> Reading:
         .applyInArrow(_doubled, _DOUBLED_DDL)
         .collect()
     )
-    counts = ((row.stream, row.hash & 0xFFFFFFFFFFFFFFFF, row.n) for row in rows)
+    counts = ((row.id & _UNSIGNED, row.hash & _UNSIGNED, row.stream, row.n) for row in rows)
     return replace(reading, numbers=numbers_by_stream(counts))
 
 
 def _hashes(reading: Reading, streams: Sequence[str]) -> Iterator[pa.RecordBatch]:
     for stream in streams:
         for batch in batches_of(reading, stream):
-            hashes = np.sort(row_hashes(batch, reading.plan.names))
+            hashes = row_hashes(batch, reading.plan.names)
+            ids = hashes_of_ids(batch, reading.plan, hashes)
+            order = np.argsort(ids)
             # The highest bits: a bin's rows then lie together already.
-            bins = (hashes >> np.uint64(64 - _BIN_BITS)).astype(np.int64)
+            bins = (ids[order] >> np.uint64(64 - _BIN_BITS)).astype(np.int64)
             found, begins = np.unique(bins, return_index=True)
-            parts = [part.tobytes() for part in np.split(hashes, begins[1:])]
-            yield pa.record_batch([found, [stream] * len(found), parts], schema=_HASHES)
+            parts = [
+                [part.tobytes() for part in np.split(each[order], begins[1:])]
+                for each in (ids, hashes)
+            ]
+            yield pa.record_batch([found, [stream] * len(found), *parts], schema=_HASHES)
 
 
 def _doubled(rows: pa.Table) -> pa.Table:
-    """Contents of one bin that occur more than once, and how often in each stream."""
-    streams = rows.column("stream").to_pylist()
-    parts = [np.frombuffer(part, np.uint64) for part in rows.column("hashes").to_pylist()]
-    names, origins = np.unique(streams, return_inverse=True)
-    contents, at = np.unique(np.concatenate(parts), return_inverse=True)
-    origin = np.repeat(origins, [len(part) for part in parts])
-    counts = np.zeros((len(contents), len(names)), np.int64)
-    np.add.at(counts, (at, origin), 1)
-    counts[counts.sum(axis=1) == 1] = 0
-    content, stream = np.nonzero(counts)
-    columns = [pa.array(names[stream]), contents[content].view(np.int64), counts[content, stream]]
-    return pa.table(columns, schema=_DOUBLED)
+    """Contents of one bin whose id is not theirs alone, and how often each is in each stream."""
+    ids, hashes = (unpacked(rows.column(name)) for name in ("ids", "hashes"))
+    names, origins = np.unique(rows.column("stream").to_pylist(), return_inverse=True)
+    sizes = [len(part) // 8 for part in rows.column("ids").to_pylist()]
+    origin = np.repeat(origins, sizes)
+    order = np.lexsort((origin, hashes, ids))
+    sorted_ = np.stack([ids[order], hashes[order], origin[order].astype(np.uint64)])
+    differs = (sorted_[:, 1:] != sorted_[:, :-1]).any(axis=0)
+    begins = np.flatnonzero(np.concatenate([[True], differs]))
+    counts = np.diff(np.append(begins, len(order)))
+    of_id, of_hash, of_stream = sorted_[:, begins]
+    _, at = np.unique(of_id, return_inverse=True)
+    shared = np.bincount(at, counts)[at] > 1
+    columns = [of_id.view(np.int64), of_hash.view(np.int64), names[of_stream.astype(np.int64)]]
+    kept = [pa.array(column[shared]) for column in (*columns, counts)]
+    return pa.table(kept, schema=_DOUBLED)
 
 
 def one_row_per_task(spark: "SparkSession", tasks: int) -> "DataFrame":

@@ -1,8 +1,10 @@
-"""Equal rows of a keyless table get numbers, so that all of them are kept.
+"""Rows of a keyless table that would share an id get numbers, so that all of them are kept.
 
 Equal rows are interchangeable: it does not matter which of them has which number, only that each
 number is given once. So it is enough to know how often each content occurs in each stream; a
 stream's numbers then begin where those of the streams before it end, whatever order rows come in.
+Rows that differ only in columns that came later share an id too: their contents take turns in the
+order of their hashes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,14 +24,14 @@ class Numbers:
     firsts: Int64s
 
 
-def numbers_by_stream(counts: Iterable[tuple[str, int, int]]) -> Mapping[str, Numbers]:
-    """From (stream, row hash, how often) of every content that occurs more than once in all."""
+def numbers_by_stream(counts: Iterable[tuple[int, int, str, int]]) -> Mapping[str, Numbers]:
+    """From (id hash, row hash, stream, how often) of every id that several rows would share."""
     next_number: dict[int, int] = {}
     firsts: dict[str, dict[int, int]] = {}
-    for stream, row_hash, count in sorted(counts):
-        number = next_number.get(row_hash, 0)
+    for id_hash, row_hash, stream, count in sorted(counts):
+        number = next_number.get(id_hash, 0)
         firsts.setdefault(stream, {})[row_hash] = number
-        next_number[row_hash] = number + count
+        next_number[id_hash] = number + count
     return {
         stream: Numbers(
             np.array(sorted(by_hash), np.uint64),
@@ -47,7 +49,7 @@ class Counter:
         self._next = numbers.firsts.copy() if numbers else np.empty(0, np.int64)
 
     def number(self, row_hashes: UInt64s) -> pa.Int64Array:
-        """The number of each row: 0 for a content that occurs once."""
+        """The number of each row: 0 for one that shares its id with no other."""
         numbers = np.zeros(len(row_hashes), np.int64)
         if not len(self._hashes):
             return pa.array(numbers)

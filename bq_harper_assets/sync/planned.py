@@ -34,6 +34,8 @@ def plan_cells(scene: Scene, version: int, cells: Sequence[Cell], run_id: str) -
     for cell in cells:
         found = prints[cell.window.start]
         mode = Mode.NUMBER if keyless and found.distinct < found.rows else Mode.COPY
+        if source.contract.manage == "adopt":
+            mode = Mode.RECONCILE  # it may hold rows that no batch wrote
         upto = uptos[cell.window]
         if cell in since and upto < cell.window.end:
             wanted.append(Wanted(cell_key(cell), Mode.TOPUP, found.text, upto, since[cell][0]))

@@ -69,8 +69,9 @@ def batches_of(reading: Reading, stream: str) -> Iterator[pa.RecordBatch]:
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in read_stream(reading.bigquery, stream, reading.schema):
+        named = reading.plan.named(batch)
         for first in range(0, batch.num_rows, ROWS_AT_ONCE):
-            waiting.append(batch.slice(first, ROWS_AT_ONCE))
+            waiting.append(named.slice(first, ROWS_AT_ONCE))
             count += waiting[-1].num_rows
             if count >= ROWS_AT_ONCE:
                 yield pa.concat_batches(waiting)

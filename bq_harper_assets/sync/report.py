@@ -46,6 +46,7 @@ class RunReport:
     columns: tuple[HarperColumn, ...] = ()  # of the Harper table
     bytes_read: int = 0  # from BigQuery, as it estimates them
     bytes_billed: int = 0  # by BigQuery, for the run's queries
+    schema_is_new: bool = False  # the run recorded its version
 
     @property
     def rows(self) -> int:

@@ -1,44 +1,28 @@
-"""Late, changed and deleted rows: windows are compared with what BigQuery holds now.
+"""Late, changed and deleted rows: which windows are compared with BigQuery again, and when.
 
-BigQuery makes both fingerprints, at the sync and now, so equal ones mean equal rows. Windows inside
-the horizon are compared at every look, and of all older ones a part, so that each of them has its
-turn within the scrub period.
+Windows inside the horizon are compared at every look, and of all older ones a part, so that each of
+them has its turn within the scrub period.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellState, LogicalTable
-from bq_harper_assets.ledger.status import CellRecord
-from bq_harper_assets.stores.bigquery.fingerprint import fingerprints
-from bq_harper_assets.stores.bigquery.partition_times import is_untouched, partition_times
-from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.sync.due import (
     Due,
     Reason,
     Seen,
     closed_until,
     due_cells,
-    is_comparable,
 )
 from bq_harper_assets.sync.pace import look_delay
 from bq_harper_assets.sync.phases import Phase, phase_of
-from bq_harper_assets.sync.source import Pinned, pinned
-from bq_harper_assets.sync.windows import Window, floor_to_window, windows_between
+from bq_harper_assets.sync.windows import floor_to_window, windows_between
 
 Range = tuple[datetime, datetime]  # half-open, of whole windows
-
-
-@dataclass(frozen=True)
-class Look:
-    """What a look at the source found."""
-
-    changed: Mapping[datetime, Seen] = field(default_factory=dict)  # by the start of a window
-    windows: int = 0  # that were compared
-    bytes_billed: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,25 +85,6 @@ def standing(
     return Standing(phase, tuple(due), until)
 
 
-def look(
-    ledger: Ledger, queries: Queries, contract: TableContract, ranges: Sequence[Range]
-) -> Look:
-    """Compares the cells of the ranges with the source: one query for each range."""
-    table = ledger.find_table(contract.id)
-    if table is None:
-        return Look()
-    billed = queries.bytes_billed
-    changed: dict[datetime, Seen] = {}
-    windows = 0
-    for start, end in ranges:
-        records = [r for r in ledger.cells(table, start, end) if is_comparable(r)]
-        if records:
-            found = _seen(queries, contract, records)
-            windows += len(found)
-            changed |= _changed(table, records, found)
-    return Look(changed, windows, queries.bytes_billed - billed)
-
-
 def known_after(
     before: Mapping[datetime, Seen], ranges: Sequence[Range], found: Mapping[datetime, Seen]
 ) -> dict[datetime, Seen]:
@@ -151,42 +116,3 @@ def scrub_part(
     end = min(begin + size * contract.window, older_until)
     pause = contract.scrub / -(-count // size)
     return ScrubPart(begin, end, end if end < older_until else start, pause)
-
-
-def _seen(
-    queries: Queries, contract: TableContract, records: Sequence[CellRecord]
-) -> Mapping[datetime, Seen]:
-    start = min(record.cell.window_start for record in records)
-    end = max(record.cell.window_end for record in records)
-    with pinned(queries, contract, start, end) as pin:
-        asked = _not_spared(queries, contract, pin, records)
-        if not asked:
-            return {}
-        begin = min(record.cell.window_start for record in asked)
-        end = max(record.cell.window_end for record in asked)
-        found = fingerprints(queries, pin.source, begin, end, contract.window)
-        return {start: Seen(each.text, pin.t) for start, each in found.items()}
-
-
-def _not_spared(
-    queries: Queries, contract: TableContract, pin: Pinned, records: Sequence[CellRecord]
-) -> Sequence[CellRecord]:
-    """Without the windows whose partitions did not change since they were synced."""
-    if pin.source.at is None or pin.schema.partition_field != contract.timestamp_column:
-        return records
-    times = partition_times(queries, pin.source.table)
-    return [record for record in records if not _is_untouched(record, times)]
-
-
-def _is_untouched(record: CellRecord, times: Mapping[str, datetime]) -> bool:
-    cell, commit = record.cell, record.commit
-    return commit is not None and is_untouched(times, cell.window_start, cell.window_end, commit.t)
-
-
-def _changed(
-    table: LogicalTable, records: Sequence[CellRecord], seen: Mapping[datetime, Seen]
-) -> dict[datetime, Seen]:
-    windows = sorted({Window(r.cell.window_start, r.cell.window_end) for r in records})
-    due = due_cells(windows, table.facts.slices, records, seen=seen)
-    starts = {each.cell.window.start for each in due if each.reason is Reason.SOURCE_CHANGED}
-    return {start: seen[start] for start in starts}

@@ -55,7 +55,8 @@ def identify(batch: pa.RecordBatch, plan: RowPlan, numbers: pa.Array | None = No
     """Who the rows are; `numbers` count equal rows of a keyless table over their window, from 0."""
     hashes = row_hashes(batch, plan.names)
     if not plan.key:
-        ids, faults = _keyless(batch.column(plan.timestamp), hashes, numbers)
+        content = hashes_of_ids(batch, plan, hashes)
+        ids, faults = _keyless(batch.column(plan.timestamp), content, numbers)
     elif (column := plan.id_column) is not None:
         ids, faults = _stored(plain(batch.column(column.name)), column)
     else:
@@ -64,6 +65,13 @@ def identify(batch: pa.RecordBatch, plan: RowPlan, numbers: pa.Array | None = No
         faulty = np.logical_or.reduce([fault.rows for fault in faults])
         ids = pc.if_else(pa.array(faulty), pa.scalar(None, ids.type), ids)
     return Identity(ids, id_hashes(ids, keyless=not plan.key), hashes, faults)
+
+
+def hashes_of_ids(batch: pa.RecordBatch, plan: RowPlan, hashes: UInt64s) -> UInt64s:
+    """What tells rows without a key apart: `hashes`, but for columns that came after the first."""
+    if frozenset(plan.id_columns or plan.names) == frozenset(plan.names):
+        return hashes
+    return row_hashes(batch, plan.id_columns)
 
 
 def hash_text(hashes: UInt64s) -> pa.StringArray:

@@ -29,7 +29,7 @@ from bq_harper_assets.sync.outcome import CellOutcome, Removed, judge
 from bq_harper_assets.sync.packed import bins_per_place
 from bq_harper_assets.sync.phases import Phase, phase_of, rows_per_request
 from bq_harper_assets.sync.planned import plan_cells
-from bq_harper_assets.sync.recorded import schema_body, table_facts
+from bq_harper_assets.sync.recorded import table_facts, version_of
 from bq_harper_assets.sync.removal import Removal
 from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
 from bq_harper_assets.sync.scene import Scene, Source, Stores
@@ -89,12 +89,22 @@ class Run:
             start = min(cell.window.start for cell in cells)
             end = max(cell.window.end for cell in cells)
             seen = ledger.newest_schema(table)
-            with pinned(queries, self.contract, start, end) as pin:
+            with pinned(queries, self.contract, start, end, version_of(seen)) as pin:
                 if not self.key_is_known:
                     require_unique_key(queries, self.contract, pin)
-                ensured = ensure_table(harper, pin.plan, alone=lambda: ledger.alone(table))
-                body = schema_body(pin.plan)
-                version = ledger.record_schema(table, body, seen.version if seen else 0).version
+                ensured = ensure_table(
+                    harper,
+                    pin.plan,
+                    adopted=self.contract.manage == "adopt",
+                    alone=lambda: ledger.alone(table),
+                )
+                version = ledger.record_schema(
+                    table,
+                    pin.plan.version.body(),
+                    seen.version if seen else 0,
+                    by=self.run_id,
+                    cause="a sync saw it" if seen else "first sync",
+                ).version
                 first = self._start(start)
                 phase = self._phase(table, pin.t, first)
                 tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
@@ -137,6 +147,7 @@ class Run:
             pin.plan.columns,
             source.bytes_read,
             queries.bytes_billed,
+            version != (seen.version if seen else 0),
         )
         if any(cell.problem for cell in report.cells):
             raise RunFailed(report)

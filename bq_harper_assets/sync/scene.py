@@ -21,6 +21,7 @@ from bq_harper_assets.sync.keeper import Keeper
 from bq_harper_assets.sync.mover import numbered
 from bq_harper_assets.sync.reading import Reading, spread
 from bq_harper_assets.sync.source import Pinned
+from bq_harper_assets.sync.source_moved import require_planned
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.task import Chosen, Move
 
@@ -81,12 +82,13 @@ class Source:
             storage,
             self.queries.calls,
             source.table,
-            [column.name for column in source.columns],
+            [column.read_as for column in source.columns],
             within,
             source.at,
             self.tasks,
         )
         storage.transport.close()  # type: ignore[no-untyped-call]
+        require_planned(self.contract.id, session.schema, self.pin.plan.columns)
         self.sessions.append(session)
         return Reading(
             self.stores.bigquery,

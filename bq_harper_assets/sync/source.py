@@ -1,16 +1,19 @@
 """What a run reads, pinned: the table at an instant, or the kept result of a query."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.logical import TableSchema
-from bq_harper_assets.schema.table_plan import TablePlan, plan_table
+from bq_harper_assets.schema.table_plan import TablePlan, named_as, plan_table, restricted
+from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery import restriction
+from bq_harper_assets.stores.bigquery.errors import BigQueryRefused
 from bq_harper_assets.stores.bigquery.fingerprint import Source
 from bq_harper_assets.stores.bigquery.materialised_query import (
     drop,
@@ -22,6 +25,7 @@ from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.schema_reader import columns_of, read_schema
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.sync.source_moved import SourceSchemaMoved
 
 EXAMPLES = 3
 
@@ -39,32 +43,76 @@ class Pinned:
     schema: TableSchema
     t: datetime
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are read, as the source calls them."""
+        return tuple(column.read_as for column in self.plan.selection.columns)
+
+    def at(self, t: datetime, then: TableVersion) -> "Pinned":
+        """The same columns as they were at another instant, under the names they had in `then`."""
+        plan = named_as(self.plan, then)
+        columns = plan.selection.columns
+        by_name = {column.name: column for column in columns}
+        ids = tuple(by_name[column.name] for column in self.source.id_columns)
+        source = replace(self.source, columns=columns, id_columns=ids, at=t)
+        return replace(self, source=source, plan=plan, t=t)
+
+    def restricted(self, paths: Collection[str]) -> "Pinned":
+        """To some columns and fields, so that rows synced without the others can be compared."""
+        plan = restricted(self.plan, paths)
+        source = replace(self.source, columns=plan.selection.columns)
+        return replace(self, source=source, plan=plan)
+
 
 @contextmanager
 def pinned(
-    queries: Queries, contract: TableContract, start: datetime, end: datetime
+    queries: Queries,
+    contract: TableContract,
+    start: datetime,
+    end: datetime,
+    before: TableVersion | None = None,
 ) -> Iterator[Pinned]:
-    """For as long as the block runs; a query's kept result is dropped at its end."""
-    schema = _source_schema(queries, contract)
-    plan = plan_table(contract, schema)
-    if schema.is_table and not contract.latest:
-        table = _table(queries, contract)
-        t = server_time(queries)
-        yield Pinned(_source(plan, table, t, contract.row_filter), plan, schema, t)
-        return
-    results = queries.connection.results_dataset
-    drop_left_over(queries, results)
-    within = restriction.between(plan.selection.timestamp, start, end)
-    kept = materialise(queries, contract, within, results)
+    """For as long as the block runs; a query's kept result is dropped at its end.
+
+    `before` is the schema version that the columns follow on.
+    """
+    schema = source_schema(queries, contract)
+    plan = plan_table(contract, schema, before)
+    with _told_if_moved(queries, contract, plan.version):
+        if schema.is_table and not contract.latest:
+            table = _table(queries, contract)
+            t = server_time(queries)
+            yield Pinned(_source(plan, table, t, contract.row_filter), plan, schema, t)
+            return
+        results = queries.connection.results_dataset
+        drop_left_over(queries, results)
+        within = restriction.between(plan.selection.timestamp, start, end)
+        names = [column.read_as for column in plan.selection.columns]
+        kept = materialise(queries, contract, within, results, names)
+        try:
+            yield Pinned(_source(plan, kept.table, None, None), plan, schema, kept.read_at)
+        finally:
+            drop(queries, kept.table)
+
+
+@contextmanager
+def _told_if_moved(
+    queries: Queries, contract: TableContract, planned: TableVersion
+) -> Iterator[None]:
+    """What BigQuery refuses because a planned column is gone is told as what it is."""
     try:
-        schema = _schema(queries, kept.table)
-        plan = plan_table(contract, schema)
-        yield Pinned(_source(plan, kept.table, None, None), plan, schema, kept.read_at)
-    finally:
-        drop(queries, kept.table)
+        yield
+    except BigQueryRefused as error:
+        after = plan_table(contract, source_schema(queries, contract), planned).version
+        if planned.live_names <= after.live_names:
+            raise
+        changes = changes_between(planned, after, contract)
+        told = [f"{each.column} was {each.kind}" for each in changes if each.before]
+        raise SourceSchemaMoved(contract.id, told) from error
 
 
-def _source_schema(queries: Queries, contract: TableContract) -> TableSchema:
+def source_schema(queries: Queries, contract: TableContract) -> TableSchema:
+    """What the source has now: one call."""
     if contract.custom_query is None:
         return _schema(queries, _table(queries, contract))
     query = query_of(contract, queries.connection.project)
@@ -89,7 +137,9 @@ def _source(
     row_filter: str | None,
 ) -> Source:
     selection = plan.selection
-    return Source(table, selection.columns, selection.timestamp, row_filter, at)
+    by_name = {column.name: column for column in selection.columns}
+    id_columns = tuple(by_name[name] for name in plan.version.id_columns)
+    return Source(table, selection.columns, selection.timestamp, row_filter, at, id_columns)
 
 
 def require_unique_key(queries: Queries, contract: TableContract, pin: Pinned) -> None:
@@ -101,7 +151,7 @@ def require_unique_key(queries: Queries, contract: TableContract, pin: Pinned) -
     # A kept result has the rows of some windows only; `latest` leaves no doubled key in any.
     rows_of_all = pin.source.sql
     if not contract.latest and pin.source.at is None:
-        rows_of_all = f"({query_of(contract, queries.connection.project)})"
+        rows_of_all = f"({query_of(contract, queries.connection.project, pin.names)})"
     known = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in key)
     rows = queries.run(
         f"SELECT {names}, COUNT(*) AS n FROM {rows_of_all}"

@@ -25,6 +25,7 @@ class RowPlan:
     primary_key: str = "id"  # Harper's attribute; may be the only key column itself
     geojson: Callable[[pa.Array], pa.Array] | None = None  # WKT texts to GeoJSON texts
     flags_deletes: bool = False  # then every row that is written is not deleted, or not any more
+    id_columns: tuple[str, ...] = ()  # of rows without a key, what ids are made of; empty: all
 
     @classmethod
     def of(cls, plan: TablePlan) -> "RowPlan":
@@ -37,6 +38,7 @@ class RowPlan:
             chosen.primary_key,
             geojson_texts,
             plan.flags_deletes,
+            plan.version.id_columns,
         )
 
     def __post_init__(self) -> None:
@@ -56,8 +58,14 @@ class RowPlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The source columns, in order."""
+        """Of the columns, in order, as Harper has them."""
         return tuple(column.name for column in self.columns)
+
+    def named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows as they were read, with the names that Harper has for their columns."""
+        by_source = dict(zip(batch.schema.names, batch.columns, strict=True))
+        arrays = [_without_other_fields(by_source[c.read_as], c) for c in self.columns]
+        return pa.RecordBatch.from_arrays(arrays, list(self.names))
 
     @property
     def id_column(self) -> HarperColumn | None:
@@ -74,6 +82,23 @@ class RowPlan:
         if column is None or column.name != self.primary_key:
             return False
         return column.form is Form.TEXT or column.kind is Kind.INT64
+
+
+def _without_other_fields(array: pa.Array, column: HarperColumn) -> pa.Array:
+    type_ = _pruned(array.type, column)
+    return array if type_ == array.type else array.cast(type_)
+
+
+def _pruned(type_: pa.DataType, column: HarperColumn) -> pa.DataType:
+    """Only the fields that the column has."""
+    if not column.fields:
+        return type_
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_pruned(type_.value_type, column)))
+    fields = {field.name: field for field in type_}
+    return pa.struct(
+        [fields[c.name].with_type(_pruned(fields[c.name].type, c)) for c in column.fields]
+    )
 
 
 def _has_geography(column: HarperColumn) -> bool:

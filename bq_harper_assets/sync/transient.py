@@ -7,6 +7,7 @@ from bq_harper_assets.stores.breaker import CircuitOpen
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.sync.lease_terms import LeaseRanOut
 from bq_harper_assets.sync.receipts import Failure
+from bq_harper_assets.sync.source_moved import SourceSchemaMoved
 from bq_harper_assets.sync.spark_errors import SparkGaveUp
 
 
@@ -27,6 +28,7 @@ TRANSIENT = (
     LeaseRanOut,
     LedgerUnavailable,
     NotComparedYet,
+    SourceSchemaMoved,
     SparkGaveUp,
 )
 

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.schema.text_forms import decimal_text
-from bq_harper_assets.stores.bigquery.key_lookup import times_of_keys
+from bq_harper_assets.stores.bigquery.key_lookup import key_text, times_of_keys
 from bq_harper_assets.stores.bigquery.materialised_query import query_of
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -48,7 +46,7 @@ def find_vanished(
     origin = (
         pin.source.sql
         if pin.source.at is not None
-        else f"({query_of(contract, queries.connection.project)})"
+        else f"({query_of(contract, queries.connection.project, pin.names)})"
     )
     times = times_of_keys(
         queries,
@@ -76,7 +74,7 @@ def _key_texts(
 ) -> list[list[str] | None]:
     """The key of each row as text; None for a row that is not there, or has none."""
     if RowPlan.of(pin.plan).id_column is not None:
-        return [[_text(row_id)] for row_id in ids]
+        return [[key_text(row_id)] for row_id in ids]
     key = pin.plan.selection.key
     primary = pin.plan.primary_key
     held: dict[Any, dict[str, Any]] = {}
@@ -87,12 +85,5 @@ def _key_texts(
     texts: list[list[str] | None] = []
     for row_id in ids:
         values = [held.get(row_id, {}).get(name) for name in key]
-        texts.append(None if None in values else [_text(value) for value in values])
+        texts.append(None if None in values else [key_text(value) for value in values])
     return texts
-
-
-def _text(stored: Any) -> str:
-    """A stored value as BigQuery's CAST reads it; most are such texts already."""
-    if isinstance(stored, bool):
-        return "true" if stored else "false"
-    return decimal_text(Decimal(repr(stored))) if isinstance(stored, float) else str(stored)

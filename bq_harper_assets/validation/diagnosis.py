@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.progress import Checkpoint
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS, Checkpoint, checkpoint_id
+from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS, checkpoint_id
 from bq_harper_assets.validation.subject import Subject, instant_of
 
 

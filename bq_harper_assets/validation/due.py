@@ -66,7 +66,8 @@ def source_now(subject: Subject) -> Source:
     contract, project = subject.contract, subject.queries.connection.project
     column = subject.time_column()
     if contract.custom_query is not None or contract.latest:
-        query = _Query(project, "", contract.id, query_of(contract, project))
+        names = [*dict.fromkeys((*(contract.key or ()), contract.timestamp_column))]
+        query = _Query(project, "", contract.id, query_of(contract, project, names))
         return Source(query, (column,), column)
     table = TableRef(project, contract.dataset or "", contract.table or "")
     return Source(table, (column,), column, contract.row_filter)

@@ -6,13 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.ledger.progress import Progress
+from bq_harper_assets.ledger.progress import Checkpoint, Progress
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.ledger.status import CellRecord
 from bq_harper_assets.stores.bigquery.fingerprint import count_outside
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.sync.cells import slice_key
-from bq_harper_assets.sync.checkpoint_mirror import Checkpoint, checkpoints
 from bq_harper_assets.sync.windows import floor_to_window
 from bq_harper_assets.validation.diagnosis import diagnose
 from bq_harper_assets.validation.due import (
@@ -110,7 +109,7 @@ def _judged(
         except BqhError as error:
             unknown = str(error)
     standing = Standing(waiting.overdue(contract, now), now - newest_commit)
-    points = checkpoints(table, cells, first)
+    points = subject.ledger.checkpoints(table, first)
     behind = slices_behind(points) if standing.overdue > LAGGING_AFTER else ()
     notes = [*diagnose(subject, table, points)]
     if behind:

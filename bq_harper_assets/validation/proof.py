@@ -19,10 +19,12 @@ from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.bases import Bases, Basis
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.comparison import compare_cells
 from bq_harper_assets.sync.grid import Part
-from bq_harper_assets.sync.recorded import cell_key
+from bq_harper_assets.sync.recorded import cell_key, version_of
+from bq_harper_assets.sync.retelling import told_anew
 from bq_harper_assets.sync.scene import Source, Stores
 from bq_harper_assets.sync.source import Pinned, pinned
 from bq_harper_assets.sync.survey import CellDiff
@@ -53,6 +55,7 @@ class CellProof:
     source_changed: bool = False  # since T: the next revisit brings the cell up to date
     deep: bool = False
     differences: tuple[Difference, ...] = ()
+    left_out: tuple[str, ...] = ()  # columns that came after the cell was synced
 
     @property
     def verdict(self) -> Verdict:
@@ -74,6 +77,7 @@ class CellProof:
                 "snapshot": self.t.isoformat() if self.t else None,
                 "form": "deep" if self.deep else "quick",
                 "source_changed_since": self.source_changed,
+                "compared_without": list(self.left_out),
             },
             self.differences,
         )
@@ -103,7 +107,7 @@ class Prover:
             if cell not in proofs and record.commit is not None
         }
         try:
-            found = dict(self._compared(commits, deep, shown)) if commits else {}
+            found = dict(self._compared(table, commits, deep, shown)) if table and commits else {}
         except BqhError as error:
             found = {cell: _failed(cell, error) for cell in commits}
         after = self._records(table, cells) if commits else {}
@@ -124,34 +128,60 @@ class Prover:
         return {cell: by_key[cell_key(cell)] for cell in cells if cell_key(cell) in by_key}
 
     def _compared(
-        self, commits: Mapping[Cell, CellCommit], deep: bool, shown: int
+        self, table: LogicalTable, commits: Mapping[Cell, CellCommit], deep: bool, shown: int
     ) -> Iterator[tuple[Cell, CellProof]]:
         calls = BigQueryCalls(self.stores.bigquery, breakers=PROCESS_BREAKERS)
         queries = Queries(calls, labels={"bqh": "proof", "bqh_table": self.contract.id})
         start = min(cell.window.start for cell in commits)
         end = max(cell.window.end for cell in commits)
+        before = version_of(self.stores.ledger.newest_schema(table))
         with (
             queries.client,
             HarperClient(self.stores.harper, retry=self.retry) as harper,
-            pinned(queries, self.contract, start, end) as pin,
+            pinned(queries, self.contract, start, end, before) as pin,
         ):
             tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
             source = Source(
                 self.stores, self.contract, self.spark, queries, harper, pin, self.retry, tasks
             )
-            now = _prints(queries, pin, commits, self.contract)
-            then: dict[datetime, dict[Cell, CellCommit]] = {}
-            unchanged = {}
+            bases = Bases.of(self.stores.ledger, table, pin.plan.version)
+            groups: dict[tuple[Basis, bool], dict[Cell, CellCommit]] = {}
             for cell, commit in commits.items():
-                # A query cannot be asked as of an earlier time.
-                if now[cell].text == commit.fingerprint or pin.source.at is None:
-                    unchanged[cell] = commit
-                else:
-                    then.setdefault(commit.t, {})[cell] = commit
-            yield from self._at(source, unchanged, now, deep, shown)
-            for t, group in then.items():
-                earlier = replace(source, pin=replace(pin, source=replace(pin.source, at=t), t=t))
-                yield from self._at(earlier, group, now, deep, shown, source_changed=True)
+                version = commit.schema_version
+                # Hashes that count a column which is gone are made anew from the stored values.
+                by_values = deep or not bases.has_stored_hashes(version)
+                groups.setdefault((bases.basis(version), by_values), {})[cell] = commit
+            for (basis, by_values), group in groups.items():
+                common = replace(source, pin=pin.restricted(basis))
+                for cell, proof in self._grouped(common, bases, group, by_values, shown):
+                    yield cell, _told(proof, bases.left_out(basis))
+
+    def _grouped(
+        self,
+        source: Source,
+        bases: Bases,
+        commits: Mapping[Cell, CellCommit],
+        deep: bool,
+        shown: int,
+    ) -> Iterator[tuple[Cell, CellProof]]:
+        """Cells that are compared by the same columns."""
+        pin, queries = source.pin, source.queries
+        now = _prints(queries, pin, commits, self.contract)
+        untold = {cell_key(cell): c for cell, c in commits.items() if not bases.is_told(c)}
+        told = told_anew(queries, pin, self.contract.window, untold, bases.versions)
+        then: dict[tuple[datetime, int], dict[Cell, CellCommit]] = {}
+        unchanged = {}
+        for cell, commit in commits.items():
+            fingerprint = told.get(cell_key(cell), commit.fingerprint)
+            # A query cannot be asked as of an earlier time.
+            if now[cell].text == fingerprint or pin.source.at is None:
+                unchanged[cell] = commit
+            else:
+                then.setdefault((commit.t, commit.schema_version), {})[cell] = commit
+        yield from self._at(source, unchanged, now, deep, shown)
+        for (t, version), group in then.items():
+            earlier = replace(source, pin=pin.at(t, bases.versions[version]))
+            yield from self._at(earlier, group, now, deep, shown, source_changed=True)
 
     def _at(
         self,
@@ -214,6 +244,13 @@ def _judged(
         deep,
         explained.differences,
     )
+
+
+def _told(proof: CellProof, left_out: tuple[str, ...]) -> CellProof:
+    if not left_out:
+        return proof
+    without = f"{proof.message}; compared without {', '.join(left_out)}, newer than its sync"
+    return replace(proof, message=without, left_out=left_out)
 
 
 def _prints(

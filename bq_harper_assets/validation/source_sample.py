@@ -1,6 +1,7 @@
 """Some rows of the source as they were at one instant, with their ids and values in Harper."""
 
 import json
+from collections import Counter as Occurrences
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from bq_harper_assets.sync.encode import encode_batch
 from bq_harper_assets.sync.json_body import bodies
 from bq_harper_assets.sync.numbering import Counter, numbers_by_stream
 from bq_harper_assets.sync.row_hash import row_hashes
-from bq_harper_assets.sync.row_ids import Identity, identify
+from bq_harper_assets.sync.row_ids import Identity, hashes_of_ids, identify
 from bq_harper_assets.sync.slices import slice_of
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.windows import micros_of
@@ -128,10 +129,16 @@ def read_rows(
     storage = connect_storage(queries.connection)
     try:
         session = open_session(
-            storage, queries.calls, source.table, plan.names, _at(source, times), source.at, 1
+            storage,
+            queries.calls,
+            source.table,
+            [column.read_as for column in plan.columns],
+            _at(source, times),
+            source.at,
+            1,
         )
         batches = [
-            batch
+            plan.named(batch)
             for stream in session.streams
             for batch in read_stream(
                 queries.connection, stream, session.schema, calls=queries.calls, client=storage
@@ -155,6 +162,6 @@ def _numbers(batch: pa.RecordBatch, plan: RowPlan) -> pa.Array | None:
     if plan.key:
         return None
     hashes = row_hashes(batch, plan.names)
-    values, counts = np.unique(hashes, return_counts=True)
-    doubled = [("", int(value), int(n)) for value, n in zip(values, counts, strict=True) if n > 1]
-    return Counter(numbers_by_stream(doubled).get("")).number(hashes)
+    pairs = zip(hashes_of_ids(batch, plan, hashes).tolist(), hashes.tolist(), strict=True)
+    contents = ((*pair, "", count) for pair, count in Occurrences(pairs).items())
+    return Counter(numbers_by_stream(contents).get("")).number(hashes)

@@ -7,14 +7,17 @@ was committed, so that a change since then is no difference.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from random import Random, SystemRandom
 from typing import Any
 
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.records import CellKey, LogicalTable
-from bq_harper_assets.schema.harper_types import HarperColumn
+from bq_harper_assets.schema.table_plan import named_as
 from bq_harper_assets.stores.bigquery.fingerprint import Source
+from bq_harper_assets.sync.bases import Bases
+from bq_harper_assets.sync.recorded import version_of
+from bq_harper_assets.sync.retelling import TIME_TRAVEL
 from bq_harper_assets.sync.source import Pinned, pinned
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.validation.sample import Pick, Place, picks, places_of
@@ -29,10 +32,7 @@ from bq_harper_assets.validation.verdict import (
 )
 
 CHECK = "spot"
-SAMPLE_SIZE = 10
-MOST_PICKS = 100
-# BigQuery keeps a table's past for seven days unless told otherwise.
-TIME_TRAVEL = timedelta(days=6, hours=23)
+PICKS_PER_ROW = 10  # of those that are looked for, where most belong to other slices
 
 
 def check_spot(
@@ -41,14 +41,16 @@ def check_spot(
     end: datetime | None = None,
     slices: Sequence[int] | None = None,
     *,
-    size: int = SAMPLE_SIZE,
+    size: int | None = None,
     seed: int | None = None,
 ) -> Verdict:
-    """So many rows in each direction, of the windows that begin in [start, end), or of all.
+    """Rows in each direction, of the windows that begin in [start, end), or of all.
 
-    `seed` repeats a sample. No store that is away makes it fail with an error: it says so instead.
+    `size` left out is the contract's, and `seed` repeats a sample. No store that is away makes it
+    fail with an error: it says so instead.
     """
     seed = SystemRandom().randrange(2**32) if seed is None else seed
+    size = subject.contract.spot_check_size if size is None else size
     asked = {"seed": seed, "sample_size": size}
     try:
         return _checked(subject, start, end, slices, size, Random(seed), asked)
@@ -72,12 +74,13 @@ def _checked(
         return _verdict(SpotStatus.NO_DATA, text, asked, Severity.WARN)
     # Of the rows at an instant, only some are of the slices that are asked for.
     share = len(set(slices)) / table.facts.slices if slices else 1.0
-    tries = min(int(size / share), MOST_PICKS)
+    tries = min(int(size / share), size * PICKS_PER_ROW)
     of_source = picks(places, tries, chance, by_rows=True)
     of_harper = picks(places, tries, chance, by_rows=False)
     chosen = [pick.place for pick in (*of_source, *of_harper)]
     first, last = min(place.start for place in chosen), max(place.until for place in chosen)
-    with pinned(subject.queries, subject.contract, first, last) as pin:
+    before = version_of(subject.ledger.newest_schema(table))
+    with pinned(subject.queries, subject.contract, first, last, before) as pin:
         compared = _compare(subject, table, pin, of_source, of_harper, size, chance)
     settled = _settled(subject, table, compared.differences)
     is_past = pin.source.at is not None and all(_is_kept(pin, place) for place in chosen)
@@ -113,13 +116,16 @@ def _compare(
 ) -> Compared:
     """For each instant and schema version apart."""
     plan, slices = RowPlan.of(pin.plan), table.facts.slices
+    bases = Bases.of(subject.ledger, table, pin.plan.version)
     kind = pin.source.time_column.kind
     found = list(harper_rows(subject, plan, slices, kind, of_harper, size, chance))
     places = [*(pick.place for pick in of_source), *(place for place, _ in found)]
     compared = Compared()
     for source, version in dict.fromkeys(_as_of(pin, place) for place in places):
-        columns = _columns(subject, table, plan, version)
-        comparison = Comparison(subject, slices, source, replace(plan, columns=columns), chance)
+        known = pin.restricted(bases.basis(version)).plan
+        if source != pin.source:
+            known = named_as(known, bases.versions[version])
+        comparison = Comparison(subject, slices, source, RowPlan.of(known), chance)
         compared += comparison.of(
             [pick for pick in of_source if _as_of(pin, pick.place) == (source, version)],
             [pair for pair in found if _as_of(pin, pair[0]) == (source, version)],
@@ -132,15 +138,6 @@ def _as_of(pin: Pinned, place: Place) -> tuple[Source, int]:
     """The source as it was at the place's commit; as it is now where BigQuery has no past of it."""
     is_past = pin.source.at is not None and _is_kept(pin, place)
     return (replace(pin.source, at=place.t) if is_past else pin.source), place.schema_version
-
-
-def _columns(
-    subject: Subject, table: LogicalTable, plan: RowPlan, version: int
-) -> tuple[HarperColumn, ...]:
-    """Those that the version knew: a row synced under it has no others."""
-    recorded = subject.ledger.schema_version(table, version)
-    known = {column["name"] for column in recorded.body["columns"]} if recorded else set(plan.names)
-    return tuple(column for column in plan.columns if column.name in known)
 
 
 @dataclass(frozen=True)

@@ -2,31 +2,29 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 
-from bq_harper_assets.contract.identifiers import quoted
-from bq_harper_assets.schema.errors import UnreadableValue
-from bq_harper_assets.schema.from_harper import from_harper
-from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.stores.bigquery import restriction
+from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery.fingerprint import Source
+from bq_harper_assets.stores.bigquery.key_lookup import key_text, times_of_keys
 from bq_harper_assets.stores.harper.client import Row
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.held import text_of
 from bq_harper_assets.sync.slices import id_hashes, slice_of
 from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.windows import EPOCH
 from bq_harper_assets.validation.compare import DELETED_AT, differing_columns
 from bq_harper_assets.validation.sample import Pick, Place
 from bq_harper_assets.validation.source_sample import SourceRows, read_rows, times_at, uncrowded
 from bq_harper_assets.validation.subject import Subject, instant_of
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
 
+PICKS_PER_QUERY = 100  # each is two columns of it
 ROWS_PER_LOOK = 50  # of which some may belong to other slices
-_KEYS = (Kind.INT64, Kind.STRING, Kind.NUMERIC, Kind.BYTES, Kind.DATE, Kind.TIMESTAMP, Kind.BOOL)
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,11 @@ class Comparison:
         """The source's rows at the picks, at most so many, and these rows of Harper."""
         queries = self.subject.queries
         kind = self.source.time_column.kind
-        times = times_at(queries, self.source, picks)
+        times = [
+            moment
+            for first in range(0, len(picks), PICKS_PER_QUERY)
+            for moment in times_at(queries, self.source, picks[first : first + PICKS_PER_QUERY])
+        ]
         stored_at = [instant_of(kind, row[self.plan.timestamp]) for _, row in found]
         wanted = {moment for moment in (*times, *stored_at) if moment is not None}
         readable = set(uncrowded(queries, self.source, wanted))
@@ -163,27 +165,21 @@ class Comparison:
         return Difference(DifferenceKind.CHANGED, row_id, {name: (text, row[name])})
 
     def _time_of_key(self, row: Row) -> datetime | None:
+        values = [row.get(name) for name in self.plan.key]
+        if not values or None in values:
+            return None
         columns = {column.name: column for column in self.plan.columns}
-        key = [columns[name] for name in self.plan.key]
-        if not key or any(column.kind not in _KEYS for column in key):
-            return None
-        try:
-            values = {f"k{at}": from_harper(row.get(c.name), c) for at, c in enumerate(key)}
-        except UnreadableValue:
-            return None
-        if None in values.values():
-            return None
-        equal = " AND ".join(f"{quoted(c.name)} = @k{at}" for at, c in enumerate(key))
-        rows = self.subject.queries.run(
-            f"SELECT CAST({quoted(self.plan.timestamp)} AS TIMESTAMP) AS moment"
-            f" FROM {self.source.sql}"
-            f" WHERE {restriction.with_filter(equal, self.source.row_filter)} LIMIT 1",
-            values,
-            doing="looking up a key",
+        times = times_of_keys(
+            self.subject.queries,
+            self.source.sql,
+            self.source.row_filter,
+            [Column(columns[name].read_as, columns[name].kind) for name in self.plan.key],
+            self.source.time_column,
+            [[key_text(value) for value in values]],
             table=str(self.source.table),
-        ).rows
-        moment: datetime | None = rows[0]["moment"] if rows else None
-        return moment
+        )
+        micros = times.get(0)
+        return None if micros is None else EPOCH + timedelta(microseconds=micros)
 
 
 def slice_of_id(row_id: str | int, plan: RowPlan, slices: int) -> int:

@@ -3,11 +3,10 @@
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.ledger.records import CellKey, CellResult, Mode, Wanted
 from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS, checkpoints, mirror_checkpoints
+from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS, mirror_checkpoints
 from bq_harper_assets_tests.stores.small_tables import utc
 from bq_harper_assets_tests.validation.conftest import MINUTE, Bench
 
@@ -54,24 +53,6 @@ def test_a_cell_that_is_moved_again_counts_once_and_an_empty_poll_moves_the_time
     assert (row["recordsIngested"], row["phase"]) == (7, "initial")
     assert row["lastSyncTime"] == "2026-01-05T13:11:00.000000Z"
     assert row["batchSize"] == contract.sync.initial_batch_size
-
-
-def test_an_open_window_counts_up_to_where_it_is_held_and_a_gap_ends_the_count(
-    bench: Bench,
-) -> None:
-    contract = bench.contract(bench.source(NOON), NOON)
-    table = bench.commit(contract, NOON, NOON + 5 * MINUTE)
-    bench.commit(contract, NOON + 10 * MINUTE, NOON + 15 * MINUTE, [1])
-    leases = bench.ledger.acquire(table, [0], "live", 3 * MINUTE)
-    cell = CellKey(NOON + 5 * MINUTE, NOON + 10 * MINUTE, 0)
-    open_cell = Wanted(cell, Mode.COPY, "fp", upto=NOON + 7 * MINUTE)
-    (batch,) = bench.ledger.plan(leases, bench.ledger.now(), 1, [open_cell], "live")
-    bench.ledger.commit_cell(leases, batch, CellResult(1, 1, 0, 0, "digest"))
-    cells = bench.ledger.cells(table, NOON, NOON + 60 * MINUTE)
-    assert [(point.until, point.rows) for point in checkpoints(table, cells, NOON)] == [
-        (NOON + 7 * MINUTE, 2),
-        (NOON + 5 * MINUTE, 2),
-    ]
 
 
 def test_a_table_that_was_never_synced_has_no_row(bench: Bench) -> None:

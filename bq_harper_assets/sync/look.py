@@ -1,0 +1,138 @@
+"""A look at the source: which windows are no longer what was synced.
+
+BigQuery makes both fingerprints, at the sync and now, so equal ones mean equal rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import CellKey, LogicalTable
+from bq_harper_assets.ledger.status import CellCommit, CellRecord
+from bq_harper_assets.stores.bigquery.fingerprint import fingerprints
+from bq_harper_assets.stores.bigquery.partition_times import is_untouched, partition_times
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.sync.bases import Bases, Basis
+from bq_harper_assets.sync.due import Reason, Seen, due_cells, is_comparable
+from bq_harper_assets.sync.recorded import version_of
+from bq_harper_assets.sync.retelling import told_anew
+from bq_harper_assets.sync.revisit import Range
+from bq_harper_assets.sync.source import Pinned, pinned
+from bq_harper_assets.sync.windows import Window
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at the source found."""
+
+    changed: Mapping[datetime, Seen] = field(default_factory=dict)  # by the start of a window
+    windows: int = 0  # that were compared
+    bytes_billed: int = 0
+
+
+def look(
+    ledger: Ledger, queries: Queries, contract: TableContract, ranges: Sequence[Range]
+) -> Look:
+    """Compares the cells of the ranges with the source: one query for each range, and one more for
+    each earlier schema version that cells in it were synced under.
+    """
+    table = ledger.find_table(contract.id)
+    if table is None:
+        return Look()
+    billed = queries.bytes_billed
+    changed: dict[datetime, Seen] = {}
+    windows = 0
+    for start, end in ranges:
+        records = [r for r in ledger.cells(table, start, end) if is_comparable(r)]
+        if records:
+            found, compared = _compared(ledger, queries, contract, table, records)
+            windows += compared
+            changed |= found
+    return Look(changed, windows, queries.bytes_billed - billed)
+
+
+def _compared(
+    ledger: Ledger,
+    queries: Queries,
+    contract: TableContract,
+    table: LogicalTable,
+    records: Sequence[CellRecord],
+) -> tuple[dict[datetime, Seen], int]:
+    """The windows that changed, and how many were compared."""
+    start = min(record.cell.window_start for record in records)
+    end = max(record.cell.window_end for record in records)
+    newest = ledger.newest_schema(table)
+    before = version_of(newest)
+    changed: dict[datetime, Seen] = {}
+    windows = 0
+    with pinned(queries, contract, start, end, before) as pin:
+        bases = Bases.of(ledger, table, pin.plan.version)
+        groups: dict[Basis, list[CellRecord]] = {}
+        for record in _not_spared(queries, contract, pin, records):
+            basis = bases.basis(_commit(record).schema_version)
+            groups.setdefault(basis, []).append(record)
+        for basis, group in groups.items():
+            # A new column leaves no trace where it is empty: what differs has values to be filled.
+            wanted = bases.all if contract.backfill else basis
+            now = _prints(queries, contract, pin.restricted(wanted), group)
+            windows += len(now)
+            untold = {r.cell: c for r in group if not bases.is_told(c := _commit(r))}
+            told = told_anew(
+                queries, pin.restricted(basis), contract.window, untold, bases.versions
+            )
+            if newest is not None and pin.plan.version == before:
+                prints = [(cell, untold[cell].batch, text) for cell, text in told.items()]
+                ledger.rebase_fingerprints(table, newest.version, prints)
+            seen = {at: Seen(text, pin.t) for at, text in now.items()}
+            changed |= _changed(table, group, told, seen)
+    return changed, windows
+
+
+def _prints(
+    queries: Queries, contract: TableContract, pin: Pinned, records: Sequence[CellRecord]
+) -> Mapping[datetime, str]:
+    start = min(record.cell.window_start for record in records)
+    end = max(record.cell.window_end for record in records)
+    found = fingerprints(queries, pin.source, start, end, contract.window)
+    return {at: each.text for at, each in found.items()}
+
+
+def _commit(record: CellRecord) -> CellCommit:
+    assert record.commit is not None  # is_comparable() says so
+    return record.commit
+
+
+def _not_spared(
+    queries: Queries, contract: TableContract, pin: Pinned, records: Sequence[CellRecord]
+) -> Sequence[CellRecord]:
+    """Without the windows whose partitions did not change since they were synced."""
+    is_partitioned = pin.schema.partition_field == contract.timestamp_column
+    # An old partition may hold values for a column that came since.
+    if pin.source.at is None or not is_partitioned or contract.backfill:
+        return records
+    times = partition_times(queries, pin.source.table)
+    return [record for record in records if not _is_untouched(record, times)]
+
+
+def _is_untouched(record: CellRecord, times: Mapping[str, datetime]) -> bool:
+    cell = record.cell
+    return is_untouched(times, cell.window_start, cell.window_end, _commit(record).t)
+
+
+def _changed(
+    table: LogicalTable,
+    records: Sequence[CellRecord],
+    told: Mapping[CellKey, str],
+    seen: Mapping[datetime, Seen],
+) -> dict[datetime, Seen]:
+    windows = sorted({Window(r.cell.window_start, r.cell.window_end) for r in records})
+    as_told = [_with_fingerprint(r, told[r.cell]) if r.cell in told else r for r in records]
+    due = due_cells(windows, table.facts.slices, as_told, seen=seen)
+    starts = {each.cell.window.start for each in due if each.reason is Reason.SOURCE_CHANGED}
+    return {start: seen[start] for start in starts}
+
+
+def _with_fingerprint(record: CellRecord, text: str) -> CellRecord:
+    return replace(record, commit=replace(_commit(record), fingerprint=text))

@@ -1,0 +1,75 @@
+"""What arrives of a table against what was planned of it, before the first row is read.
+
+A source may change between the reading of its schema and the reading of its rows. What then comes
+under the name of a column may be of another type, and must not become a value of it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.types as types
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.schema.harper_types import HarperColumn
+from bq_harper_assets.schema.logical import Kind
+
+_ARRIVES_AS: dict[Kind, Callable[[pa.DataType], bool]] = {
+    Kind.INT64: types.is_integer,
+    Kind.FLOAT64: types.is_floating,
+    Kind.NUMERIC: types.is_decimal,
+    Kind.BIGNUMERIC: types.is_decimal,
+    Kind.BOOL: types.is_boolean,
+    Kind.STRING: types.is_string,
+    Kind.BYTES: types.is_binary,
+    Kind.TIMESTAMP: lambda type_: types.is_timestamp(type_) and type_.tz is not None,
+    Kind.DATETIME: lambda type_: types.is_timestamp(type_) and type_.tz is None,
+    Kind.DATE: types.is_date,
+    Kind.TIME: types.is_time,
+    Kind.JSON: types.is_string,
+    Kind.STRUCT: types.is_struct,
+}  # servers differ in how they send the others
+_SQL_TYPE = b"ARROW:extension:name"
+
+
+class SourceSchemaMoved(BqhError):
+    """The source's columns changed between their reading and that of the rows: run it again."""
+
+    def __init__(self, table: str, changes: Sequence[str]) -> None:
+        self.table = table
+        super().__init__(
+            f"the columns of {table} changed in BigQuery while the run was planned:"
+            f" {'; '.join(changes)}. Nothing of it was written; run it again, and it goes by the"
+            f" columns of then: bqh sync {table}"
+        )
+
+
+def require_planned(table: str, arrives: bytes, columns: Sequence[HarperColumn]) -> None:
+    """SourceSchemaMoved if the serialised Arrow schema is not one of these columns."""
+    schema = pa.ipc.read_schema(pa.py_buffer(arrives))
+    fields = {field.name: field for field in schema}
+    if changes := [change for column in columns for change in _changes(column, fields)]:
+        raise SourceSchemaMoved(table, changes)
+
+
+def _changes(column: HarperColumn, fields: dict[str, pa.Field], above: str = "") -> Iterator[str]:
+    path = f"{above}{column.read_as}"
+    field = fields.get(column.read_as)
+    if field is None:
+        yield f"{path} is gone"
+        return
+    type_ = field.type
+    is_list = types.is_list(type_) or types.is_large_list(type_)
+    planned = f"ARRAY<{column.kind}>" if column.repeated else column.kind.value
+    if is_list != column.repeated:
+        yield f"{path} was {planned} and arrives as {type_}"
+        return
+    value = type_.value_type if is_list else type_
+    fits = _ARRIVES_AS.get(column.kind)
+    if fits is not None and not fits(value):
+        yield f"{path} was {planned} and arrives as {type_}"
+    elif column.kind is Kind.STRING and (other := (field.metadata or {}).get(_SQL_TYPE)):
+        yield f"{path} was {planned} and arrives as {other.decode()}"
+    elif column.kind is Kind.STRUCT:
+        inner = {each.name: each for each in value}
+        for each in column.fields:
+            yield from _changes(each, inner, f"{path}.")
