@@ -9,7 +9,7 @@ import click
 from bq_harper_assets.cli.schema_asking import OUTPUT, PROFILE, Asking, asking, tell
 
 if TYPE_CHECKING:
-    from bq_harper_assets.schema.changes import Change
+    from bq_harper_assets.schema.change import Change
     from bq_harper_assets.schema.version import TableVersion
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.records import SchemaVersion
-from bq_harper_assets.schema.changes import Change, ChangeKind
+from bq_harper_assets.schema.change import Change, ChangeKind
 from bq_harper_assets.schema.harper_types import NATIVE, Form, fallback_warnings
 from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 
@@ -19,6 +19,8 @@ LISTS = {
     "renamed": (ChangeKind.RENAMED,),
     "other": (
         ChangeKind.MODE,
+        ChangeKind.DESCRIPTION,
+        ChangeKind.ORDER,
         ChangeKind.NOT_SELECTED,
         ChangeKind.PARTITIONING,
         ChangeKind.CLUSTERING,
@@ -105,7 +107,7 @@ def column_row(path: str, column: VersionColumn) -> tuple[str, ...]:
         "" if is_field else column.name,
         "" if is_field else column.stored.type.value,
         "yes" if column.indexed else "",
-        "" if is_field or column.state is State.LIVE else column.state.value,
+        "" if column.state is State.LIVE else column.state.value,
         column.description,
     )
 

@@ -1,60 +1,12 @@
 """What differs between two versions of a schema, in the words of the person who has to know."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from dataclasses import replace
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.schema.change import Change, ChangeKind
 from bq_harper_assets.schema.schema_rules import policy_of
 from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
-
-
-class ChangeKind(StrEnum):
-    """What happened to a column or to the table."""
-
-    ADDED = "added"
-    RETURNED = "returned"
-    REMOVED = "removed"
-    RETYPED = "retyped"
-    RENAMED = "renamed"
-    WIDENED = "widened"  # Harper stores both types alike
-    MODE = "mode"
-    INDEX = "index"
-    APPLIED = "applied"  # what waited is synced from now on
-    SET_ASIDE = "set_aside"  # by a rollback
-    NOT_SELECTED = "not_selected"
-    PARTITIONING = "partitioning"
-    CLUSTERING = "clustering"
-    PRIMARY_KEY = "primary_key"
-
-
-@dataclass(frozen=True)
-class Change:
-    """One difference, and what is done about it."""
-
-    kind: ChangeKind
-    column: str  # as the source calls it; empty where the table as a whole changed
-    before: str
-    after: str
-    action: str
-    severity: str = "info"  # info, warn (a person should look), error (it is not followed)
-
-    def body(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "kind": self.kind.value,
-            "column": self.column,
-            "before": self.before,
-            "after": self.after,
-            "action": self.action,
-            "severity": self.severity,
-        }
-
-    def __str__(self) -> str:
-        what = " ".join(part for part in (self.column, self.kind.replace("_", " ")) if part)
-        types = " -> ".join(part for part in (self.before, self.after) if part)
-        return f"{what} ({types}): {self.action}" if types else f"{what}: {self.action}"
 
 
 def changes_between(
@@ -69,16 +21,43 @@ def changes_between(
 def waiting_changes(version: TableVersion, contract: TableContract) -> tuple[Change, ...]:
     """What a version leaves to a person."""
     return tuple(
-        Change(
-            ChangeKind.RETYPED if _rivals(version, column) else ChangeKind.ADDED,
-            column.source,
-            ", ".join(rival.type_text for rival in _rivals(version, column)),
-            column.type_text,
-            _waits(column, contract),
-            "error" if policy_of(contract, column.source) == "freeze" else "warn",
-        )
+        change
         for column in version.waiting
+        for change in (
+            _fields_that_wait(column, contract)
+            if column.is_live
+            else [_column_that_waits(version, column, contract)]
+        )
     )
+
+
+def _column_that_waits(
+    version: TableVersion, column: VersionColumn, contract: TableContract
+) -> Change:
+    return Change(
+        ChangeKind.RETYPED if _rivals(version, column) else ChangeKind.ADDED,
+        column.source,
+        ", ".join(rival.type_text for rival in _rivals(version, column)),
+        column.type_text,
+        _waits(column, contract),
+        "error" if policy_of(contract, column.source) == "freeze" else "warn",
+    )
+
+
+def _fields_that_wait(column: VersionColumn, contract: TableContract) -> Iterator[Change]:
+    severity = "error" if policy_of(contract, column.source) == "freeze" else "warn"
+    for path, field in _waiting_fields(column, column.source):
+        action = _waits(replace(field, source=column.source), contract)
+        yield Change(ChangeKind.ADDED, path, "", field.type_text, action, severity)
+
+
+def _waiting_fields(column: VersionColumn, path: str) -> Iterator[tuple[str, VersionColumn]]:
+    for field in column.fields:
+        inner = f"{path}.{field.name}"
+        if field.is_live:
+            yield from _waiting_fields(field, inner)
+        else:
+            yield inner, field
 
 
 def _rivals(version: TableVersion, column: VersionColumn) -> list[VersionColumn]:
@@ -87,6 +66,11 @@ def _rivals(version: TableVersion, column: VersionColumn) -> list[VersionColumn]
 
 def _waits(column: VersionColumn, contract: TableContract) -> str:
     if policy_of(contract, column.source) == "freeze":
+        if column.written:  # it is back, or was set aside
+            return (
+                "not synced: the policy is freeze; to sync it again write approve, then type:"
+                f" bqh schema apply {contract.id}"
+            )
         return "not synced: the policy is freeze, so change it or take the column back in BigQuery"
     return f"waits for: bqh schema apply {contract.id}"
 
@@ -103,6 +87,10 @@ def _column_changes(
             yield _arrived(column, before, after, contract)
         else:
             yield from _stayed(was, column, contract)
+    for was in before.columns:
+        if not was.written and not any(after.of_source(was.source)):
+            action = "it was never synced"
+            yield Change(ChangeKind.REMOVED, was.source, was.type_text, "", action)
 
 
 def _retired(was: VersionColumn, after: TableVersion) -> Iterator[Change]:
@@ -176,16 +164,29 @@ def _stayed(was: VersionColumn, column: VersionColumn, contract: TableContract) 
         yield Change(ChangeKind.RENAMED, name, was.source, name, action)
     if was.state is not column.state:
         yield _moved(was, column, contract)
-    if was.type_text != column.type_text or was.max_length != column.max_length:
-        before, after = (_sized(each) for each in (was, column))
+    before, after = _sized(was), _sized(column)
+    if before != after:
         action = "recorded: Harper stores both alike"
         if new := sorted(column.paths - was.paths):
             action = f"synced into {', '.join(new)}{_since_when(contract)}"
         yield Change(ChangeKind.WIDENED, name, before, after, action)
-    elif was.mode != column.mode:
-        yield Change(ChangeKind.MODE, name, was.mode, column.mode, "recorded")
+    else:
+        yield from _mode_changes(was, column, name)
+    if was.is_live and column.is_live:
+        waited = dict(_waiting_fields(was, name))
+        for change in _fields_that_wait(column, contract):
+            if change.column not in waited:
+                yield change
+        still = {*dict(_waiting_fields(column, name)), *replace(column, name=name).paths}
+        for path, field in waited.items():
+            if path not in still:
+                action = "it was never synced"
+                yield Change(ChangeKind.REMOVED, path, field.type_text, "", action)
     if was.is_live and column.is_live and was.indexed != column.indexed:
         yield _index_changed(column)
+    described = _described(column)
+    if any(described.get(path, text) != text for path, text in _described(was).items()):
+        yield Change(ChangeKind.DESCRIPTION, name, "", "", "recorded")
 
 
 def _index_changed(column: VersionColumn) -> Change:
@@ -218,9 +219,31 @@ def _moved(was: VersionColumn, column: VersionColumn, contract: TableContract) -
     return Change(ChangeKind.SET_ASIDE, column.source, *types, _waits(column, contract), "warn")
 
 
+def _mode_changes(was: VersionColumn, column: VersionColumn, path: str) -> Iterator[Change]:
+    if was.mode != column.mode:
+        yield Change(ChangeKind.MODE, path, was.mode, column.mode, "recorded")
+    had = {field.name: field for field in was.synced_fields}
+    for field in column.synced_fields:
+        yield from _mode_changes(had[field.name], field, f"{path}.{field.name}")
+
+
 def _sized(column: VersionColumn) -> str:
+    """Its type, with the lengths that the source declares for it and the fields inside it."""
     length = f"({column.max_length})" if column.max_length else ""
-    return f"{column.type_text}{length}"
+    fields = ", ".join(f"{each.name} {_sized(each)}" for each in column.synced_fields)
+    single = replace(column, repeated=False)
+    name = f"STRUCT<{fields}>" if fields else f"{single.type_text}{length}"
+    return f"ARRAY<{name}>" if column.repeated else name
+
+
+def _described(column: VersionColumn) -> dict[str, str]:
+    """What the source says about it and the fields inside it, by path."""
+    inner = {
+        f"{field.name}.{path}": text
+        for field in column.fields
+        for path, text in _described(field).items()
+    }
+    return {"": column.description, **inner}
 
 
 def _table_changes(before: TableVersion, after: TableVersion) -> Iterator[Change]:
@@ -235,7 +258,19 @@ def _table_changes(before: TableVersion, after: TableVersion) -> Iterator[Change
             if kind is ChangeKind.PRIMARY_KEY:
                 action = f"recorded: rows keep the ids made of {', '.join(after.key) or 'all'}"
             yield Change(kind, "", was or "none", now or "none", action)
+    if _order(before, after) != _order(after, before):
+        yield Change(ChangeKind.ORDER, "", "", "", "recorded: no row depends on it")
     for name in after.not_selected:
         if name not in before.not_selected and not any(before.of_source(name)):
             action = "not synced: the contract's columns do not name it"
             yield Change(ChangeKind.NOT_SELECTED, name, "", "", action, "warn")
+    for name in before.not_selected:
+        if name not in after.not_selected and not any(after.of_source(name)):
+            yield Change(ChangeKind.REMOVED, name, "", "", "it was not synced")
+
+
+def _order(version: TableVersion, other: TableVersion) -> list[str]:
+    """The columns that both have in the source, as this one has them."""
+    there = {column.name for column in other.columns if column.state is not State.RETIRED}
+    columns = (column for column in version.columns if column.state is not State.RETIRED)
+    return [column.name for column in columns if column.name in there]

@@ -34,7 +34,8 @@ def holds(before: VersionColumn, after: VersionColumn) -> bool:
         return False
     inner = {each.name: each for each in after.fields}
     # An upsert replaces a whole object: without this field its old values would be gone.
-    return all(each.name in inner and holds(each, inner[each.name]) for each in before.fields)
+    written = [each for each in before.fields if each.written]
+    return all(each.name in inner and holds(each, inner[each.name]) for each in written)
 
 
 def evolve(
@@ -68,17 +69,32 @@ def _successor(
 ) -> VersionColumn:
     """Where the values of this column of the source go from now on."""
     chosen = _place(before, found, rules)
+    follows = rules.follows(found.source)
     if chosen is not None:
         state = chosen.state
         if state is State.RETIRED:  # it is back
-            state = State.LIVE if rules.follows(found.source) else State.WAITING
-        return replace(found, name=chosen.name, state=state, written=chosen.written)
-    follows = rules.follows(found.source)
+            state = State.LIVE if follows else State.WAITING
+        fields = _fields(chosen, found, follows)
+        return replace(found, name=chosen.name, state=state, written=chosen.written, fields=fields)
     return replace(
         found,
         name=_free_name(before, found, rules, taken),
         state=State.LIVE if follows else State.WAITING,
         written=follows,
+    )
+
+
+def _fields(
+    chosen: VersionColumn, found: VersionColumn, follows: bool
+) -> tuple[VersionColumn, ...]:
+    """Inside a column that goes on: a new field is as a new column."""
+    known = {field.name: field for field in chosen.fields}
+    state = State.LIVE if follows else State.WAITING
+    return tuple(
+        replace(field, state=was.state, written=was.written, fields=_fields(was, field, follows))
+        if (was := known.get(field.name)) is not None
+        else replace(field, state=state, written=follows)
+        for field in found.fields
     )
 
 
@@ -129,7 +145,8 @@ def _number(column: VersionColumn) -> int:
 
 
 def _base(column: VersionColumn) -> str:
-    return column.name.removesuffix(f"_v{_number(column)}")
+    number = _number(column)
+    return column.name.removesuffix(f"_v{number}") if number > 1 else column.name
 
 
 def applied(before: TableVersion, columns: Collection[str] | None = None) -> TableVersion:
@@ -137,12 +154,17 @@ def applied(before: TableVersion, columns: Collection[str] | None = None) -> Tab
     return replace(
         before,
         columns=tuple(
-            replace(column, state=State.LIVE, written=True)
-            if column.state is State.WAITING and (columns is None or column.source in columns)
+            _all_live(column)
+            if column.waits and (columns is None or column.source in columns)
             else column
             for column in before.columns
         ),
     )
+
+
+def _all_live(column: VersionColumn) -> VersionColumn:
+    fields = tuple(map(_all_live, column.fields))
+    return replace(column, state=State.LIVE, written=True, fields=fields)
 
 
 def rolled_back(newest: TableVersion, to: TableVersion) -> TableVersion:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from bq_harper_assets.contract.table import ColumnOverride, TableContract, ValuePolicies
 from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.overrides import overrides_of
 
 
 class Form(StrEnum):
@@ -104,7 +105,7 @@ def harper_column(column: Column, contract: TableContract) -> HarperColumn:
     """The column under the contract's overrides and value policies."""
     forms = {
         path: _OVERRIDES[override.type]
-        for path, override in contract.schema_overrides.items()
+        for path, override in overrides_of(contract).items()
         if override.type in _OVERRIDES  # an array's elements have the form of their kind
     }
     return HarperColumn.of(column, _kept_as_text(contract.values), forms)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.harper_types import Form, form_of
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
+from bq_harper_assets.schema.overrides import overrides_of
 from bq_harper_assets.schema.selection import Selection
 
 LONGEST_INDEXED = 256  # characters
@@ -60,7 +61,7 @@ def _decide(
         return IndexDecision(name, True, "timestampColumn")
     if name == selection.primary_key:
         return IndexDecision(name, False, "refused: it is the primary key, which needs no other")
-    override = contract.schema_overrides.get(source)
+    override = overrides_of(contract).get(source)
     if override is not None and override.indexed is not None:
         return IndexDecision(name, override.indexed, "override")
     if why := _unfit(column, contract, lengths.get(source)):

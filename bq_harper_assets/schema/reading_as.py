@@ -45,7 +45,10 @@ def _are_one(
 
     A name alone does not say it: it may belong to another column since one was renamed.
     """
+    own = wanted.find(each.name)
+    if own is not None and own.is_live:
+        return False
     if (known := written.find(column.name)) is not None:
         return each.source == known.source
-    later = wanted.find(each.name)  # the later of two versions has all attributes of the earlier
-    return later is not None and later.source == column.source
+    # The later of two versions has all attributes of the earlier.
+    return own is not None and own.source == column.source

@@ -6,6 +6,7 @@ from bq_harper_assets.contract.identifiers import ROW_METADATA
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.errors import SchemaRefused
 from bq_harper_assets.schema.evolution import Rules
+from bq_harper_assets.schema.overrides import overrides_of
 from bq_harper_assets.schema.selection import Selection
 from bq_harper_assets.schema.version import TableVersion, VersionColumn
 
@@ -24,7 +25,7 @@ def policy_of(contract: TableContract, source: str) -> str:
     """The strictest that is said of the column or of a field inside it; else the table's."""
     said = {
         override.policy
-        for path, override in contract.schema_overrides.items()
+        for path, override in overrides_of(contract).items()
         if override.policy is not None and path.split(".")[0] == source
     }
     return next((p for p in ("freeze", "approve", "evolve") if p in said), contract.schema_policy)

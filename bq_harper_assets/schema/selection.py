@@ -8,6 +8,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.errors import SchemaMismatch
 from bq_harper_assets.schema.harper_types import Form, form_of, impossible_override
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
+from bq_harper_assets.schema.overrides import renamed_path
 from bq_harper_assets.schema.reserved_names import refusal_of_column, refusal_of_field
 from bq_harper_assets.schema.version import TableVersion
 
@@ -99,7 +100,7 @@ def _problems(
 ) -> Iterator[str]:
     if contract.columns != ALL_COLUMNS:
         for name in contract.columns:
-            if name not in known:
+            if name not in known and _at(renamed_path(name, contract), schema) is None:
                 yield from _missing("columns", name, schema)
     selected = _selected(contract, schema)
     yield from _timestamp_problems(contract, schema)
@@ -180,7 +181,7 @@ def _override_problems(
     contract: TableContract, schema: TableSchema, known: Collection[str]
 ) -> Iterator[str]:
     for path, override in contract.schema_overrides.items():
-        found = _at(path, schema)
+        found = _at(path, schema) or _at(renamed_path(path, contract), schema)
         if found is None:
             if path not in known:
                 yield from _no_such_path(path, schema)

@@ -97,6 +97,18 @@ class VersionColumn:
         return self.state is State.LIVE
 
     @property
+    def synced_fields(self) -> tuple["VersionColumn", ...]:
+        """Those inside it that do not wait."""
+        return tuple(each for each in self.fields if each.is_live)
+
+    @property
+    def waits(self) -> bool:
+        """Whether somebody has to decide on it, or on a field inside it."""
+        if self.state is State.RETIRED:
+            return False
+        return self.state is State.WAITING or any(each.waits for each in self.fields)
+
+    @property
     def logical(self) -> Column:
         """How it is read."""
         return Column(
@@ -104,7 +116,7 @@ class VersionColumn:
             self.kind,
             self.repeated,
             self.required,
-            tuple(each.logical for each in self.fields),
+            tuple(each.logical for each in self.synced_fields),
             self.spelling,
             self.description,
             self.max_length,
@@ -114,7 +126,7 @@ class VersionColumn:
     @property
     def stored(self) -> HarperColumn:
         """How it is written."""
-        fields = tuple(each.stored for each in self.fields)
+        fields = tuple(each.stored for each in self.synced_fields)
         return HarperColumn(
             self.name, self.kind, self.form, self.repeated, fields, self._source_name
         )
@@ -217,8 +229,8 @@ class TableVersion:
 
     @property
     def waiting(self) -> tuple[VersionColumn, ...]:
-        """What somebody has to decide on."""
-        return tuple(column for column in self.columns if column.state is State.WAITING)
+        """What somebody has to decide on, in whole or in part."""
+        return tuple(column for column in self.columns if column.waits)
 
     def find(self, name: str) -> VersionColumn | None:
         """By Harper's name."""
@@ -232,4 +244,4 @@ class TableVersion:
 def _paths(columns: Iterable[VersionColumn], above: str = "") -> Iterator[str]:
     for column in columns:
         yield f"{above}{column.name}"
-        yield from _paths(column.fields, f"{above}{column.name}.")
+        yield from _paths(column.synced_fields, f"{above}{column.name}.")

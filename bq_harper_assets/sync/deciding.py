@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
-from bq_harper_assets.schema.changes import Change, changes_between, waiting_changes
+from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
+from bq_harper_assets.schema.change import Change
+from bq_harper_assets.schema.changes import changes_between, waiting_changes
 from bq_harper_assets.schema.evolution import applied, rolled_back
 from bq_harper_assets.schema.schema_rules import policy_of
 from bq_harper_assets.schema.table_plan import plan_table
@@ -37,42 +38,45 @@ class Deciding:
 
     def apply(self, *, record: bool) -> Decision:
         """What waits is synced from now on, but for what the contract freezes."""
-        _, _, before = self._newest()
-        current = self._planned(before)
+        table, newest = version_named(self.ledger, self.contract)
+        current = self._planned(TableVersion.parse(newest.body))
         sources = {
             column.source
             for column in current.waiting
             if policy_of(self.contract, column.source) != "freeze"
         }
-        return self._decided(applied(current, sources), "applied", record)
+        return self._decided(table, newest, applied(current, sources), "applied", record)
 
     def roll_back(self, to: int, *, record: bool) -> Decision:
         """The columns of an earlier version are synced from now on, and what came since waits."""
-        _, _, before = self._newest()
+        table, newest = version_named(self.ledger, self.contract)
         _, earlier = version_named(self.ledger, self.contract, to)
-        after = rolled_back(self._planned(before), TableVersion.parse(earlier.body))
-        return self._decided(after, f"rollback to {to}", record)
+        current = self._planned(TableVersion.parse(newest.body))
+        after = rolled_back(current, TableVersion.parse(earlier.body))
+        return self._decided(table, newest, after, f"rollback to {to}", record)
 
-    def _decided(self, wanted: TableVersion, cause: str, record: bool) -> Decision:
-        table, newest, before = self._newest()
+    def _decided(
+        self,
+        table: LogicalTable,
+        newest: SchemaVersion,  # that was decided upon: one recorded since is an error
+        wanted: TableVersion,
+        cause: str,
+        record: bool,
+    ) -> Decision:
         after = self._planned(wanted)  # with the indexes that its columns get
-        version = newest
+        version = newest.version
         if record:
             recorded = self.ledger.record_schema(
-                table, after.body(), newest, by=self.by, cause=cause
+                table, after.body(), newest.version, by=self.by, cause=cause
             )
             version = recorded.version
         return Decision(
-            changes_between(before, after, self.contract),
+            changes_between(TableVersion.parse(newest.body), after, self.contract),
             waiting_changes(after, self.contract),
             version,
-            version != newest,
+            version != newest.version,
             after,
         )
 
     def _planned(self, before: TableVersion) -> TableVersion:
         return plan_table(self.contract, source_schema(self.queries, self.contract), before).version
-
-    def _newest(self) -> tuple[LogicalTable, int, TableVersion]:
-        table, newest = version_named(self.ledger, self.contract)
-        return table, newest.version, TableVersion.parse(newest.body)

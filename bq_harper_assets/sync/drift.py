@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.schema.changes import Change, changes_between, waiting_changes
+from bq_harper_assets.schema.change import Change
+from bq_harper_assets.schema.changes import changes_between, waiting_changes
 from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import TableVersion

@@ -7,7 +7,8 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.audit import Note
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
-from bq_harper_assets.schema.changes import Change, changes_between
+from bq_harper_assets.schema.change import Change
+from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.logical import TableSchema
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import State, TableVersion

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
-from bq_harper_assets.schema.changes import Change, changes_between, waiting_changes
+from bq_harper_assets.schema.change import Change
+from bq_harper_assets.schema.changes import changes_between, waiting_changes
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.sync.evolving import is_applied
 from bq_harper_assets.validation.verdict import Severity

@@ -10,7 +10,8 @@ import pytest
 from bq_harper_assets.cli import schema_text
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.schema.changes import ChangeKind, changes_between
+from bq_harper_assets.schema.change import ChangeKind
+from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.stores.bigquery.table_ref import TableRef

@@ -181,6 +181,55 @@ def test_a_column_that_returns_is_told_with_what_became_of_windows_in_between() 
     assert (waits.kind, waits.action) == ("returned", "waits for: bqh schema apply orders")
 
 
+def test_fields_inside_a_column_are_told_by_their_path() -> None:
+    city = of("city", Kind.STRING)
+    wider = replace(ADDRESS, fields=(*ADDRESS.fields, city))
+    strict = replace(ADDRESS, fields=(of("zip", Kind.STRING, required=True),))
+    short = replace(ADDRESS, fields=(of("zip", Kind.STRING, max_length=5),))
+    first = story((ADDRESS,))
+    assert [str(change) for change in told(first, seen(first, strict))] == [
+        "address.zip mode (NULLABLE -> REQUIRED): recorded"
+    ]
+    assert [str(change) for change in told(first, seen(first, short))] == [
+        "address widened (STRUCT<zip STRING> -> STRUCT<zip STRING(5)>): recorded: Harper stores"
+        " both alike"
+    ]
+    policy = {"schema_policy": "approve"}
+    waits = seen(first, wider, **policy)
+    text = "address.city added (STRING): waits for: bqh schema apply orders"
+    assert [str(change) for change in told(first, waits, **policy)] == [text]
+    assert [str(change) for change in waiting_changes(waits, contract(**policy))] == [text]
+    assert [str(change) for change in told(waits, first, **policy)] == [
+        "address.city removed (STRING): it was never synced"
+    ]
+    assert [str(change) for change in told(waits, applied(waits), **policy)] == [
+        "address widened (STRUCT<zip STRING> -> STRUCT<zip STRING, city STRING>): synced into"
+        " address.city from now on"
+    ]
+
+
+def test_what_goes_without_having_been_synced_is_told_too() -> None:
+    policy = {"schema_policy": "approve"}
+    waits = story((), (TEXT,), **policy)
+    [gone] = told(waits, seen(waits, **policy), **policy)
+    assert str(gone) == "speed removed (STRING): it was never synced"
+    some = {"columns": ["event_time", "number"]}
+    left_out = story((TEXT,), **some)
+    [gone] = told(left_out, seen(left_out, **some), **some)
+    assert str(gone) == "speed removed: it was not synced"
+
+
+def test_a_frozen_column_that_is_back_is_told_with_the_way_to_sync_it() -> None:
+    policy = {"schema_policy": "freeze"}
+    back = story((TEXT,), (WHOLE,), (TEXT,), **policy)
+    [waits] = waiting_changes(back, contract(**policy))
+    assert (waits.severity, waits.action) == (
+        "error",
+        "not synced: the policy is freeze; to sync it again write approve, then type:"
+        " bqh schema apply orders",
+    )
+
+
 def test_what_waits_is_told_until_somebody_decides() -> None:
     policy = {"schema_policy": "approve"}
     first = story((TEXT,), **policy)

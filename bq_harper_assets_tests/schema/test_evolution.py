@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -52,6 +53,14 @@ def test_a_number_that_the_source_itself_uses_is_left_to_it() -> None:
     assert states(there) == {"speed_v3": "live", "speed_v2": "live", "speed": "retired"}
     at_once = story((TEXT,), (WHOLE, own))
     assert {c.source: c.name for c in at_once.live}["speed_v2"] == "speed_v2"
+
+
+def test_a_name_that_ends_like_a_number_of_ours_is_kept_whole() -> None:
+    own = of("speed_v1", Kind.BOOL)
+    assert set(states(story((own,), (replace(own, kind=Kind.DATE),)))) == {
+        "speed_v1",
+        "speed_v1_v2",
+    }
 
 
 def test_a_source_column_of_a_name_that_is_taken_gets_another() -> None:
@@ -127,6 +136,23 @@ def test_a_rename_that_is_declared_late_brings_the_values_together_from_then_on(
     assert [c.source for c in late.live][-1] == "knots"
 
 
+@pytest.mark.promise("N8")
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"columns": ["event_time", "number", "speed"]},
+        {"schema_overrides": {"speed": {"type": "string", "indexed": True}}},
+    ],
+)
+def test_what_is_said_of_a_column_holds_under_its_new_name(declared: dict[str, Any]) -> None:
+    knots = replace(WHOLE, name="knots")
+    first = story((WHOLE,), **declared)
+    renamed = declared | {"renames": {"speed": "knots"}}
+    followed = seen(first, knots, **renamed)
+    assert followed.live[-1] == replace(first.live[-1], source="knots")
+    assert seen(followed, knots, **renamed) == followed
+
+
 def test_a_rename_of_a_column_that_is_still_there_waits_until_it_is_gone() -> None:
     knots = replace(TEXT, name="knots")
     declared = {"renames": {"speed": "knots"}}
@@ -172,6 +198,23 @@ def test_a_policy_of_one_column_is_said_of_its_fields_too() -> None:
     retyped = of("address", Kind.STRUCT, replace(ZIP, kind=Kind.INT64))
     after = seen(first, retyped, TEXT, **declared)
     assert states(after) == {"address_v2": "waiting", "speed": "live", "address": "retired"}
+
+
+@pytest.mark.parametrize("policy", ["approve", "freeze"])
+def test_a_new_field_inside_a_column_waits_as_a_new_column_does(policy: str) -> None:
+    declared = {"schema_policy": policy}
+    address, wider = of("address", Kind.STRUCT, STREET), of("address", Kind.STRUCT, STREET, ZIP)
+    first = story((address,), **declared)
+    waits = seen(first, wider, **declared)
+    assert waits.live_paths == first.live_paths
+    assert [column.stored for column in waits.live] == [column.stored for column in first.live]
+    assert seen(waits, wider, **declared) == waits == TableVersion.parse(waits.body())
+    assert seen(waits, address, **declared) == first  # never written, so nothing is left of it
+    retyped = of("address", Kind.STRUCT, STREET, replace(ZIP, kind=Kind.INT64))
+    assert states(seen(waits, retyped, **declared)) == {"address": "live"}
+    synced = applied(waits, {"address"})
+    assert synced.live_paths == first.live_paths | {"address.zip"}
+    assert synced == story((wider,)) == seen(synced, wider, **declared)
 
 
 def test_an_attribute_of_ours_is_no_place_for_a_column() -> None:

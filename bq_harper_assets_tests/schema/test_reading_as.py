@@ -113,6 +113,14 @@ def test_another_column_that_takes_a_name_that_became_free_is_not_taken_for_the_
     assert as_version(record(speed="9"), first, third) == row(knots="9", speed=None)
 
 
+def test_a_column_renamed_to_what_another_was_called_is_not_taken_for_that_one() -> None:
+    knots = Column("knots", Kind.STRING)
+    first, _, third = history((SPEED, knots), (SPEED,), (knots,), renames={"speed": "knots"})
+    values = {"speed": "9", "knots": "left by an older batch"}
+    assert as_version(record(**values), third, first) == row(speed="9", knots=None)
+    assert as_version(record(**values), third, third) == row(knots="9")
+
+
 def test_fields_inside_a_column_are_read_the_same_way() -> None:
     first, longer, numbered = history((TRIP,), (LONGER,), (NUMBERED,))
     assert [v.live[-1].name for v in (first, longer, numbered)] == ["trip", "trip", "trip_v2"]

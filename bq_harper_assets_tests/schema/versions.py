@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from bq_harper_assets.schema.changes import Change, changes_between
+from bq_harper_assets.schema.change import Change
+from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import TableVersion

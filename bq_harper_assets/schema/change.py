@@ -1,0 +1,54 @@
+"""One difference between two versions of a schema, and what is done about it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class ChangeKind(StrEnum):
+    """What happened to a column or to the table."""
+
+    ADDED = "added"
+    RETURNED = "returned"
+    REMOVED = "removed"
+    RETYPED = "retyped"
+    RENAMED = "renamed"
+    WIDENED = "widened"  # Harper stores both types alike
+    MODE = "mode"
+    DESCRIPTION = "description"
+    INDEX = "index"
+    APPLIED = "applied"  # what waited is synced from now on
+    SET_ASIDE = "set_aside"  # by a rollback
+    NOT_SELECTED = "not_selected"
+    ORDER = "order"
+    PARTITIONING = "partitioning"
+    CLUSTERING = "clustering"
+    PRIMARY_KEY = "primary_key"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference, and what is done about it."""
+
+    kind: ChangeKind
+    column: str  # as the source calls it; empty where the table as a whole changed
+    before: str
+    after: str
+    action: str
+    severity: str = "info"  # info, warn (a person should look), error (it is not followed)
+
+    def body(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "kind": self.kind.value,
+            "column": self.column,
+            "before": self.before,
+            "after": self.after,
+            "action": self.action,
+            "severity": self.severity,
+        }
+
+    def __str__(self) -> str:
+        what = " ".join(part for part in (self.column, self.kind.replace("_", " ")) if part)
+        types = " -> ".join(part for part in (self.before, self.after) if part)
+        return f"{what} ({types}): {self.action}" if types else f"{what}: {self.action}"
