@@ -76,7 +76,8 @@ def evolve_job(contract: TableContract) -> str:
 
 def _metadata(evolved: Evolved) -> dict[str, Any]:
     recorded = evolved.recorded
-    changed = as_markdown(evolved.changes) if evolved.changes else "the first version"
+    first = "the first version" if recorded.version == 1 else "recorded in a fuller form"
+    changed = as_markdown(evolved.changes) if evolved.changes else first
     return {
         "dagster/column_schema": column_table(evolved.version),
         "schema_version": recorded.version,

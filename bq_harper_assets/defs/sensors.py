@@ -25,6 +25,7 @@ from bq_harper_assets.defs.partitions import range_tags
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
@@ -128,7 +129,9 @@ def _looked(
     """With what BigQuery holds now, if it is time to ask it."""
     version = _version_to_fill(contract, ledger)
     is_to_be_filled = version > cursor.filled_version
-    if cursor.next_look and now < cursor.next_look and not is_to_be_filled:
+    is_first_look = not cursor.changed and not cursor.look_error  # of this version, not one more
+    is_early = cursor.next_look is not None and now < cursor.next_look
+    if is_early and not (is_to_be_filled and is_first_look):
         return cursor
     until = closed_until(contract, now)
     ranges = [(start, until) if is_to_be_filled else horizon(contract, start, until)]
@@ -159,10 +162,15 @@ def _looked(
 
 
 def _version_to_fill(contract: TableContract, ledger: Ledger) -> int:
-    """The schema version whose new columns are to be filled in all windows; 0 for none."""
+    """The newest schema version with new columns to be filled in all windows; 0 for none."""
     table = ledger.find_table(contract.id) if contract.backfill else None
-    newest = ledger.newest_schema(table) if table else None
-    return newest.version if newest and newest.version > 1 else 0
+    found, before = 0, None
+    for recorded in ledger.schema_history(table) if table else ():
+        paths = TableVersion.parse(recorded.body).live_paths
+        if before is not None and paths - before:
+            found = recorded.version
+        before = paths
+    return found
 
 
 def _looks(

@@ -48,6 +48,17 @@ class Bases:
         """Whether the hashes that were stored with rows of this version are of their basis."""
         return self._live(version) == self.basis(version)
 
+    def may_be_stale(self, version: int | None) -> bool:
+        """Whether rows of a cell may hold values of a column that was gone, and is back since.
+
+        The hash that was stored with them says nothing of it: it looks like one that is NULL. None
+        is the version of a cell that was never committed.
+        """
+        if version is None:
+            return any(map(self.may_be_stale, self.versions))
+        came = self.all - self._live(version)
+        return any(came & self._live(earlier) for earlier in self.versions if earlier < version)
+
     def left_out(self, basis: Basis) -> tuple[str, ...]:
         """What the source has besides, but for fields of such a column."""
         return outermost(self.all - basis)

@@ -14,7 +14,6 @@ from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.claims import Claim, ClaimRecord
-from bq_harper_assets.ledger.errors import SchemaMoved
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.errors import Feature
@@ -117,7 +116,7 @@ def _look(
                 problem = drift.problem
                 changed |= drift.is_new or versions.get(contract.id, 0) not in (0, drift.version)
                 versions[contract.id] = drift.version
-            except (*TRANSIENT, SchemaMoved) as error:
+            except TRANSIENT as error:
                 away[contract.id] = str(error)  # whatever was known of it still holds
                 continue
             except BqhError as error:

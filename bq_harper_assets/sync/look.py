@@ -11,7 +11,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellKey, LogicalTable
 from bq_harper_assets.ledger.status import CellCommit, CellRecord
-from bq_harper_assets.stores.bigquery.fingerprint import fingerprints
+from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
 from bq_harper_assets.stores.bigquery.partition_times import is_untouched, partition_times
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.bases import Bases, Basis
@@ -76,27 +76,44 @@ def _compared(
         for basis, group in groups.items():
             # A new column leaves no trace where it is empty: what differs has values to be filled.
             wanted = bases.all if contract.backfill else basis
-            now = _prints(queries, contract, pin.restricted(wanted), group)
+            prints = _prints(queries, contract, pin.restricted(wanted), group)
+            now = {start: each.text for start, each in prints.items()}
             windows += len(now)
             untold = {r.cell: c for r in group if not bases.is_told(c := _commit(r))}
             told = told_anew(
                 queries, pin.restricted(basis), contract.window, untold, bases.versions
             )
             if newest is not None and pin.plan.version == before:
-                prints = [(cell, untold[cell].batch, text) for cell, text in told.items()]
-                ledger.rebase_fingerprints(table, newest.version, prints)
+                anew = [(cell, untold[cell].batch, text) for cell, text in told.items()]
+                ledger.rebase_fingerprints(table, newest.version, anew)
             seen = {at: Seen(text, pin.t) for at, text in now.items()}
             changed |= _changed(table, group, told, seen)
+            for record in group:
+                start = record.cell.window_start
+                if why := _due_all_the_same(record, prints[start], bases, contract):
+                    changed[start] = Seen(f"{now[start]} {why}", pin.t)
     return changed, windows
 
 
 def _prints(
     queries: Queries, contract: TableContract, pin: Pinned, records: Sequence[CellRecord]
-) -> Mapping[datetime, str]:
+) -> Mapping[datetime, Fingerprint]:
     start = min(record.cell.window_start for record in records)
     end = max(record.cell.window_end for record in records)
-    found = fingerprints(queries, pin.source, start, end, contract.window)
-    return {at: each.text for at, each in found.items()}
+    return fingerprints(queries, pin.source, start, end, contract.window)
+
+
+def _due_all_the_same(
+    record: CellRecord, print_: Fingerprint, bases: Bases, contract: TableContract
+) -> str | None:
+    """Why a window has to be synced again though its fingerprint is what it was."""
+    version = _commit(record).schema_version
+    if contract.backfill and bases.may_be_stale(version):
+        return "holds values of a column from before it went"
+    is_numbered = not bases.now.key and print_.distinct < print_.rows
+    if is_numbered and not bases.has_stored_hashes(version):
+        return "numbers its equal rows by a column that is gone"
+    return None
 
 
 def _commit(record: CellRecord) -> CellCommit:

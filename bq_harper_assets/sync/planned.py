@@ -8,6 +8,7 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.records import Mode, Wanted
 from bq_harper_assets.ledger.status import CellRecord
 from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
+from bq_harper_assets.sync.bases import Bases
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.digest import Digest
 from bq_harper_assets.sync.recorded import cell_key
@@ -28,7 +29,8 @@ def plan_cells(scene: Scene, version: int, cells: Sequence[Cell], run_id: str) -
     length = source.contract.window
     prints = fingerprints(source.queries, source.pin.source, start, end, length)
     held = _held_before(scene, cells)
-    since = _prefixes(scene, held)
+    bases = Bases.of(scene.ledger, scene.table, source.pin.plan.version)
+    since = _prefixes(scene, held, bases)
     keyless = not source.pin.plan.selection.key
     wanted = []
     for cell in cells:
@@ -46,9 +48,16 @@ def plan_cells(scene: Scene, version: int, cells: Sequence[Cell], run_id: str) -
     for cell, batch in zip(cells, batches, strict=True):
         found = prints[cell.window.start]
         before = since[cell][1].rows if batch.mode is Mode.TOPUP else 0
-        work = Work(cell, batch, found.rows - before, keyless and found.distinct < found.rows)
-        if batch.mode is Mode.TOPUP and (record := held[cell]).commit:
-            work.digest_before = Digest.parse(record.commit.digest)
+        commit = held[cell].commit if cell in held else None
+        work = Work(
+            cell,
+            batch,
+            found.rows - before,
+            keyless and found.distinct < found.rows,
+            bases.may_be_stale(commit.schema_version if commit else None),
+        )
+        if batch.mode is Mode.TOPUP and commit:
+            work.digest_before = Digest.parse(commit.digest)
         works.append(work)
     return works
 
@@ -77,7 +86,7 @@ def _held_before(scene: Scene, cells: Sequence[Cell]) -> Mapping[Cell, CellRecor
 
 
 def _prefixes(
-    scene: Scene, held: Mapping[Cell, CellRecord]
+    scene: Scene, held: Mapping[Cell, CellRecord], bases: Bases
 ) -> Mapping[Cell, tuple[datetime, Fingerprint]]:
     """Open cells whose part that is held already is still as it was: up to where it is held."""
     source = scene.source
@@ -86,6 +95,8 @@ def _prefixes(
     for cell, record in held.items():
         commit = record.commit
         if commit is None or not record.is_clean or commit.is_closed:
+            continue
+        if bases.may_be_stale(commit.schema_version):
             continue
         place = (cell.window, commit.upto)
         if place not in seen:

@@ -33,17 +33,20 @@ INSTANTS_PER_SESSION = 1_000
 
 
 def compare_works(source: Source, works: Sequence[Work]) -> None:
-    """Gives each its difference."""
-    if not works:
-        return
-    found = compare_cells(
-        source,
-        {work.cell: work.part for work in works},
-        {work.cell.window: work.rows for work in works},
-        has_equal_rows=any(work.has_equal_rows for work in works),
-    )
-    for work in works:
-        work.diff = found[work.cell]
+    """Gives each its difference: by stored hashes, or by all values where those may not do."""
+    for deep in (False, True):
+        some = [work for work in works if work.may_be_stale is deep]
+        if not some:
+            continue
+        found = compare_cells(
+            source,
+            {work.cell: work.part for work in some},
+            {work.cell.window: work.rows for work in some},
+            has_equal_rows=any(work.has_equal_rows for work in some),
+            deep=deep,
+        )
+        for work in some:
+            work.diff = found[work.cell]
 
 
 def find_gone(scene: Scene, works: Sequence[Work]) -> None:

@@ -1,7 +1,12 @@
 """Errors after which the same work may succeed later, without anybody's help."""
 
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.ledger.errors import LeaseHeld, LeaseLost, LedgerUnavailable
+from bq_harper_assets.ledger.errors import (
+    LeaseHeld,
+    LeaseLost,
+    LedgerUnavailable,
+    SchemaMoved,
+)
 from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable
 from bq_harper_assets.stores.breaker import CircuitOpen
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
@@ -28,6 +33,7 @@ TRANSIENT = (
     LeaseRanOut,
     LedgerUnavailable,
     NotComparedYet,
+    SchemaMoved,
     SourceSchemaMoved,
     SparkGaveUp,
 )

@@ -19,6 +19,7 @@ class Work:
     batch: Batch
     rows: int  # of the part in all slices of the window, by BigQuery's own count
     has_equal_rows: bool = False  # in its window, of a keyless table
+    may_be_stale: bool = False  # rows may hold what their stored hashes say nothing of
     diff: CellDiff | None = None  # only of a cell that may have held rows before
     vanished: Vanished = field(default_factory=Vanished)
     destinations: dict[Any, Cell] = field(default_factory=dict)  # of the rows that live elsewhere

@@ -174,7 +174,14 @@ def test_a_column_that_goes_leaves_its_values_and_is_synced_again_when_it_return
     assert table.values("name")[39] == ("new",)
     gone = dict.fromkeys((OLDER, NEXT), ("name",))
     table.assert_proved(OLDER, OLD, NEXT, OPEN, without=gone)
+    assert table.values("name")[30] == (None,)  # not what it was before it went
     assert table.look() == {OLD}  # which has a name in Harper, and in BigQuery none any more
+    filled = table.declared(backfill=True)
+    assert filled.look() == {OLDER, OLD, NEXT}
+    filled.run(OLDER)
+    assert [filled.values("name")[n] for n in (0, 1, 2)] == [(None,), (None,), ("again",)]
+    filled.assert_proved(OLDER)
+    assert filled.look() == {OLD, NEXT}
 
 
 @pytest.mark.promise("N8")
