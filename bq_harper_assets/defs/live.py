@@ -43,6 +43,8 @@ from bq_harper_assets.sync.run import Run
 from bq_harper_assets.sync.scene import Stores
 from bq_harper_assets.sync.windows import Window
 
+LIVE = "bqh/live"
+
 
 class LiveConfig(Config):
     """How long one run follows its window."""
@@ -92,6 +94,7 @@ def build_live_job(contract: TableContract) -> JobDefinition:
 
     @job(
         name=live_job(contract),
+        tags={LIVE: contract.id},  # by which dagster.yaml leaves room for other runs
         description=f"Follows the open window of {contract.target_table} for a while.",
     )
     def live() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from dagster import (
     AssetExecutionContext,
@@ -42,7 +42,8 @@ from bq_harper_assets.sync.schema_mirror import mirror_schemas
 from bq_harper_assets.sync.transient import TRANSIENT
 from bq_harper_assets.validation import proof
 
-# A lease that was left to expire does so within three minutes.
+# A lease that was left to expire does so within three minutes; a live run holds one for a poll.
+PATIENCE = timedelta(minutes=4)
 RETRIES = RetryPolicy(max_retries=3, delay=60, backoff=Backoff.LINEAR, jitter=Jitter.PLUS_MINUS)
 ONCE = StoreRetries(max_retries=0)
 
@@ -115,7 +116,7 @@ def sync_cells(
             contract,
             spark.spark_session,
             context.run.run_id,
-            lease_times(spark.spark_session.conf.get("spark.master", "") or ""),
+            lease_times(spark.spark_session.conf.get("spark.master", "") or "", PATIENCE),
             retry=harper.retry(),
             say=context.log.info,
             allow_deletes=allow_deletes,

@@ -13,7 +13,7 @@ from datetime import timedelta
 from types import TracebackType
 
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.ledger.errors import LedgerError
+from bq_harper_assets.ledger.errors import LeaseHeld, LedgerError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Leases, LogicalTable
 from bq_harper_assets.stores.harper.answers import Attribute
@@ -21,6 +21,7 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.lease_terms import MIRROR, LeaseTerms, mirror_id
 
 RENEWALS_PER_TTL = 6
+ASK_EVERY_S = 1.0  # for a lease that another run holds; less than a live run pauses
 CLUSTER_CLOCK_SKEW = timedelta(seconds=2)
 
 
@@ -35,12 +36,14 @@ class LeaseTimes:
     ttl: timedelta = timedelta(seconds=180)
     effect_within: timedelta = timedelta(seconds=45)
     max_clock_skew: timedelta = timedelta(0)
+    patience: timedelta = timedelta(0)  # to wait for leases that another run holds
 
 
-def lease_times(spark_master: str) -> LeaseTimes:
+def lease_times(spark_master: str, patience: timedelta = timedelta(0)) -> LeaseTimes:
     """The machines of a cluster do not agree on the time to the millisecond."""
     one_machine = spark_master.startswith("local")
-    return LeaseTimes(max_clock_skew=timedelta(0) if one_machine else CLUSTER_CLOCK_SKEW)
+    skew = timedelta(0) if one_machine else CLUSTER_CLOCK_SKEW
+    return LeaseTimes(max_clock_skew=skew, patience=patience)
 
 
 class Keeper:
@@ -55,6 +58,7 @@ class Keeper:
         owner: str,
         times: LeaseTimes,
         *,
+        say: Callable[[str], None] = lambda line: None,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -64,6 +68,7 @@ class Keeper:
         self._slices = slices
         self._owner = owner
         self._times = times
+        self._say = say
         self._wall = wall
         self._monotonic = monotonic
         self._ended = threading.Event()
@@ -72,7 +77,7 @@ class Keeper:
 
     def __enter__(self) -> "Keeper":
         self._refuse_another_ledger()
-        self.leases = self._ledger.acquire(self._table, self._slices, self._owner, self._times.ttl)
+        self.leases = self._acquire()
         try:
             self._mirror()
         except BaseException:
@@ -112,6 +117,20 @@ class Keeper:
                 self._times.effect_within.total_seconds(),
                 self._times.max_clock_skew.total_seconds(),
             )
+
+    def _acquire(self) -> Leases:
+        give_up = self._monotonic() + self._times.patience.total_seconds()
+        is_told = False
+        while True:
+            try:
+                return self._ledger.acquire(self._table, self._slices, self._owner, self._times.ttl)
+            except LeaseHeld as error:
+                if self._monotonic() >= give_up:
+                    raise
+                if not is_told:
+                    self._say(f"waits up to {self._times.patience} for another run: {error}")
+                    is_told = True
+            time.sleep(ASK_EVERY_S)
 
     def _wall_deadline(self, leases: Leases) -> float:
         return self._wall() + leases.deadline - self._monotonic()

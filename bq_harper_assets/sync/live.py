@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
@@ -20,6 +20,7 @@ from bq_harper_assets.sync.windows import Window, floor_to_window
 
 WAITS = (LeaseHeld, WindowStillOpen)  # another run is at it, or it is a moment too early
 MOST_FAILURES = 5  # polls in a row
+PAUSE = timedelta(seconds=3)  # between two polls: a run that waits for the lease gets it
 
 
 @dataclass
@@ -52,7 +53,7 @@ class Live:
                 return True
             phase = report.phase if report else Phase.STEADY
             ended = self._now()
-            at = max(began + poll_delay(phase, self.contract.sync), ended)
+            at = max(began + poll_delay(phase, self.contract.sync), ended + PAUSE)
             closes = window.end + self.contract.safety_lag
             if ended < closes < at:
                 at = closes

@@ -84,7 +84,7 @@ class Run:
         with (
             queries.client,
             HarperClient(self.stores.harper, retry=self.retry) as harper,
-            Keeper(ledger, harper, table, slices, self.run_id, self.times) as keeper,
+            Keeper(ledger, harper, table, slices, self.run_id, self.times, say=self.say) as keeper,
         ):
             start = min(cell.window.start for cell in cells)
             end = max(cell.window.end for cell in cells)

@@ -8,6 +8,7 @@ from dagster import RetryPolicy
 from bq_harper_assets.contract.root import local_folder
 from bq_harper_assets.defs import all_tables
 from bq_harper_assets.defs.launch import project_instance
+from bq_harper_assets.defs.live import LIVE
 from bq_harper_assets.defs.schedules import newest_closed
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets_tests.defs.conftest import Dagster
@@ -78,4 +79,9 @@ def test_a_project_keeps_its_own_instance_with_its_own_settings(
         assert Path(instance.root_directory) == local_folder(project.root) / "dagster"
         assert instance.telemetry_enabled is False
         assert instance.run_monitoring_enabled
-        assert instance.get_concurrency_config().pool_config.default_pool_limit == 1
+        limits = instance.get_concurrency_config()
+        assert limits.pool_config.default_pool_limit == 1
+        queue = limits.run_queue_config
+        assert queue is not None
+        [live] = [each for each in queue.tag_concurrency_limits if each["key"] == LIVE]
+        assert live["limit"] < queue.max_concurrent_runs  # live runs leave room for backfills

@@ -1,8 +1,10 @@
 """Who may send, and until when: the owner's deadline, its mirror, and what ends a lease."""
 
+import threading
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,7 +20,13 @@ from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.digest import Digest
 from bq_harper_assets.sync.grid import Grid
-from bq_harper_assets.sync.keeper import AnotherLedger, Keeper, LeaseTimes, lease_times
+from bq_harper_assets.sync.keeper import (
+    ASK_EVERY_S,
+    AnotherLedger,
+    Keeper,
+    LeaseTimes,
+    lease_times,
+)
 from bq_harper_assets.sync.lease_terms import (
     MIRROR,
     Deadline,
@@ -26,6 +34,7 @@ from bq_harper_assets.sync.lease_terms import (
     LeaseTerms,
     mirror_id,
 )
+from bq_harper_assets.sync.live import PAUSE
 from bq_harper_assets.sync.mover import Moved
 from bq_harper_assets.sync.outcome import Removed, judge
 from bq_harper_assets.sync.receipts import Failure, Receipt, Refusal, Tally
@@ -166,6 +175,39 @@ def test_a_lease_left_to_expire_is_nobodys_before_that(
     time.sleep(SHORT.ttl.total_seconds())
     with Keeper(ledger, harper, table, [0], "the second", SHORT) as keeper:
         assert keeper.terms.epochs == {0: 2}
+
+
+def test_a_run_with_patience_waits_for_the_lease_that_another_one_gives_back(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable
+) -> None:
+    said: list[str] = []
+    patient = replace(TIMES, patience=timedelta(seconds=20))
+    first = Keeper(ledger, harper, table, [0, 1], "a live run", TIMES)
+    first.__enter__()
+    back = threading.Timer(1.5, first.__exit__, (None, None, None))
+    back.start()
+    with Keeper(ledger, harper, table, [0], "a backfill", patient, say=said.append) as keeper:
+        assert keeper.terms.epochs == {0: 2}
+    back.join()
+    [line] = said  # once, however often it asks
+    assert line.startswith("waits up to 0:00:20 for another run: ")
+    assert "slice 0: a live run until" in line
+
+
+def test_patience_ends(ledger: Ledger, harper: HarperClient, table: LogicalTable) -> None:
+    short = replace(TIMES, patience=timedelta(seconds=1.5))
+    with Keeper(ledger, harper, table, [0], "a live run", TIMES):
+        began = time.monotonic()
+        with (
+            pytest.raises(LeaseHeld, match="slice 0: a live run until"),
+            Keeper(ledger, harper, table, [0], "a backfill", short),
+        ):
+            pass
+        assert time.monotonic() - began >= 1.5
+
+
+def test_a_live_run_pauses_for_longer_than_a_waiting_run_takes_to_ask_again() -> None:
+    assert timedelta(seconds=ASK_EVERY_S) < PAUSE
 
 
 def test_an_error_before_anything_was_sent_gives_the_lease_back(

@@ -16,7 +16,7 @@ from bq_harper_assets.stores.harper.ensure_table import TableAction
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.retry import Call
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.live import MOST_FAILURES, Live, left_open, open_window
+from bq_harper_assets.sync.live import MOST_FAILURES, PAUSE, Live, left_open, open_window
 from bq_harper_assets.sync.phases import Phase
 from bq_harper_assets.sync.planned import WindowStillOpen
 from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
@@ -106,6 +106,21 @@ def test_a_live_run_ends_after_its_time_and_one_that_is_behind_polls_more_often(
     total = live.total()
     assert total is not None
     assert all(cell.is_open for cell in total.cells)
+
+
+def test_polls_that_take_long_leave_a_pause_in_which_a_backfill_gets_the_lease(
+    ledger: Ledger,
+) -> None:
+    table = contract(slices=2, safety_lag="60s")
+    clock = Clock(NOON + 50 * MINUTE)
+
+    def slow(cells: Sequence[Cell]) -> RunReport:
+        clock.now += MINUTE
+        return report(table, clock.now, cells)
+
+    live = Live(slow, table, ledger, sleep=clock.sleep, now=lambda: clock.now)
+    assert not live.follow(NOON + 58 * MINUTE)
+    assert clock.slept == [PAUSE.total_seconds()] * 7
 
 
 def test_a_lease_that_another_run_holds_costs_the_poll_and_not_the_run(ledger: Ledger) -> None:
