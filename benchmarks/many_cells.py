@@ -37,9 +37,14 @@ ROUNDS = 3
 TARGET_MS = 60
 
 
-def make_sources(bigquery: BigQueryConnection, tables: list[str], windows: int) -> None:
+def make_sources(
+    bigquery: BigQueryConnection,
+    tables: list[str],
+    windows: int,
+    rows_per_cell: int = ROWS_PER_CELL,
+) -> None:
     """The same rows in each table, evenly spread over all windows."""
-    rows = windows * SLICES * ROWS_PER_CELL
+    rows = windows * SLICES * rows_per_cell
     step = windows * WINDOW // timedelta(microseconds=1) // rows
     queries = Queries(BigQueryCalls(bigquery))
     with queries.client as client:

@@ -9,8 +9,10 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.sync import planned, run
 
 MOVE, WHOLE = "Spark job", "whole run"
+Parts = dict[str, tuple[Any, str]]  # by name: whose, and which function
+
 # Where a run spends its time.
-PARTS: dict[str, tuple[Any, str]] = {
+PARTS: Parts = {
     "fingerprint query": (planned, "fingerprints"),
     "ledger: plan": (Ledger, "plan"),
     MOVE: (run, "move_all"),
@@ -21,9 +23,9 @@ PARTS: dict[str, tuple[Any, str]] = {
 
 
 @contextmanager
-def timed(spent: dict[str, float]) -> Iterator[None]:
+def timed(spent: dict[str, float], parts: Parts = PARTS) -> Iterator[None]:
     """Adds up the seconds of each part."""
-    whole = {name: getattr(owner, attribute) for name, (owner, attribute) in PARTS.items()}
+    whole = {name: getattr(owner, attribute) for name, (owner, attribute) in parts.items()}
 
     def timing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
@@ -35,8 +37,8 @@ def timed(spent: dict[str, float]) -> Iterator[None]:
 
         return call
 
-    for name, (owner, attribute) in PARTS.items():
+    for name, (owner, attribute) in parts.items():
         setattr(owner, attribute, timing(name, whole[name]))
     yield
-    for name, (owner, attribute) in PARTS.items():
+    for name, (owner, attribute) in parts.items():
         setattr(owner, attribute, whole[name])
