@@ -1,4 +1,4 @@
-"""Checkpoints that somebody else has written: the copy in Harper held against the ledger."""
+"""Why a table may be stuck or look it: spoiled copies of its checkpoints, keys that collide."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -9,6 +9,7 @@ from bq_harper_assets.ledger.progress import Checkpoint
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS, checkpoint_id
+from bq_harper_assets.sync.source import KeyNotUnique, pinned, require_unique_key
 from bq_harper_assets.validation.subject import Subject, instant_of
 
 
@@ -26,6 +27,18 @@ def diagnose(subject: Subject, table: LogicalTable, points: Sequence[Checkpoint]
                 f"the row {row['id']} of {CHECKPOINTS.name} {problem}. It is only a copy: nothing "
                 "is lost, and the next run writes it again"
             )
+
+
+def colliding_keys(subject: Subject, start: datetime, end: datetime) -> Iterator[str]:
+    """No run goes on while two rows have one key, so this is why rows of [start, end) wait."""
+    try:
+        # Read from the source as it is: what was recorded of it says nothing about its rows.
+        with pinned(subject.queries, subject.contract, start, end) as pin:
+            require_unique_key(subject.queries, subject.contract, pin)
+    except KeyNotUnique as error:
+        yield str(error)
+    except BqhError:
+        return  # BigQuery is away or its columns do not fit, which other checks tell
 
 
 def _problem(row: dict[str, Any], until: datetime, origin: str) -> str | None:

@@ -13,7 +13,7 @@ from bq_harper_assets.stores.bigquery.fingerprint import count_outside
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.sync.cells import slice_key
 from bq_harper_assets.sync.windows import floor_to_window
-from bq_harper_assets.validation.diagnosis import diagnose
+from bq_harper_assets.validation.diagnosis import colliding_keys, diagnose
 from bq_harper_assets.validation.due import (
     Range,
     Waiting,
@@ -112,6 +112,9 @@ def _judged(
     points = subject.ledger.checkpoints(table, first)
     behind = slices_behind(points) if standing.overdue > LAGGING_AFTER else ()
     notes = [*diagnose(subject, table, points)]
+    if waiting.oldest and unknown is None and standing.overdue > LAGGING_AFTER:
+        window = floor_to_window(waiting.oldest, contract.window)
+        notes += colliding_keys(subject, window, window + contract.window)
     if behind:
         notes.append(f"behind the other slices: {', '.join(behind)}")
     if unknown:

@@ -177,6 +177,24 @@ def test_while_bigquery_is_away_every_unsynced_window_counts_as_due(
 
 
 @pytest.mark.promise("M12")
+def test_keys_that_collide_are_named_as_what_holds_the_rows_up(bench: Bench) -> None:
+    base = just_now() - 2 * HOUR
+    source = bench.source(base + MINUTE, base + 6 * MINUTE)
+    contract = bench.contract(source, base, key="number")
+    bench.commit(contract, base, base + 5 * MINUTE)
+    subject = bench.subject(contract)
+    assert check_progress(subject).metadata["diagnosis"] == []
+    bench.tables.run(f"UPDATE {source.sql} SET number = 7 WHERE TRUE")
+    verdict = check_progress(subject)
+    assert verdict.status is ProgressStatus.SEVERELY_LAGGING
+    (note,) = verdict.metadata["diagnosis"]
+    assert note.startswith(
+        f"the key number of {contract.id} is not unique in BigQuery: number = 7 (2 rows)"
+    )
+    assert note in verdict.message
+
+
+@pytest.mark.promise("M12")
 @pytest.mark.parametrize(
     ("spoiled", "named"),
     [
