@@ -67,6 +67,8 @@ class HarperServer:
                 "without it. The data is untouched. Next: put the file back, or start afresh: "
                 "bqh down --purge"
             )
+        # It does not run, whatever its own note says: that number may be another process's now.
+        (self._root / "hdb.pid").unlink(missing_ok=True)
         log_start = log_size(self._log)
         process = start(command, self._environ())
         yield from wait_until_ready(self, process, self._log, log_start)
@@ -82,6 +84,10 @@ class HarperServer:
         }
         body = json.dumps({"operation": "user_info"})
         return http_status(self._ports.harper, "POST", "/", body, headers) == 200
+
+    @property
+    def _root(self) -> Path:
+        return self._data / "root"
 
     @property
     def _installed(self) -> Path:
@@ -111,7 +117,7 @@ class HarperServer:
         return {
             **child_environ(self._user_environ),
             "HOME": str(self._data / "home"),
-            "ROOTPATH": str(self._data / "root"),
+            "ROOTPATH": str(self._root),
             "NODE_OPTIONS": f"--require {json.dumps(str(PRELOAD))}",
             "OPERATIONSAPI_NETWORK_PORT": f"{LOOPBACK}:{self._ports.harper}",
             "HTTP_PORT": f"{LOOPBACK}:{self._ports.harper_rest}",

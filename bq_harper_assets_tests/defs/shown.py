@@ -82,8 +82,8 @@ class Shown:
         return found
 
 
-def shown(root: Path, instance: DagsterInstance, contract: TableContract) -> Shown:
-    """Of the project as it is declared now."""
+def loadable(root: Path) -> Path:
+    """A file from which Dagster's servers load the project."""
     file = root / "loaded.py"
     file.write_text(
         "from pathlib import Path\n"
@@ -91,7 +91,12 @@ def shown(root: Path, instance: DagsterInstance, contract: TableContract) -> Sho
         f"defs = build_definitions(Path({str(root)!r}))\n",
         encoding="utf-8",
     )
-    origin = LoadableTargetOrigin(python_file=str(file), working_directory=str(root))
+    return file
+
+
+def shown(root: Path, instance: DagsterInstance, contract: TableContract) -> Shown:
+    """Of the project as it is declared now."""
+    origin = LoadableTargetOrigin(python_file=str(loadable(root)), working_directory=str(root))
     variables = {"key": {"path": ["harper", contract.target_table]}}
     with warnings.catch_warnings():
         # Dagster reads properties of its own that it calls deprecated.

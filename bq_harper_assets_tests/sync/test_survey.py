@@ -110,16 +110,28 @@ def test_a_place_of_many_rows_is_cut_into_bins() -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 5)), min_size=1, max_size=30))
-def test_contents_that_occur_more_than_once_are_counted_by_stream(
-    rows: list[tuple[str, int]],
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.integers(0, 2)),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_contents_whose_id_is_not_theirs_alone_are_counted_by_stream(
+    rows: list[tuple[str, int, int]],
 ) -> None:
+    def packed(value: int) -> bytes:
+        return np.array([value], np.uint64).tobytes()
+
     batch = [
-        {"bin": 0, "stream": stream, "hashes": np.array([each], np.uint64).tobytes()}
-        for stream, each in rows
+        {"bin": 0, "stream": stream, "ids": packed(row_id), "hashes": packed(content)}
+        for stream, row_id, content in rows
     ]
     found = _doubled(pa.Table.from_pylist(batch)).to_pylist()
-    total = [each for _, each in rows]
-    assert {(row["stream"], row["hash"], row["n"]) for row in found} == {
-        (stream, each, rows.count((stream, each))) for stream, each in rows if total.count(each) > 1
+    ids = [row_id for _, row_id, _ in rows]
+    assert len(found) == len({each for each in rows if ids.count(each[1]) > 1})
+    assert {tuple(row.values()) for row in found} == {
+        (row_id, content, stream, rows.count((stream, row_id, content)))
+        for stream, row_id, content in rows
+        if ids.count(row_id) > 1
     }
