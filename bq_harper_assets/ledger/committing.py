@@ -24,7 +24,10 @@ from bq_harper_assets.ledger.transitions import change_cell, end_batch
 
 
 def commit(
-    connection: Connection, leases: Leases, done: Sequence[tuple[Batch, CellResult]]
+    connection: Connection,
+    leases: Leases,
+    done: Sequence[tuple[Batch, CellResult]],
+    deletes_allowed: bool,
 ) -> None:
     """All of them or none: leases live, batches planned under them, rows accounted for."""
     table = leases.table
@@ -52,6 +55,8 @@ def commit(
             rows_moved=result.moved,
             rows_flagged=result.flagged,
             rows_kept=result.kept,
+            rows_held=result.held,
+            deletes_allowed=deletes_allowed,
             bytes=result.bytes,
             seconds=result.seconds,
             digest=result.digest,
@@ -150,7 +155,7 @@ def _recorded(
 def _conserve(batch: Batch, result: CellResult) -> None:
     counts = (
         *(result.read, result.written, result.unchanged, result.quarantined),
-        *(result.deleted, result.moved, result.flagged, result.kept),
+        *(result.deleted, result.moved, result.flagged, result.kept, result.held),
     )
     if result.read != result.written + result.unchanged + result.quarantined or min(counts) < 0:
         sums = (

@@ -16,6 +16,7 @@ from bq_harper_assets.ledger import (
     claims,
     committing,
     leasing,
+    losses,
     marking,
     planning,
     progress,
@@ -234,10 +235,19 @@ class Ledger:
         """The cell now holds what `result` says; refused without a live lease."""
         self.commit_cells(leases, [(batch, result)])
 
-    def commit_cells(self, leases: Leases, done: Sequence[tuple[Batch, CellResult]]) -> None:
-        """All of them or none, for the price of one transaction."""
+    def commit_cells(
+        self,
+        leases: Leases,
+        done: Sequence[tuple[Batch, CellResult]],
+        *,
+        deletes_allowed: bool = False,
+    ) -> None:
+        """All of them or none, for the price of one transaction.
+
+        What someone allowed to be deleted is not counted against later runs.
+        """
         with self._database.writing() as connection:
-            committing.commit(connection, leases, done)
+            committing.commit(connection, leases, done, deletes_allowed)
 
     def fail_batch(self, batch: Batch, error: str) -> None:
         """The batch ended without a commit; its cell may hold some of its rows."""
@@ -276,6 +286,11 @@ class Ledger:
         """Only in these can a write of `t` take a row out of a cell that does not know of it."""
         with self._database.reading() as connection:
             return status.slices_committed_at_other_times(connection, table, t)
+
+    def recent_losses(self, table: LogicalTable, period: timedelta) -> tuple[losses.CellLoss, ...]:
+        """Rows that runs took out of cells within the period, and that nobody had allowed."""
+        with self._database.reading() as connection:
+            return losses.losses(connection, table, period)
 
     def checkpoints(self, table: LogicalTable, start: datetime) -> tuple[progress.Checkpoint, ...]:
         """How far each slice has come, counted from the window that begins at `start`."""

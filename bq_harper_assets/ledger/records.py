@@ -183,6 +183,7 @@ class CellResult:
     moved: int = 0  # left for another cell, and brought up to date there
     flagged: int = 0  # gone from the source, and shown as deleted
     kept: int = 0  # gone from the source, and left as they are
+    held: int = 0  # by the target before, where that was looked at
     bytes: int = 0
     seconds: float = 0.0
     rejections: tuple[Rejection, ...] = field(default=())

@@ -81,6 +81,8 @@ class BatchRecord:
     rows_moved: int | None
     rows_flagged: int | None
     rows_kept: int | None
+    rows_held: int | None
+    deletes_allowed: bool | None
     bytes: int | None
     seconds: float | None
     digest: str | None

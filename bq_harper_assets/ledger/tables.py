@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Float,
@@ -135,6 +136,8 @@ MARKS = Table(
     ForeignKeyConstraint(_CELL, [f"cells.{name}" for name in _CELL]),
 )
 
+LOST_ROWS = text("rows_deleted + rows_flagged > 0")  # of a batch
+
 # Their cells may have left meanwhile: this is history.
 BATCHES = Table(
     "batches",
@@ -163,6 +166,8 @@ BATCHES = Table(
     Column("rows_moved", BigInteger),
     Column("rows_flagged", BigInteger),
     Column("rows_kept", BigInteger),
+    Column("rows_held", BigInteger),  # by the target before, where that was looked at
+    Column("deletes_allowed", Boolean),  # by a person: the guard was not asked
     Column("bytes", BigInteger),
     Column("seconds", Float),
     Column("digest", Text),
@@ -181,6 +186,13 @@ BATCHES = Table(
         unique=True,
         sqlite_where=text("state = 'planned'"),
         postgresql_where=text("state = 'planned'"),
+    ),
+    Index(
+        "batches_that_lost",
+        "table_id",
+        "ended_at",
+        sqlite_where=LOST_ROWS,
+        postgresql_where=LOST_ROWS,
     ),
 )
 

@@ -120,6 +120,7 @@ class _Counts:
             flagged=gone if policy == "flag" else 0,
             kept=gone if policy == "keep" else 0,
             moved=len(work.vanished.elsewhere),
+            held=work.diff.held if work.diff else 0,
             bytes=tally.bytes,
             seconds=seconds,
             rejections=tuple(self._refused.get(place, [])),

@@ -17,7 +17,7 @@ from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.comparison import compare_cells
 from bq_harper_assets.sync.elsewhere import Look, cells_elsewhere
 from bq_harper_assets.sync.grid import Grid, Part
-from bq_harper_assets.sync.guard import Loss, refusals
+from bq_harper_assets.sync.guard import REMEMBERED, Earlier, Loss, refusals
 from bq_harper_assets.sync.mover import Moved, move_all
 from bq_harper_assets.sync.reading import Reading
 from bq_harper_assets.sync.recorded import cell_key
@@ -95,7 +95,10 @@ def refuse_great_losses(scene: Scene, works: Sequence[Work]) -> None:
         for work in works
         if work.diff is not None
     }
-    refused = refusals(scene.source.contract.id, losses)
+    if not any(loss.deletes for loss in losses.values()):
+        return
+    earlier = Earlier.of(scene.ledger.recent_losses(scene.table, REMEMBERED))
+    refused = refusals(scene.source.contract.id, losses, earlier)
     for work in works:
         work.refusal = refused.get(work.cell)
 

@@ -229,7 +229,9 @@ class Run:
     def _commit(self, scene: Scene, works: Sequence[Work], outcomes: Sequence[CellOutcome]) -> None:
         both = list(zip(works, outcomes, strict=True))
         done = [(work.batch, outcome.result) for work, outcome in both if not outcome.problem]
-        self.stores.ledger.commit_cells(scene.keeper.leases, done)
+        self.stores.ledger.commit_cells(
+            scene.keeper.leases, done, deletes_allowed=self.allow_deletes
+        )
         for work, outcome in both:
             # If the lease ran out, the next run may have taken the cell: then it is that run's.
             with suppress(LedgerConflict):

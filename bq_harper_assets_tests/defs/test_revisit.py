@@ -5,13 +5,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from dagster import DagsterRunStatus
 
+from bq_harper_assets.cli.sync import cells_between
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.launch import launch
 from bq_harper_assets.defs.sensors import BILLED, END, LOOK_ERROR, PHASE, REASON
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.drift import look_for_drift
+from bq_harper_assets.sync.guard import MOST_ROWS
+from bq_harper_assets.sync.windows import floor_to_window
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.ticking import Ticking, windows
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -20,6 +24,7 @@ from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, hou
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
 
 
 def rows_from(start: datetime, rows: int, step: timedelta) -> str:
@@ -172,6 +177,41 @@ def test_an_old_row_is_found_by_the_scrub_and_a_deleted_window_is_refused_once(
     assert LOOK_ERROR in request.tags
     ticking.later()
     assert ticking.cursor["look_error"] == ""
+
+
+@pytest.mark.promise("N12")
+def test_an_emptied_table_of_small_windows_is_refused_though_each_run_takes_only_a_few(
+    dagster: Dagster, project: TemporaryProject, tables: SmallTables
+) -> None:
+    start = floor_to_window(datetime.now(UTC) - 62 * MINUTE, 5 * MINUTE)
+    source = tables.make_from(rows_from(start, 1_200, 3 * SECOND))
+    declared = table(source, start, live=False, window="5m", slices=1, safetyLag="0s")
+    [contract] = project.declare(declared).tables
+    ticking = Ticking(dagster, contract)
+    ticking.settle()
+    assert len(dagster.rows(contract)) == 1_200 > MOST_ROWS
+
+    tables.run(f"DELETE FROM {source.sql} WHERE TRUE")
+    requests, ended = ticking.later(), []
+    while requests:
+        ended += [ticking.run(request, may_fail=True) for request in requests]
+        assert len(ended) < 10
+        requests = ticking.later()
+    assert {True, False} == set(ended)
+    left = len(dagster.rows(contract))
+    assert 1_200 - MOST_ROWS <= left < 1_200
+    assert len(refused(project, contract)) == left // 100
+    assert "refused by the delete guard" in (ticking.skipped or "")
+    with open_ledger(load_project(project.root).ledger.url) as ledger:
+        known = ledger.find_table(contract.id)
+        assert known is not None
+        why = next(filter(None, (batch.error for batch in ledger.history(known))))
+    assert f"with the {1_200 - left} rows that earlier runs took out since" in why
+    assert "--allow-deletes" in why
+
+    emptied = cells_between(contract, start, None, None, None)[:12]
+    allowed = launch(ticking.definitions, dagster.instance, contract, emptied, allow_deletes=True)
+    assert (allowed.error, dagster.rows(contract)) == (None, {})
 
 
 @pytest.mark.promise("D1")

@@ -46,6 +46,7 @@ class Watch:
     _held: Records = field(default_factory=dict)  # as of the last write
     _newest: dict[Any, datetime] = field(default_factory=dict)  # T of the last write, by id
     _gone: dict[CellKey, Contents] = field(default_factory=dict)  # as of the last commit
+    _taken_out: int = 0  # rows, by all commits
 
     def __post_init__(self) -> None:
         self._placing = Placing(self.is_keyed, self.contract.slices)
@@ -159,7 +160,8 @@ class Watch:
         """Cells equal the source at T, and their quarantine is the rows that cannot be stored."""
         table = self.table
         assert table is not None
-        for batch, _ in done:
+        for batch, result in done:
+            self._taken_out += result.deleted + result.flagged
             good, bad = self.wanted(batch.cell, batch.t, batch.upto)
             gone = self.gone(batch.cell, batch.upto, good)
             if wrong := self._difference(good, gone, batch.cell, batch.upto):
@@ -188,14 +190,17 @@ class Watch:
         return everything - self.source.ever(self.is_keyed)
 
     def after_refusal(self, who: str, batches: Sequence[Batch]) -> None:
-        """The guard speaks up only if more rows than it lets pass would really be lost."""
+        """The guard speaks up only if more rows than it lets pass would really be lost.
+
+        With those that runs before took out, of which the guard may count fewer.
+        """
         lost = 0
         for batch in batches if self.contract.deletes != "keep" else ():
             good, _ = self.wanted(batch.cell, batch.t, batch.upto)
             gone = self.found(batch.cell, batch.upto) - good
             alive = {row.n for row in self._alive(batch.t)} if self.is_keyed else set()
             lost += sum(count for content, count in gone.items() if content[0] not in alive)
-        if lost <= MOST_DELETES:
+        if not lost or lost + self._taken_out <= MOST_DELETES:
             self.violate(f"the guard refused {who}, which would lose {lost} rows")
 
     def at_end(self, now: datetime) -> None:
