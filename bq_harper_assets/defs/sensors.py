@@ -246,8 +246,9 @@ def _why_nothing(contract: TableContract, stands: Standing, cursor: Cursor) -> s
         said.append(f"{count} cells are due, and their runs have not ended yet")
     if refused:
         said.append(
-            f"{len(refused)} cells were refused by the delete guard, the first is {refused[0]}; if "
-            f"BigQuery is right, type: bqh sync {contract.id} --allow-deletes"
+            f"{len(refused)} cells were refused by the delete guard, the first is {refused[0]}, "
+            "and are asked for again when they change in BigQuery; if it is right as it is, type: "
+            f"bqh sync {contract.id} --allow-deletes"
         )
     if not said:
         said.append(f"all closed windows are as BigQuery last had them ({stands.phase})")

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from bq_harper_assets.ledger.columns import database_now
-from bq_harper_assets.ledger.places import marks_of_cell
+from bq_harper_assets.ledger.places import among, marks_of_cell, place_of
 from bq_harper_assets.ledger.records import (
     BatchState,
     CellKey,
@@ -42,6 +42,15 @@ class CellCommit:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """What the source held when the guard stopped a cell's newest batch."""
+
+    t: datetime
+    schema_version: int
+    fingerprint: str  # of the window up to where the batch would have covered it, at T
+
+
+@dataclass(frozen=True)
 class CellRecord:
     """A cell that some batch or mark has named."""
 
@@ -49,6 +58,7 @@ class CellRecord:
     state: CellState
     commit: CellCommit | None  # holds in the target only while the cell is clean
     marks: int
+    refusal: Refusal | None = None  # while the cell is refused
 
     @property
     def is_clean(self) -> bool:
@@ -133,6 +143,13 @@ def cells(
     )
     if slices is not None:
         query = query.where(CELLS.c.slice.in_(slices))
+    rows = connection.execute(query).all()
+    refused = [
+        CellKey(row.window_start, row.window_end, row.slice)
+        for row in rows
+        if row.state == CellState.REFUSED
+    ]
+    refusals = _refusals(connection, table, refused)
     return tuple(
         CellRecord(
             CellKey(row.window_start, row.window_end, row.slice),
@@ -152,9 +169,27 @@ def cells(
                 row.fingerprint_version,
             ),
             row.marks,
+            refusals.get(place_of(row)) if row.state == CellState.REFUSED else None,
         )
-        for row in connection.execute(query)
+        for row in rows
     )
+
+
+def _refusals(
+    connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
+) -> dict[tuple[int, datetime], Refusal]:
+    """The newest of each place."""
+    if not cells:
+        return {}
+    query = (
+        select(BATCHES)
+        .where(among(BATCHES, table, cells), BATCHES.c.state == BatchState.REFUSED)
+        .order_by(BATCHES.c.seq)
+    )
+    return {
+        place_of(row): Refusal(row.snapshot, row.schema_version, row.fingerprint)
+        for row in connection.execute(query)
+    }
 
 
 def slices_committed_at_other_times(

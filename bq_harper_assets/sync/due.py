@@ -77,9 +77,9 @@ def due_cells(
 
 def is_comparable(record: CellRecord) -> bool:
     """Whether a look at the source can tell something new about a closed cell."""
-    if record.commit is None or not record.commit.is_closed:
-        return False
-    return record.is_clean or record.state is CellState.REFUSED
+    if record.refusal is not None:
+        return True
+    return record.is_clean and record.commit is not None and record.commit.is_closed
 
 
 def _reason(record: CellRecord | None, is_leased: bool, seen: Seen | None) -> Reason | None:
@@ -90,8 +90,8 @@ def _reason(record: CellRecord | None, is_leased: bool, seen: Seen | None) -> Re
     if record.state is CellState.FAILED:
         return Reason.FAILED
     if record.state is CellState.REFUSED:
-        # What was refused has been taken back: there is nothing left to lose.
-        return Reason.SOURCE_CHANGED if _is_as_committed(record, seen) else Reason.REFUSED
+        # The guard has judged what the source was then, and not what it is now.
+        return Reason.SOURCE_CHANGED if _has_changed_since(record, seen) else Reason.REFUSED
     if record.commit is None:
         return Reason.MISSING
     if not record.is_clean:
@@ -103,9 +103,11 @@ def _reason(record: CellRecord | None, is_leased: bool, seen: Seen | None) -> Re
     return None if seen.fingerprint == record.commit.fingerprint else Reason.SOURCE_CHANGED
 
 
-def _is_as_committed(record: CellRecord, seen: Seen | None) -> bool:
-    commit = record.commit
-    return commit is not None and seen is not None and seen.fingerprint == commit.fingerprint
+def _has_changed_since(record: CellRecord, seen: Seen | None) -> bool:
+    refusal = record.refusal
+    if refusal is None or seen is None or seen.at <= refusal.t:
+        return False
+    return seen.fingerprint != refusal.fingerprint
 
 
 def _sign(reason: Reason, record: CellRecord | None, seen: Seen | None) -> str:

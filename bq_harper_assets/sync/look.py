@@ -10,7 +10,7 @@ from datetime import datetime
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellKey, LogicalTable
-from bq_harper_assets.ledger.status import CellCommit, CellRecord
+from bq_harper_assets.ledger.status import CellCommit, CellRecord, Refusal
 from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
 from bq_harper_assets.stores.bigquery.partition_times import is_untouched, partition_times
 from bq_harper_assets.stores.bigquery.queries import Queries
@@ -71,7 +71,7 @@ def _compared(
         bases = Bases.of(ledger, table, pin.plan.version)
         groups: dict[Basis, list[CellRecord]] = {}
         for record in _not_spared(queries, contract, pin, records):
-            basis = bases.basis(_commit(record).schema_version)
+            basis = bases.basis(_last_look(record).schema_version)
             groups.setdefault(basis, []).append(record)
         for basis, group in groups.items():
             # A new column leaves no trace where it is empty: what differs has values to be filled.
@@ -79,7 +79,9 @@ def _compared(
             prints = _prints(queries, contract, pin.restricted(wanted), group)
             now = {start: each.text for start, each in prints.items()}
             windows += len(now)
-            untold = {r.cell: c for r in group if not bases.is_told(c := _commit(r))}
+            # What was refused needs none: if columns went since, the guard is asked once more.
+            clean = [record for record in group if not record.refusal]
+            untold = {r.cell: c for r in clean if not bases.is_told(c := _commit(r))}
             told = told_anew(
                 queries, pin.restricted(basis), contract.window, untold, bases.versions
             )
@@ -88,7 +90,7 @@ def _compared(
                 ledger.rebase_fingerprints(table, newest.version, anew)
             seen = {at: Seen(text, pin.t) for at, text in now.items()}
             changed |= _changed(table, group, told, seen)
-            for record in group:
+            for record in clean:
                 start = record.cell.window_start
                 if why := _due_all_the_same(record, prints[start], bases, contract):
                     changed[start] = Seen(f"{now[start]} {why}", pin.t)
@@ -121,6 +123,11 @@ def _commit(record: CellRecord) -> CellCommit:
     return record.commit
 
 
+def _last_look(record: CellRecord) -> CellCommit | Refusal:
+    """What the source is compared with."""
+    return record.refusal or _commit(record)
+
+
 def _not_spared(
     queries: Queries, contract: TableContract, pin: Pinned, records: Sequence[CellRecord]
 ) -> Sequence[CellRecord]:
@@ -135,7 +142,7 @@ def _not_spared(
 
 def _is_untouched(record: CellRecord, times: Mapping[str, datetime]) -> bool:
     cell = record.cell
-    return is_untouched(times, cell.window_start, cell.window_end, _commit(record).t)
+    return is_untouched(times, cell.window_start, cell.window_end, _last_look(record).t)
 
 
 def _changed(

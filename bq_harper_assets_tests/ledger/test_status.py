@@ -6,6 +6,7 @@ from datetime import timedelta
 from bq_harper_assets.ledger.audit import Note
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellState, LogicalTable, Rejection
+from bq_harper_assets.ledger.status import Refusal
 from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, TTL, T, cell, copy, result
 
 
@@ -86,6 +87,28 @@ def test_cells_are_given_by_half_open_range_and_slice(ledger: Ledger, table: Log
     assert [record.cell for record in found] == [cell(1, 0), cell(1, 1)]
     found = ledger.cells(table, START, START + 3 * HOUR, slices=[1])
     assert [record.cell for record in found] == [cell(0, 1), cell(1, 1), cell(2, 1)]
+
+
+def test_a_refused_cell_says_what_the_source_was_when_it_was_refused_last(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    def refusals() -> list[Refusal | None]:
+        return [each.refusal for each in ledger.cells(table, START, START + 2 * HOUR)]
+
+    _sync(ledger, table, [0, 1], [0])
+    assert refusals() == [None, None]
+    later = [T + timedelta(minutes=number) for number in range(3)]
+    for t, fingerprint in zip(later[:2], ("fewer", "none"), strict=True):
+        leases = ledger.acquire(table, [0], "ann", TTL)
+        (batch,) = ledger.plan(leases, t, 1, [copy(cell(0), fingerprint)], "run-2")
+        ledger.refuse_batch(batch, "would delete 2,000 of 2,100 rows")
+        ledger.release(leases)
+        assert refusals() == [Refusal(t, 1, fingerprint), None]
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    (batch,) = ledger.plan(leases, later[2], 1, [copy(cell(0))], "run-3")
+    assert refusals() == [None, None]
+    ledger.commit_cell(leases, batch, result())
+    assert refusals() == [None, None]
 
 
 def test_slices_whose_commits_are_all_of_one_snapshot_are_told_from_the_others(

@@ -8,7 +8,7 @@ import pytest
 
 from bq_harper_assets.contract.table import Sync
 from bq_harper_assets.ledger.records import CellKey, CellState
-from bq_harper_assets.ledger.status import CellCommit, CellRecord
+from bq_harper_assets.ledger.status import CellCommit, CellRecord, Refusal
 from bq_harper_assets.sync.asking import Ask, End, asks
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.due import Due, Reason, Seen, closed_until, due_cells
@@ -33,6 +33,7 @@ WINDOW = Window(START, START + HOUR)
 
 def record(state: CellState = CellState.SYNCED, **changed: Any) -> CellRecord:
     marks = changed.pop("marks", 0)
+    refusal = Refusal(T, 1, "refused") if state is CellState.REFUSED else None
     held = {
         "batch": 7,
         "t": T,
@@ -45,7 +46,7 @@ def record(state: CellState = CellState.SYNCED, **changed: Any) -> CellRecord:
         "is_closed": True,
     }
     commit = None if changed.pop("never", False) else CellCommit(**{**held, **changed})
-    return CellRecord(CellKey(WINDOW.start, WINDOW.end, 0), state, commit, marks)
+    return CellRecord(CellKey(WINDOW.start, WINDOW.end, 0), state, commit, marks, refusal)
 
 
 BEFORE, AFTER = T - HOUR, T + HOUR
@@ -60,8 +61,12 @@ BEFORE, AFTER = T - HOUR, T + HOUR
         (record(CellState.FAILED), None, Reason.FAILED),
         (record(CellState.PLANNED), None, Reason.PLANNED_LEFT),
         (record(CellState.REFUSED), None, Reason.REFUSED),
-        (record(CellState.REFUSED), Seen("new", AFTER), Reason.REFUSED),
+        (record(CellState.REFUSED), Seen("refused", AFTER), Reason.REFUSED),
+        (record(CellState.REFUSED), Seen("new", AFTER), Reason.SOURCE_CHANGED),
+        (record(CellState.REFUSED), Seen("new", T), Reason.REFUSED),
         (record(CellState.REFUSED), Seen("old", AFTER), Reason.SOURCE_CHANGED),
+        (record(CellState.REFUSED, never=True), Seen("new", AFTER), Reason.SOURCE_CHANGED),
+        (record(CellState.REFUSED, never=True), Seen("refused", AFTER), Reason.REFUSED),
         (record(marks=1), None, Reason.DIRTY),
         (record(is_closed=False, upto=WINDOW.start), None, Reason.CLOSED_SINCE),
         (record(), None, None),
