@@ -1,6 +1,7 @@
 """What is being done to a table already: a need is not asked for twice while its run goes on."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 
 from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
@@ -17,12 +18,27 @@ _ACTIVE = [status for status in DagsterRunStatus if status not in ENDED]
 
 def runs_of_table(instance: DagsterInstance, contract: TableContract) -> list[DagsterRun]:
     """Those that have the table among their assets, whoever asked for them."""
-    key, job = target_key(contract), f"sync_{contract.id}"
-    return [
-        run
-        for run in instance.get_runs(RunsFilter(statuses=_ACTIVE))
-        if run.job_name == job or key in (run.asset_selection or ())
-    ]
+    return [run for run in instance.get_runs(RunsFilter(statuses=_ACTIVE)) if _is_of(contract, run)]
+
+
+def failed_windows(
+    instance: DagsterInstance, contract: TableContract, since: datetime
+) -> frozenset[Window]:
+    """Those whose last run, of those that ended since, has failed."""
+    ended = RunsFilter(statuses=list(ENDED), updated_after=since)
+    succeeded: dict[Window, bool] = {}
+    for record in instance.get_run_records(ended, order_by="update_timestamp"):  # newest first
+        run = record.dagster_run
+        if _is_of(contract, run):
+            with suppress(ValueError):  # the contract had windows of another length then
+                for window in windows_of(contract, run):
+                    succeeded.setdefault(window, run.status is not DagsterRunStatus.FAILURE)
+    return frozenset(window for window, is_well in succeeded.items() if not is_well)
+
+
+def _is_of(contract: TableContract, run: DagsterRun) -> bool:
+    in_selection = target_key(contract) in (run.asset_selection or ())
+    return in_selection or run.job_name == f"sync_{contract.id}"
 
 
 def is_running(instance: DagsterInstance, job: str) -> bool:

@@ -3,8 +3,8 @@
 Each table has its own, so that one that fails shows its error and does not stop the others.
 """
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 
 from dagster import (
     DagsterRun,
@@ -19,7 +19,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from pydantic import BaseModel, ConfigDict
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.active_runs import is_running, runs_of_table, windows_of
+from bq_harper_assets.defs.active_runs import failed_windows, is_running, runs_of_table, windows_of
 from bq_harper_assets.defs.live import live_job
 from bq_harper_assets.defs.partitions import range_tags
 from bq_harper_assets.defs.resources import LedgerResource
@@ -35,6 +35,7 @@ from bq_harper_assets.sync.due import Reason, Seen, closed_until
 from bq_harper_assets.sync.look import Look, look
 from bq_harper_assets.sync.pace import (
     ASK_AGAIN_AFTER,
+    FAILED_WAIT,
     WINDOWS_PER_RUN,
     look_delay,
     poll_delay,
@@ -104,8 +105,10 @@ def build_revisit_sensor(
             stands = standing(opened, contract, start, now, cursor.changed)
         runs = runs_of_table(context.instance, contract)
         is_followed = is_running(context.instance, live_job(contract))
+        # By the clock that Dagster files runs with.
+        failed = failed_windows(context.instance, contract, datetime.now(UTC) - FAILED_WAIT)
         found = _asks(
-            contract, stands, runs, is_followed and _has_just_closed(contract, stands, now)
+            contract, stands, runs, is_followed and _has_just_closed(contract, stands, now), failed
         )
         cursor = _shown(cursor, contract, stands, now)
         if not found:
@@ -197,14 +200,18 @@ def _looks(
 
 
 def _asks(
-    contract: TableContract, stands: Standing, runs: Sequence[DagsterRun], without_newest: bool
+    contract: TableContract,
+    stands: Standing,
+    runs: Sequence[DagsterRun],
+    without_newest: bool,
+    failed: Collection[Window],
 ) -> list[Ask]:
     newest = Window(stands.until - contract.window, stands.until)
     at_work = {window for run in runs for window in windows_of(contract, run)}
     if without_newest:
         at_work.add(newest)
     ends = {End(run.tags[END]) for run in runs if END in run.tags}
-    return asks(stands.due, stands.phase, newest, at_work, ends)
+    return asks(stands.due, stands.phase, newest, at_work, ends, failed)
 
 
 def _has_just_closed(contract: TableContract, stands: Standing, now: datetime) -> bool:

@@ -56,13 +56,21 @@ def asks(
     newest: Window,
     at_work: Collection[Window] = (),
     ends: Collection[End] = (),
+    failed: Collection[Window] = (),
 ) -> list[Ask]:
     """At most one for each end that has no run yet; windows that a run has already are left out.
 
     `newest` is the newest closed window: it and what changed come newest first and do not wait for
-    the backlog, which is taken oldest first.
+    the backlog, which is taken oldest first. Windows whose last run has `failed` come when an end
+    has no others, else one that fails each time would keep all behind it waiting.
     """
     wanted = [d for d in due if d.reason is not Reason.REFUSED and d.cell.window not in at_work]
+    found = _asks([d for d in wanted if d.cell.window not in failed], phase, newest, ends)
+    taken = {*ends, *(ask.end for ask in found)}
+    return found + _asks([d for d in wanted if d.cell.window in failed], phase, newest, taken)
+
+
+def _asks(wanted: Sequence[Due], phase: Phase, newest: Window, ends: Collection[End]) -> list[Ask]:
     most = WINDOWS_PER_RUN[phase]
     found = []
     taken: Collection[Window] = ()

@@ -9,6 +9,7 @@ from bq_harper_assets.sync.phases import Phase
 WINDOWS_PER_RUN = {Phase.INITIAL: 96, Phase.CATCHUP: 24, Phase.STEADY: 8}
 NEWEST_WINDOWS = 4  # that are not made to wait for a longer backlog
 ASK_AGAIN_AFTER = timedelta(minutes=5)  # for what is still needed though its run has ended
+FAILED_WAIT = timedelta(minutes=30)  # behind windows whose last run did not fail
 LIVE_RUN = timedelta(minutes=15)
 
 _SOONEST = timedelta(seconds=5)  # Dagster's own rhythm

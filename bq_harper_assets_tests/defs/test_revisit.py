@@ -9,6 +9,7 @@ from bq_harper_assets.cli.sync import cells_between
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.launch import launch
+from bq_harper_assets.defs.partitions import RANGE_END, RANGE_START
 from bq_harper_assets.defs.sensors import BILLED, END, LOOK_ERROR, PHASE, REASON
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import CellState
@@ -215,6 +216,35 @@ def test_an_emptied_table_of_small_windows_is_refused_though_each_run_takes_only
     emptied = cells_between(contract, start, None, None, None)[:12]
     allowed = launch(ticking.definitions, dagster.instance, contract, emptied, allow_deletes=True)
     assert (allowed.error, dagster.rows(contract)) == (None, {})
+
+
+@pytest.mark.promise("H8")
+def test_a_run_that_fails_before_it_plans_does_not_keep_the_backlog_waiting(
+    dagster: Dagster, project: TemporaryProject, tables: SmallTables
+) -> None:
+    start = hours_ago(388)
+    source = tables.make_from(rows_from(start, 10, HOUR))
+    [contract] = project.declare(table(source, start, live=False)).tables
+    ticking = Ticking(dagster, contract)
+    job = ticking.definitions.resolve_job_def(f"sync_{contract.id}")
+
+    other = f"{start + 7 * MINUTE:%FT%H:%M}|s00"  # when windows had another length
+    before = {RANGE_START: other, RANGE_END: other}
+    dagster.instance.create_run_for_job(job, status=DagsterRunStatus.FAILURE, tags=before)
+
+    def oldest(status: DagsterRunStatus) -> float:
+        """Where the backlog begins, whose run then ends in that state; in hours."""
+        [request] = [each for each in ticking.later() if each.tags[END] == "oldest"]
+        dagster.instance.create_run_for_job(job, status=status, tags=request.tags)
+        first = datetime.fromisoformat(f"{windows(dict(request.tags))[0]}Z")
+        return (first - start) / HOUR
+
+    assert oldest(DagsterRunStatus.FAILURE) == 0
+    assert oldest(DagsterRunStatus.FAILURE) == 96
+    assert oldest(DagsterRunStatus.FAILURE) == 192
+    assert oldest(DagsterRunStatus.FAILURE) == 288
+    assert oldest(DagsterRunStatus.SUCCESS) == 0  # nothing else is left
+    assert oldest(DagsterRunStatus.FAILURE) == 0  # and still due: the last run counts
 
 
 @pytest.mark.promise("D1")

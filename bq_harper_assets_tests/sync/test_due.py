@@ -139,6 +139,30 @@ def test_a_long_backlog_is_taken_oldest_first_and_the_newest_do_not_wait_for_it(
     assert runs == 1 + -(-(1000 - NEWEST_WINDOWS) // most)
 
 
+def test_the_backlog_goes_on_behind_windows_that_fail_and_comes_back_to_them() -> None:
+    failing, backlog = {hour(0), hour(1), hour(60)}, hours(*range(100))
+    failed: set[Window] = set()
+    order = []
+    for _ in range(9):
+        for ask in asks(backlog, Phase.CATCHUP, hour(200), failed=failed):
+            order += [asked([ask])[End.OLDEST]]
+            failed = failed - set(ask.windows) | (failing & set(ask.windows))
+            done = set(ask.windows) - failing
+            backlog = [due for due in backlog if due.cell.window not in done]
+    first = [list(range(24)), list(range(24, 48)), list(range(48, 72)), list(range(72, 96))]
+    assert order[:5] == [*first, list(range(96, 100))]
+    assert order[5:] == [[0, 1]] * 4  # what fails is all that is left, and is tried again
+
+
+def test_a_run_that_failed_as_a_whole_keeps_neither_end_waiting() -> None:
+    due = [*hours(*range(300)), *hours(310, 320, 330, reason=Reason.SOURCE_CHANGED)]
+    failed = {window for ask in asks(due, Phase.INITIAL, hour(330)) for window in ask.windows}
+    found = asks(due, Phase.INITIAL, hour(330), failed=failed)
+    assert asked(found) == {End.NEWEST: [320], End.OLDEST: list(range(96, 192))}
+    found = asks(hours(1, 2, 330), Phase.INITIAL, hour(330), failed=[hour(1), hour(330)])
+    assert asked(found) == {End.OLDEST: [2], End.NEWEST: [330]}
+
+
 def test_what_changed_comes_newest_first_and_only_neighbours_share_a_run() -> None:
     changed = hours(3, 4, 9, 20, 21, reason=Reason.SOURCE_CHANGED)
     order = []
