@@ -17,6 +17,8 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.pace import WINDOWS_PER_RUN, poll_delay
+from bq_harper_assets.sync.phases import rows_per_request
 from bq_harper_assets.sync.recorded import cell_key
 from bq_harper_assets.sync.report import CellReport, RunReport
 
@@ -34,7 +36,7 @@ def record_done(
                 AssetMaterialization(
                     asset_key=target_key(contract),
                     partition=cell.cell.key,
-                    metadata=cell_metadata(report, cell, rows[cell.cell]),
+                    metadata=cell_metadata(contract, report, cell, rows[cell.cell]),
                 )
             )
 
@@ -54,7 +56,9 @@ def rows_held(ledger: Ledger, contract: TableContract, report: RunReport) -> dic
     return held
 
 
-def cell_metadata(report: RunReport, cell: CellReport, rows: int) -> dict[str, Any]:
+def cell_metadata(
+    contract: TableContract, report: RunReport, cell: CellReport, rows: int
+) -> dict[str, Any]:
     """Figures are plotted by Dagster over time; those of the run are the same in all its cells."""
     result = cell.result
     upto = cell.upto.isoformat()
@@ -78,6 +82,9 @@ def cell_metadata(report: RunReport, cell: CellReport, rows: int) -> dict[str, A
         "mode": cell.mode.value,
         "batch": cell.batch,
         "phase": report.phase.value,
+        "batch_size": rows_per_request(report.phase, contract.sync),
+        "windows_per_run": WINDOWS_PER_RUN[report.phase],
+        "next_poll_within_s": poll_delay(report.phase, contract.sync).total_seconds(),
         "table_action": report.table_action.value,
         "schema_version": report.schema_version,
         "requests_of_run": report.requests,

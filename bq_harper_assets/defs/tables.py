@@ -92,7 +92,7 @@ def build_table(contract: TableContract, start: datetime) -> AssetsDefinition:
         with ledger.open() as opened:
             rows = rows_held(opened, contract, report)
         for cell in report.cells:
-            metadata = cell_metadata(report, cell, rows[cell.cell])
+            metadata = cell_metadata(contract, report, cell, rows[cell.cell])
             context.add_asset_metadata(metadata, partition_key=cell.cell.key)
 
     return harper_table

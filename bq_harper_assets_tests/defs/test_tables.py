@@ -90,6 +90,9 @@ def test_a_partition_lands_alone_and_a_range_files_what_it_did_by_partition(
         assert metadata["seconds_of_run"].value > 0
         t = datetime.fromisoformat(str(metadata["snapshot"].value))
         assert timedelta(0) < datetime.now(t.tzinfo) - t < timedelta(minutes=5)
+        paced = [metadata[name].value for name in ("phase", "batch_size", "windows_per_run")]
+        assert paced == ["initial", 10_000, 96]
+        assert metadata["next_poll_within_s"].value == 10
         assert metadata["mode"].value == ("reconcile" if each == key else "copy")
     with open_ledger(load_project(project.root).ledger.url) as ledger:
         known = ledger.find_table(contract.id)
