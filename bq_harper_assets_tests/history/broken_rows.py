@@ -12,6 +12,7 @@ import pytest
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.stores.bigquery import fingerprint, restriction
 from bq_harper_assets.sync import (
+    bases,
     comparison,
     held,
     mover,
@@ -119,6 +120,10 @@ def fingerprint_of_now(patch: Patch) -> None:
         }
 
     patch.setattr(planned, "fingerprints", fingerprints)
+
+
+def fingerprint_of_old_columns(patch: Patch) -> None:
+    patch.setattr(bases.Bases, "is_told", lambda self, commit: True)
 
 
 def topup_unseen(patch: Patch) -> None:

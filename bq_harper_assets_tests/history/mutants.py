@@ -132,6 +132,12 @@ MUTANTS = (
         "a_change_between_the_instant_and_the_plan_is_not_taken_for_synced",
     ),
     Mutant(
+        "fingerprint over the old columns",
+        broken_rows.fingerprint_of_old_columns,
+        elsewhere="sync/test_evolution.py::"
+        "test_a_column_that_goes_leaves_its_values_and_is_synced_again_when_it_returns",
+    ),
+    Mutant(
         "top-up without a look at what is held",
         broken_rows.topup_unseen,
         "an_open_window_whose_held_part_changed_is_reconciled",
