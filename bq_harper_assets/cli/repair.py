@@ -60,7 +60,15 @@ def repair(
         if wrong:
             differing = [proof.cell for proof in wrong]
             what = f"repairing {contract.id}"
-            ran = run_cells(what, project, contract, differing, output, allow_deletes=allow_deletes)
+            ran = run_cells(
+                what,
+                project,
+                contract,
+                differing,
+                output,
+                allow_deletes=allow_deletes,
+                deep=deep,
+            )
             after = prove(looking, differing, output, deep=deep, show=True)
     if output == "json":
         click.echo(json.dumps(_told(contract, before, ran, after), indent=2, default=str))

@@ -71,6 +71,7 @@ def run_cells(
     output: str,
     *,
     allow_deletes: bool = False,
+    deep: bool = False,
 ) -> Ran:
     """Exactly these; a run that fails does not stop the others."""
     # Here and not above: dagster and google's libraries take seconds to import.
@@ -86,7 +87,7 @@ def run_cells(
     began = time.monotonic()
     with working(what, output, asked), project_instance(project.root) as instance:
         runs = tuple(
-            launch(definitions, instance, contract, part, allow_deletes=allow_deletes)
+            launch(definitions, instance, contract, part, allow_deletes=allow_deletes, deep=deep)
             for part in rectangles(cells)
         )
     return Ran(runs, len(cells), time.monotonic() - began)

@@ -58,6 +58,9 @@ def verify(
         proofs = prove(looking, looking.cells, output, deep=deep, show=show)
     if output == "json":
         click.echo(json.dumps(as_json(contract, proofs), indent=2, default=str))
+    elif exit_code(proofs) == EXIT_DIFFERENCES:
+        # What only the deep form sees, only the deep repair mends.
+        click.echo(f"to mend it, type: bqh repair {contract.id}{' --deep' if deep else ''}")
     sys.exit(exit_code(proofs))
 
 

@@ -50,11 +50,12 @@ def launch(
     cells: Sequence[Cell],
     *,
     allow_deletes: bool = False,
+    deep: bool = False,
 ) -> Launched:
     """Materialise the rectangle that the cells span, in one run."""
     job = definitions.resolve_job_def(f"sync_{contract.id}")
     key = target_key(contract)
-    settings = {"config": {"allow_deletes": allow_deletes}}
+    settings = {"config": {"allow_deletes": allow_deletes, "deep": deep}}
     ended = job.execute_in_process(
         run_config={**QUIET, "ops": {key.to_python_identifier(): settings}},
         instance=instance,

@@ -54,6 +54,10 @@ class SyncConfig(Config):
     allow_deletes: bool = Field(
         False, description="Also delete more rows than the guard lets pass; look at them before."
     )
+    deep: bool = Field(
+        False,
+        description="Compare all values of the rows that Harper holds; do not trust their hashes.",
+    )
 
 
 def build_table(contract: TableContract, start: datetime) -> AssetsDefinition:
@@ -88,6 +92,7 @@ def build_table(contract: TableContract, start: datetime) -> AssetsDefinition:
             ledger,
             spark,
             allow_deletes=config.allow_deletes,
+            deep=config.deep,
         )
         with ledger.open() as opened:
             rows = rows_held(opened, contract, report)
@@ -108,6 +113,7 @@ def sync_cells(
     spark: LazyPySparkResource,
     *,
     allow_deletes: bool = False,
+    deep: bool = False,
 ) -> RunReport:
     """One run; its failure says whether to try again, and what is done is kept in Dagster too."""
     with ledger.open() as opened:
@@ -120,6 +126,7 @@ def sync_cells(
             retry=harper.retry(),
             say=context.log.info,
             allow_deletes=allow_deletes,
+            deep=deep,
         )
         try:
             report = run.sync(cells)

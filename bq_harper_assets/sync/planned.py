@@ -21,8 +21,10 @@ class WindowStillOpen(BqhError):
     """Rows of the window may still arrive."""
 
 
-def plan_cells(scene: Scene, version: int, cells: Sequence[Cell], run_id: str) -> list[Work]:
-    """A batch per cell, in one transaction."""
+def plan_cells(
+    scene: Scene, version: int, cells: Sequence[Cell], run_id: str, *, deep: bool = False
+) -> list[Work]:
+    """A batch per cell, in one transaction; `deep` believes no hash that is stored."""
     source = scene.source
     uptos = {cell.window: _upto(source.contract, cell.window, scene.t) for cell in cells}
     start, end = min(uptos).start, max(uptos.values())
@@ -30,7 +32,8 @@ def plan_cells(scene: Scene, version: int, cells: Sequence[Cell], run_id: str) -
     prints = fingerprints(source.queries, source.pin.source, start, end, length)
     held = _held_before(scene, cells)
     bases = Bases.of(scene.ledger, scene.table, source.pin.plan.version)
-    since = _prefixes(scene, held, bases)
+    # A top-up does not look at the rows that are held already.
+    since = {} if deep else _prefixes(scene, held, bases)
     keyless = not source.pin.plan.selection.key
     wanted = []
     for cell in cells:
@@ -54,7 +57,7 @@ def plan_cells(scene: Scene, version: int, cells: Sequence[Cell], run_id: str) -
             batch,
             found.rows - before,
             keyless and found.distinct < found.rows,
-            bases.may_be_stale(commit.schema_version if commit else None),
+            deep or bases.may_be_stale(commit.schema_version if commit else None),
         )
         if batch.mode is Mode.TOPUP and commit:
             work.digest_before = Digest.parse(commit.digest)

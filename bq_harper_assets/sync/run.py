@@ -71,6 +71,7 @@ class Run:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     say: Callable[[str], None] = lambda line: None
     allow_deletes: bool = False  # also beyond what the guard lets pass
+    deep: bool = False  # compares what is held by all values: a stored hash may be wrong
     key_is_known: bool = False  # to be unique: this reads the key of the whole table
 
     def sync(self, cells: Sequence[Cell]) -> RunReport:
@@ -113,7 +114,7 @@ class Run:
                 )
                 most_rows = rows_per_request(phase, self.contract.sync)
                 scene = Scene(source, table, keeper, first, most_rows)
-                works = plan_cells(scene, version, cells, self.run_id)
+                works = plan_cells(scene, version, cells, self.run_id, deep=self.deep)
                 self.say(f"{self.contract.id}: moving {len(cells)} cells at {pin.t:%F %T}")
                 with errors_of_spark(self.contract.id, cells):
                     self._prepare(scene, works)

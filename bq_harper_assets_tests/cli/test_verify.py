@@ -62,6 +62,7 @@ def test_what_differs_is_named_like_a_diff_and_repaired_and_nothing_else_is_writ
         assert "  ~ changed 25 name: 'ship 25' -> 'bent'\n" in shown
         assert "  + phantom 1045\n" in shown
         assert f"{ships.id} is issues_detected, 6 cells: 3 differs, 3 proved" in shown
+        assert shown.endswith(f"to mend it, type: bqh repair {ships.id}\n")
         audits = harper.search_by_value("SyncAudit", "tableId", ships.id, ("*",))
         assert {row["status"] for row in audits} >= {"issues_detected", "failed"}
         assert any('"id": 1045' in row["checkResults"] for row in audits)
@@ -85,6 +86,34 @@ def test_what_differs_is_named_like_a_diff_and_repaired_and_nothing_else_is_writ
         away = typed("verify", ships.id)
         assert (away.exit_code, "not for you" in away.stderr) == (1, True)
         assert f"{ships.id} is error, 6 cells: 4 check_failed, 2 not looked at" in away.stdout
+
+
+@pytest.mark.promise("M12", "M13")
+def test_a_value_bent_under_its_old_hash_is_mended_by_a_deep_repair_and_no_other_row_is_written(
+    project: TemporaryProject, tables: SmallTables, harper_connection: HarperConnection
+) -> None:
+    start = hours_ago(5)
+    [ships] = project.declare(
+        table(tables.make_from(named_rows(start)), start, key=["number"])
+    ).tables
+    typed_well("sync", ships.id, "--to", f"{start + 3 * HOUR:%FT%H:%M}")
+    with HarperClient(harper_connection) as harper:
+        before = stored(harper, ships)
+        harper.upsert(ships.target_table, [{"id": 25, "name": "bent"}])  # merges: `_hash` stays
+        assert stored(harper, ships)[25]["_hash"] == before[25]["_hash"]
+        assert "nothing was repaired" in typed_well("repair", ships.id)
+
+        shown = typed_well("verify", ships.id, "--deep", "--show", code=3)
+        assert "  ~ changed 25 name: 'ship 25' -> 'bent'\n" in shown
+        assert shown.endswith(f"to mend it, type: bqh repair {ships.id} --deep\n")
+        repaired = told("repair", ships.id, "--deep")
+        [cell] = repaired["repair"]["partitions"].values()
+        assert (cell["rows_written"], cell["rows_deleted"]) == (1, 0)
+        after = stored(harper, ships)
+        assert after[25]["name"] == "ship 25"
+        assert after == {**before, 25: after[25]}  # with the batch and the time of their sync
+        proved = typed_well("verify", ships.id, "--deep")
+        assert f"{ships.id} is healthy, 6 cells: 6 proved\n" in proved
 
 
 def test_a_repair_that_would_delete_much_is_refused_until_it_is_allowed_and_other_cells_are_mended(
