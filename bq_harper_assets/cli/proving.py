@@ -18,7 +18,8 @@ from bq_harper_assets.contract.table import TableContract
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
     from bq_harper_assets.sync.cells import Cell
-    from bq_harper_assets.validation.proof import CellProof, Prover
+    from bq_harper_assets.validation.cell_proof import CellProof
+    from bq_harper_assets.validation.proof import Prover
 
 WINDOWS_AT_ONCE = 96  # read, compared and forgotten together
 _EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))

@@ -15,7 +15,7 @@ from bq_harper_assets.cli.verify import as_json, exit_code, prove
 from bq_harper_assets.contract.table import TableContract
 
 if TYPE_CHECKING:
-    from bq_harper_assets.validation.proof import CellProof
+    from bq_harper_assets.validation.cell_proof import CellProof
 
 
 @click.command()

@@ -17,7 +17,7 @@ from bq_harper_assets.contract.table import TableContract
 
 if TYPE_CHECKING:
     from bq_harper_assets.sync.cells import Cell
-    from bq_harper_assets.validation.proof import CellProof
+    from bq_harper_assets.validation.cell_proof import CellProof
     from bq_harper_assets.validation.verdict import Difference
 
 COUNTS = ("rows", "missing", "changed", "phantom", "quarantined", "kept")

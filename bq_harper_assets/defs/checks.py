@@ -19,13 +19,13 @@ from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.validating import OF_TABLE, validate_cells
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
-from bq_harper_assets.validation import progress, proof, smoke, spot
+from bq_harper_assets.validation import cell_proof, progress, smoke, spot
 
 DESCRIPTIONS = {
     progress.CHECK: "The sync keeps up: Harper has every row that is due.",
     smoke.CHECK: "A user's query finds the newest rows.",
     spot.CHECK: "Rows picked at random are the same in both stores.",
-    proof.CHECK: "Every row of the partition is the same in both stores.",
+    cell_proof.CHECK: "Every row of the partition is the same in both stores.",
 }
 
 
@@ -38,9 +38,9 @@ def build_checks(contract: TableContract, start: datetime) -> AssetChecksDefinit
         specs=[
             *(AssetCheckSpec(name, asset=key, description=DESCRIPTIONS[name]) for name in OF_TABLE),
             AssetCheckSpec(
-                proof.CHECK,
+                cell_proof.CHECK,
                 asset=key,
-                description=DESCRIPTIONS[proof.CHECK],
+                description=DESCRIPTIONS[cell_proof.CHECK],
                 partitions_def=build_partitions(contract, start),
             ),
         ],

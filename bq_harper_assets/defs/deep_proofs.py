@@ -26,7 +26,7 @@ from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.windows import EPOCH, Window
-from bq_harper_assets.validation import proof
+from bq_harper_assets.validation import cell_proof
 from bq_harper_assets.validation.verdict import Verdict, overall
 
 DAY = timedelta(days=1)
@@ -66,7 +66,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
                 harper,
                 ledger,
                 spark,
-                checks=[proof.CHECK],
+                checks=[cell_proof.CHECK],
                 deep=True,
             )
             verdicts += found.verdicts

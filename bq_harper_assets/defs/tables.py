@@ -40,7 +40,7 @@ from bq_harper_assets.sync.run import Run
 from bq_harper_assets.sync.scene import Stores
 from bq_harper_assets.sync.schema_mirror import mirror_schemas
 from bq_harper_assets.sync.transient import TRANSIENT
-from bq_harper_assets.validation import proof
+from bq_harper_assets.validation import cell_proof
 
 # A lease that was left to expire does so within three minutes; a live run holds one for a poll.
 PATIENCE = timedelta(minutes=4)
@@ -145,7 +145,7 @@ def sync_cells(
                         harper,
                         ledger,
                         spark,
-                        checks=[proof.CHECK],
+                        checks=[cell_proof.CHECK],
                     )
             raise Failure(str(error), allow_retries=error.report.is_transient) from error
         except BqhError as error:

@@ -21,14 +21,15 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.scene import Stores
-from bq_harper_assets.validation import progress, proof, smoke, spot
+from bq_harper_assets.validation import cell_proof, progress, smoke, spot
 from bq_harper_assets.validation.audit import record_validation
-from bq_harper_assets.validation.proof import CellProof, Prover
+from bq_harper_assets.validation.cell_proof import CellProof
+from bq_harper_assets.validation.proof import Prover
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Overall, ProofStatus, Severity, Verdict, overall
 
 OF_TABLE = (progress.CHECK, smoke.CHECK, spot.CHECK)
-CHECKS = (*OF_TABLE, proof.CHECK)
+CHECKS = (*OF_TABLE, cell_proof.CHECK)
 # The first of them that some cell has is the word for all of them.
 _WORST_FIRST = (
     ProofStatus.CHECK_FAILED,
@@ -83,7 +84,7 @@ def validate_cells(
             subject = Subject(contract, queries, client, opened)
             of_table = [check_table(name, subject, cells) for name in OF_TABLE if name in checks]
             proofs: list[CellProof] = []
-            if cells and proof.CHECK in checks:
+            if cells and cell_proof.CHECK in checks:
                 stores = Stores(bigquery.connection(), harper.connection(), opened)
                 prover = Prover(stores, contract, spark.spark_session, harper.retry())
                 proofs = prover.prove(cells, deep=deep)
@@ -128,7 +129,7 @@ def all_proofs(proofs: Sequence[CellProof]) -> Verdict:
         message += f"; the first is {failed[0].verdict.message}"
     is_wrong = status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
     return Verdict(
-        proof.CHECK,
+        cell_proof.CHECK,
         status,
         status is ProofStatus.PROVED,
         Severity.ERROR if is_wrong else Severity.WARN,
@@ -141,7 +142,7 @@ def all_proofs(proofs: Sequence[CellProof]) -> Verdict:
             "phantom": sum(each.phantom for each in proofs),
             "form": "deep" if any(each.deep for each in proofs) else "quick",
         },
-        tuple(row for each in proofs for row in each.differences)[: proof.SHOWN],
+        tuple(row for each in proofs for row in each.differences)[: cell_proof.SHOWN],
     )
 
 

@@ -27,60 +27,19 @@ from bq_harper_assets.sync.recorded import cell_key, version_of
 from bq_harper_assets.sync.retelling import told_anew
 from bq_harper_assets.sync.scene import Source, Stores
 from bq_harper_assets.sync.source import Pinned, pinned
-from bq_harper_assets.sync.survey import CellDiff
 from bq_harper_assets.validation.cell_differences import Explained, explain
-from bq_harper_assets.validation.verdict import Difference, ProofStatus, Severity, Verdict
+from bq_harper_assets.validation.cell_proof import (
+    SHOWN,
+    CellProof,
+    failed_proof,
+    judged,
+    moving,
+    not_provable,
+    told_without,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-CHECK = "proof"
-SHOWN = 20  # rows named per cell
-
-
-@dataclass(frozen=True)
-class CellProof:
-    """What is known of one cell."""
-
-    cell: Cell
-    status: ProofStatus
-    message: str
-    t: datetime | None = None
-    rows: int = 0
-    missing: int = 0
-    changed: int = 0
-    phantom: int = 0
-    quarantined: int = 0  # rows that Harper cannot hold, and the ledger says so
-    kept: int = 0  # gone from the source, and in Harper as the contract wants it
-    source_changed: bool = False  # since T: the next revisit brings the cell up to date
-    deep: bool = False
-    differences: tuple[Difference, ...] = ()
-    left_out: tuple[str, ...] = ()  # columns that came after the cell was synced
-
-    @property
-    def verdict(self) -> Verdict:
-        """As a check's outcome; an open or unsynced cell is never called proved."""
-        failed = self.status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
-        return Verdict(
-            CHECK,
-            self.status,
-            self.status is ProofStatus.PROVED,
-            Severity.ERROR if failed else Severity.WARN,
-            f"{self.cell.key}: {self.message}",
-            {
-                "rows": self.rows,
-                "missing": self.missing,
-                "changed": self.changed,
-                "phantom": self.phantom,
-                "quarantined": self.quarantined,
-                "kept": self.kept,
-                "snapshot": self.t.isoformat() if self.t else None,
-                "form": "deep" if self.deep else "quick",
-                "source_changed_since": self.source_changed,
-                "compared_without": list(self.left_out),
-            },
-            self.differences,
-        )
 
 
 @dataclass(frozen=True)
@@ -98,9 +57,7 @@ class Prover:
         """In the order asked."""
         table = self.stores.ledger.find_table(self.contract.id)
         records = self._records(table, cells)
-        proofs = {
-            cell: proof for cell in cells if (proof := _not_provable(cell, records.get(cell)))
-        }
+        proofs = {cell: proof for cell in cells if (proof := not_provable(cell, records.get(cell)))}
         commits = {
             cell: record.commit
             for cell, record in records.items()
@@ -109,11 +66,11 @@ class Prover:
         try:
             found = dict(self._compared(table, commits, deep, shown)) if table and commits else {}
         except BqhError as error:
-            found = {cell: _failed(cell, error) for cell in commits}
+            found = {cell: failed_proof(cell, error) for cell in commits}
         after = self._records(table, cells) if commits else {}
         for cell, proof in found.items():
             moved = after[cell].commit != commits[cell] or after[cell].state is CellState.PLANNED
-            proofs[cell] = _moving(cell) if moved else proof
+            proofs[cell] = moving(cell) if moved else proof
         return [proofs[cell] for cell in cells]
 
     def _records(
@@ -154,7 +111,7 @@ class Prover:
             for (basis, by_values), group in groups.items():
                 common = replace(source, pin=pin.restricted(basis))
                 for cell, proof in self._grouped(common, bases, group, by_values, shown):
-                    yield cell, _told(proof, bases.left_out(basis))
+                    yield cell, told_without(proof, bases.left_out(basis))
 
     def _grouped(
         self,
@@ -205,52 +162,7 @@ class Prover:
         explained = explain(source, parts, diffs, has_equal_rows=has_equal_rows, shown=shown)
         for cell, diff in diffs.items():
             why = explained.get(cell, Explained())
-            yield cell, _judged(cell, commits[cell], source, diff, why, source_changed, deep)
-
-
-def _judged(
-    cell: Cell,
-    commit: CellCommit,
-    source: Source,
-    diff: CellDiff,
-    explained: Explained,
-    source_changed: bool,
-    deep: bool,
-) -> CellProof:
-    keeps = source.contract.deletes == "keep"
-    nameless = diff.read - diff.ids
-    missing = len(diff.missing) - explained.quarantined + max(0, nameless - explained.nameless)
-    phantom = 0 if keeps else len(diff.vanished)
-    quarantined = explained.quarantined + min(nameless, explained.nameless)
-    if missing or len(diff.changed) or phantom:
-        status = ProofStatus.DIFFERS
-        message = f"{missing} missing, {len(diff.changed)} changed, {phantom} phantom"
-    elif not commit.is_closed:
-        status, message = ProofStatus.OPEN, f"equal up to {commit.upto:%F %T}, and still open"
-    else:
-        status, message = ProofStatus.PROVED, f"{diff.read} rows, all equal"
-    return CellProof(
-        cell,
-        status,
-        message,
-        commit.t,
-        diff.read,
-        missing,
-        len(diff.changed),
-        phantom,
-        quarantined,
-        len(diff.vanished) if keeps else 0,
-        source_changed,
-        deep,
-        explained.differences,
-    )
-
-
-def _told(proof: CellProof, left_out: tuple[str, ...]) -> CellProof:
-    if not left_out:
-        return proof
-    without = f"{proof.message}; compared without {', '.join(left_out)}, newer than its sync"
-    return replace(proof, message=without, left_out=left_out)
+            yield cell, judged(cell, commits[cell], source, diff, why, source_changed, deep)
 
 
 def _prints(
@@ -273,19 +185,3 @@ def _prints(
         cell: (found if commit.is_closed else by_upto[commit.upto])[cell.window.start]
         for cell, commit in commits.items()
     }
-
-
-def _not_provable(cell: Cell, record: CellRecord | None) -> CellProof | None:
-    if record is None or record.commit is None:
-        return CellProof(cell, ProofStatus.NOT_SYNCED, "was never synced")
-    if record.state is CellState.PLANNED:
-        return _moving(cell)
-    return None
-
-
-def _moving(cell: Cell) -> CellProof:
-    return CellProof(cell, ProofStatus.MOVING, "is being synced, so nothing can be said of it now")
-
-
-def _failed(cell: Cell, error: BqhError) -> CellProof:
-    return CellProof(cell, ProofStatus.CHECK_FAILED, str(error))

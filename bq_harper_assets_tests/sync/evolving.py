@@ -13,7 +13,8 @@ from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.drift import Drift, look_for_drift
 from bq_harper_assets.sync.look import look
 from bq_harper_assets.sync.report import RunReport
-from bq_harper_assets.validation.proof import CellProof, Prover
+from bq_harper_assets.validation.cell_proof import CellProof
+from bq_harper_assets.validation.proof import Prover
 from bq_harper_assets.validation.spot import check_spot
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import ProofStatus, SpotStatus

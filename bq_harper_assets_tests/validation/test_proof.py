@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.validation.proof import CellProof, Prover
+from bq_harper_assets.validation.cell_proof import CellProof
+from bq_harper_assets.validation.proof import Prover
 from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync

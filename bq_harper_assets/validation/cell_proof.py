@@ -1,0 +1,127 @@
+"""What is known of one cell once its rows were compared, or why they could not be."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.records import CellState
+from bq_harper_assets.ledger.status import CellCommit, CellRecord
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.scene import Source
+from bq_harper_assets.sync.survey import CellDiff
+from bq_harper_assets.validation.cell_differences import Explained
+from bq_harper_assets.validation.verdict import Difference, ProofStatus, Severity, Verdict
+
+CHECK = "proof"
+SHOWN = 20  # rows named per cell
+
+
+@dataclass(frozen=True)
+class CellProof:
+    """What is known of one cell."""
+
+    cell: Cell
+    status: ProofStatus
+    message: str
+    t: datetime | None = None
+    rows: int = 0
+    missing: int = 0
+    changed: int = 0
+    phantom: int = 0
+    quarantined: int = 0  # rows that Harper cannot hold, and the ledger says so
+    kept: int = 0  # gone from the source, and in Harper as the contract wants it
+    source_changed: bool = False  # since T: the next revisit brings the cell up to date
+    deep: bool = False
+    differences: tuple[Difference, ...] = ()
+    left_out: tuple[str, ...] = ()  # columns that came after the cell was synced
+
+    @property
+    def verdict(self) -> Verdict:
+        """As a check's outcome; an open or unsynced cell is never called proved."""
+        failed = self.status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
+        return Verdict(
+            CHECK,
+            self.status,
+            self.status is ProofStatus.PROVED,
+            Severity.ERROR if failed else Severity.WARN,
+            f"{self.cell.key}: {self.message}",
+            {
+                "rows": self.rows,
+                "missing": self.missing,
+                "changed": self.changed,
+                "phantom": self.phantom,
+                "quarantined": self.quarantined,
+                "kept": self.kept,
+                "snapshot": self.t.isoformat() if self.t else None,
+                "form": "deep" if self.deep else "quick",
+                "source_changed_since": self.source_changed,
+                "compared_without": list(self.left_out),
+            },
+            self.differences,
+        )
+
+
+def judged(
+    cell: Cell,
+    commit: CellCommit,
+    source: Source,
+    diff: CellDiff,
+    explained: Explained,
+    source_changed: bool,
+    deep: bool,
+) -> CellProof:
+    """By what its rows are."""
+    keeps = source.contract.deletes == "keep"
+    nameless = diff.read - diff.ids
+    missing = len(diff.missing) - explained.quarantined + max(0, nameless - explained.nameless)
+    phantom = 0 if keeps else len(diff.vanished)
+    quarantined = explained.quarantined + min(nameless, explained.nameless)
+    if missing or len(diff.changed) or phantom:
+        status = ProofStatus.DIFFERS
+        message = f"{missing} missing, {len(diff.changed)} changed, {phantom} phantom"
+    elif not commit.is_closed:
+        status, message = ProofStatus.OPEN, f"equal up to {commit.upto:%F %T}, and still open"
+    else:
+        status, message = ProofStatus.PROVED, f"{diff.read} rows, all equal"
+    return CellProof(
+        cell,
+        status,
+        message,
+        commit.t,
+        diff.read,
+        missing,
+        len(diff.changed),
+        phantom,
+        quarantined,
+        len(diff.vanished) if keeps else 0,
+        source_changed,
+        deep,
+        explained.differences,
+    )
+
+
+def told_without(proof: CellProof, left_out: tuple[str, ...]) -> CellProof:
+    """The same, with the columns that were not compared."""
+    if not left_out:
+        return proof
+    without = f"{proof.message}; compared without {', '.join(left_out)}, newer than its sync"
+    return replace(proof, message=without, left_out=left_out)
+
+
+def not_provable(cell: Cell, record: CellRecord | None) -> CellProof | None:
+    """Why there is nothing to compare; None if there is."""
+    if record is None or record.commit is None:
+        return CellProof(cell, ProofStatus.NOT_SYNCED, "was never synced")
+    if record.state is CellState.PLANNED:
+        return moving(cell)
+    return None
+
+
+def moving(cell: Cell) -> CellProof:
+    """A run is at work on it."""
+    return CellProof(cell, ProofStatus.MOVING, "is being synced, so nothing can be said of it now")
+
+
+def failed_proof(cell: Cell, error: BqhError) -> CellProof:
+    """A store did not answer."""
+    return CellProof(cell, ProofStatus.CHECK_FAILED, str(error))
