@@ -37,7 +37,7 @@ class Proving:
     def parts(
         self, cells: "Sequence[Cell]", console: Console, *, deep: bool, shown: int
     ) -> "Iterator[list[CellProof]]":
-        """In the order of time, with a bar on a terminal; ends after a part that had no answer."""
+        """In the order of time, with a bar on a terminal; ends after a part without any answer."""
         columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
         hidden = not console.is_terminal
         with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
@@ -46,7 +46,8 @@ class Proving:
                 proofs = self.prover.prove(part, deep=deep, shown=shown)
                 progress.advance(task, len(part))
                 yield proofs
-                if any(proof.verdict.could_not_look for proof in proofs):
+                some_failed = any(proof.verdict.could_not_look for proof in proofs)
+                if some_failed and not any(proof.t for proof in proofs):
                     return
 
     def record(self, proofs: "Sequence[CellProof]") -> set[str]:

@@ -56,7 +56,9 @@ def repair(
     after: list[CellProof] = []
     with proving(project, contract, from_, to, slices) as looking:
         before = prove(looking, looking.cells, output, deep=deep, show=True)
-        wrong = [proof for proof in before if proof.status is ProofStatus.DIFFERS]
+        # A sync makes a cell equal to what BigQuery has now, whether or not its past can be had.
+        not_equal = {ProofStatus.DIFFERS, ProofStatus.SOURCE_CHANGED}
+        wrong = [proof for proof in before if proof.status in not_equal]
         if wrong:
             differing = [proof.cell for proof in wrong]
             what = f"repairing {contract.id}"

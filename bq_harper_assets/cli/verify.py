@@ -50,7 +50,8 @@ def verify(
     """Compare all that is synced of TABLE with BigQuery as it was then, row by row.
 
     Nothing is moved. Exit code 0 if all is equal, 3 if something differs, 1 if a store did not
-    answer, 2 if the configuration is wrong, 4 if cells could not be judged: they are being synced.
+    answer, 2 if the configuration is wrong, 4 if cells could not be judged: they are being
+    synced, or BigQuery has changed since and has no past of them.
     """
     project = open_project(profile)
     contract = contract_named(project, table)
@@ -68,6 +69,8 @@ def prove(
     looking: Proving, cells: "Sequence[Cell]", output: str, *, deep: bool, show: bool
 ) -> "list[CellProof]":
     """The proofs, recorded; each window is told as soon as it is known, unless programs listen."""
+    from bq_harper_assets.validation.verdict import ProofStatus
+
     console = Console(stderr=output == "json")
     say = _nothing if output == "json" else _printer(console)
     say(f"verifying {len(cells):,} cells of {looking.contract.id}")
@@ -83,6 +86,10 @@ def prove(
     for proof in proofs:
         if proof.verdict.could_not_look:
             click.echo(f"error: {proof.message}", err=True)
+            break
+    for proof in proofs:
+        if proof.status is ProofStatus.SOURCE_CHANGED:
+            click.echo(f"warning: {proof.verdict.message}", err=True)
             break
     return proofs
 
@@ -117,12 +124,13 @@ def diff_line(difference: "Difference") -> str:
 
 def verdict_word(proofs: "Sequence[CellProof]") -> str:
     """All of them in one word."""
-    from bq_harper_assets.validation.verdict import Overall
+    from bq_harper_assets.validation.verdict import Overall, ProofStatus
 
-    code = exit_code(proofs)
-    if code == EXIT_ERROR:
+    if exit_code(proofs) == EXIT_ERROR:
         return Overall.ERROR.value
-    return Overall.ISSUES_DETECTED.value if code == EXIT_DIFFERENCES else Overall.HEALTHY.value
+    issues = {ProofStatus.DIFFERS, ProofStatus.SOURCE_CHANGED}
+    found = any(proof.status in issues for proof in proofs)
+    return Overall.ISSUES_DETECTED.value if found else Overall.HEALTHY.value
 
 
 def exit_code(proofs: "Sequence[CellProof]") -> int:
@@ -134,7 +142,8 @@ def exit_code(proofs: "Sequence[CellProof]") -> int:
     statuses = {proof.status for proof in proofs}
     if ProofStatus.DIFFERS in statuses:
         return EXIT_DIFFERENCES
-    return EXIT_PARTIAL if ProofStatus.MOVING in statuses else 0
+    unjudged = {ProofStatus.MOVING, ProofStatus.SOURCE_CHANGED}
+    return EXIT_PARTIAL if statuses & unjudged else 0
 
 
 def as_json(contract: TableContract, proofs: "Sequence[CellProof]") -> dict[str, Any]:

@@ -34,6 +34,7 @@ CHECKS = (*OF_TABLE, cell_proof.CHECK)
 _WORST_FIRST = (
     ProofStatus.CHECK_FAILED,
     ProofStatus.DIFFERS,
+    ProofStatus.SOURCE_CHANGED,
     ProofStatus.NOT_SYNCED,
     ProofStatus.MOVING,
     ProofStatus.OPEN,

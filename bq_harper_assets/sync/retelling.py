@@ -14,6 +14,11 @@ from bq_harper_assets.sync.source import Pinned
 TIME_TRAVEL = timedelta(days=6, hours=23)
 
 
+def is_kept(pin: Pinned, t: datetime) -> bool:
+    """Whether BigQuery can still be asked how the table was then."""
+    return pin.t - t < TIME_TRAVEL
+
+
 def told_anew(
     queries: Queries,
     pin: Pinned,
@@ -29,7 +34,7 @@ def told_anew(
         return {}
     groups: dict[tuple[datetime, datetime | None, int], list[CellKey]] = {}
     for cell, commit in cells.items():
-        if pin.t - commit.t < TIME_TRAVEL:
+        if is_kept(pin, commit.t):
             upto = None if commit.is_closed else commit.upto
             groups.setdefault((commit.t, upto, commit.schema_version), []).append(cell)
     told = {}

@@ -76,9 +76,13 @@ def judged(
     missing = len(diff.missing) - explained.quarantined + max(0, nameless - explained.nameless)
     phantom = 0 if keeps else len(diff.vanished)
     quarantined = explained.quarantined + min(nameless, explained.nameless)
+    # Compared with the source as it is now, because its past cannot be had.
+    is_late = source_changed and source.pin.source.at is not None and source.pin.t != commit.t
     if missing or len(diff.changed) or phantom:
-        status = ProofStatus.DIFFERS
+        status = ProofStatus.SOURCE_CHANGED if is_late else ProofStatus.DIFFERS
         message = f"{missing} missing, {len(diff.changed)} changed, {phantom} phantom"
+        if is_late:
+            message = f"{_changed_since(cell, commit, source)}. By what it is now: {message}"
     elif not commit.is_closed:
         status, message = ProofStatus.OPEN, f"equal up to {commit.upto:%F %T}, and still open"
     else:
@@ -87,7 +91,7 @@ def judged(
         cell,
         status,
         message,
-        commit.t,
+        source.pin.t if is_late else commit.t,
         diff.read,
         missing,
         len(diff.changed),
@@ -97,6 +101,14 @@ def judged(
         source_changed,
         deep,
         explained.differences,
+    )
+
+
+def _changed_since(cell: Cell, commit: CellCommit, source: Source) -> str:
+    window = f"--from {cell.window.start:%FT%H:%M} --to {cell.window.end:%FT%H:%M}"
+    return (
+        f"changed in BigQuery since its sync at {commit.t:%F %T}, and BigQuery no longer keeps "
+        f"that instant; sync it: bqh sync {source.contract.id} {window}"
     )
 
 

@@ -4,7 +4,7 @@ Each cell is compared at the instant of its commit. Where BigQuery says that a w
 was then, it is read as it is now: one read for all such windows, however long ago each was synced.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.comparison import compare_cells
 from bq_harper_assets.sync.grid import Part
 from bq_harper_assets.sync.recorded import cell_key, version_of
-from bq_harper_assets.sync.retelling import told_anew
+from bq_harper_assets.sync.retelling import is_kept, told_anew
 from bq_harper_assets.sync.scene import Source, Stores
 from bq_harper_assets.sync.source import Pinned, pinned
 from bq_harper_assets.validation.cell_differences import Explained, explain
@@ -63,10 +63,12 @@ class Prover:
             for cell, record in records.items()
             if cell not in proofs and record.commit is not None
         }
+        found: dict[Cell, CellProof] = {}
         try:
-            found = dict(self._compared(table, commits, deep, shown)) if table and commits else {}
+            for cell, proof in self._compared(table, commits, deep, shown) if table else ():
+                found[cell] = proof
         except BqhError as error:
-            found = {cell: failed_proof(cell, error) for cell in commits}
+            found |= {cell: failed_proof(cell, error) for cell in commits if cell not in found}
         after = self._records(table, cells) if commits else {}
         for cell, proof in found.items():
             moved = after[cell].commit != commits[cell] or after[cell].state is CellState.PLANNED
@@ -87,6 +89,9 @@ class Prover:
     def _compared(
         self, table: LogicalTable, commits: Mapping[Cell, CellCommit], deep: bool, shown: int
     ) -> Iterator[tuple[Cell, CellProof]]:
+        """What some cells could not be looked at for is raised after the others."""
+        if not commits:
+            return
         calls = BigQueryCalls(self.stores.bigquery, breakers=PROCESS_BREAKERS)
         queries = Queries(calls, labels={"bqh": "proof", "bqh_table": self.contract.id})
         start = min(cell.window.start for cell in commits)
@@ -108,61 +113,84 @@ class Prover:
                 # Hashes that count a column which is gone are made anew from the stored values.
                 by_values = deep or not bases.has_stored_hashes(version)
                 groups.setdefault((bases.basis(version), by_values), {})[cell] = commit
-            for (basis, by_values), group in groups.items():
-                common = replace(source, pin=pin.restricted(basis))
-                for cell, proof in self._grouped(common, bases, group, by_values, shown):
-                    yield cell, told_without(proof, bases.left_out(basis))
+            yield from _all_of(
+                self._grouped(source, bases, basis, group, by_values, shown)
+                for (basis, by_values), group in groups.items()
+            )
 
     def _grouped(
         self,
         source: Source,
         bases: Bases,
+        basis: Basis,
         commits: Mapping[Cell, CellCommit],
         deep: bool,
         shown: int,
     ) -> Iterator[tuple[Cell, CellProof]]:
         """Cells that are compared by the same columns."""
-        pin, queries = source.pin, source.queries
+        pin, queries = source.pin.restricted(basis), source.queries
         now = _prints(queries, pin, commits, self.contract)
         untold = {cell_key(cell): c for cell, c in commits.items() if not bases.is_told(c)}
         told = told_anew(queries, pin, self.contract.window, untold, bases.versions)
         then: dict[tuple[datetime, int], dict[Cell, CellCommit]] = {}
-        unchanged = {}
+        as_now = {}
+        changed = set()
         for cell, commit in commits.items():
-            fingerprint = told.get(cell_key(cell), commit.fingerprint)
+            if now[cell].text != told.get(cell_key(cell), commit.fingerprint):
+                changed.add(cell)
             # A query cannot be asked as of an earlier time.
-            if now[cell].text == fingerprint or pin.source.at is None:
-                unchanged[cell] = commit
-            else:
+            if cell in changed and pin.source.at is not None and is_kept(pin, commit.t):
                 then.setdefault((commit.t, commit.schema_version), {})[cell] = commit
-        yield from self._at(source, unchanged, now, deep, shown)
-        for (t, version), group in then.items():
-            earlier = replace(source, pin=pin.at(t, bases.versions[version]))
-            yield from self._at(earlier, group, now, deep, shown, source_changed=True)
+            else:
+                as_now[cell] = commit
+        pins = [(pin, as_now)]
+        pins += [
+            (pin.at(t, bases.versions[version]), group) for (t, version), group in then.items()
+        ]
+        left_out = bases.left_out(basis)
+        for cell, proof in _all_of(
+            self._at(replace(source, pin=each), group, now, changed, deep, shown)
+            for each, group in pins
+        ):
+            yield cell, told_without(proof, left_out)
 
     def _at(
         self,
         source: Source,
         commits: Mapping[Cell, CellCommit],
         prints: Mapping[Cell, Fingerprint],
+        changed: Collection[Cell],
         deep: bool,
         shown: int,
-        *,
-        source_changed: bool = False,
     ) -> Iterator[tuple[Cell, CellProof]]:
         if not commits:
             return
         parts = {cell: Part(1, cell.window.start, c.upto) for cell, c in commits.items()}
         keyless = not source.pin.plan.selection.key
-        has_equal_rows = keyless and (
-            source_changed or any(prints[cell].distinct < prints[cell].rows for cell in commits)
+        is_past = any(commit.t == source.pin.t for commit in commits.values())
+        has_equal_rows = keyless and (  # which prints of now do not tell of the past
+            is_past or any(prints[cell].distinct < prints[cell].rows for cell in commits)
         )
         rows = {cell.window: max(prints[cell].rows, commits[cell].rows) for cell in commits}
         diffs = compare_cells(source, parts, rows, has_equal_rows=has_equal_rows, deep=deep)
         explained = explain(source, parts, diffs, has_equal_rows=has_equal_rows, shown=shown)
         for cell, diff in diffs.items():
             why = explained.get(cell, Explained())
-            yield cell, judged(cell, commits[cell], source, diff, why, source_changed, deep)
+            yield cell, judged(cell, commits[cell], source, diff, why, cell in changed, deep)
+
+
+def _all_of(
+    parts: Iterable[Iterator[tuple[Cell, CellProof]]],
+) -> Iterator[tuple[Cell, CellProof]]:
+    """An error of one part is raised after the last, so that the others are told."""
+    errors: list[BqhError] = []
+    for part in parts:
+        try:
+            yield from part
+        except BqhError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 def _prints(

@@ -17,7 +17,7 @@ from bq_harper_assets.schema.table_plan import named_as
 from bq_harper_assets.stores.bigquery.fingerprint import Source
 from bq_harper_assets.sync.bases import Bases
 from bq_harper_assets.sync.recorded import version_of
-from bq_harper_assets.sync.retelling import TIME_TRAVEL
+from bq_harper_assets.sync.retelling import is_kept
 from bq_harper_assets.sync.source import Pinned, pinned
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.validation.sample import Pick, Place, picks, places_of
@@ -83,7 +83,7 @@ def _checked(
     with pinned(subject.queries, subject.contract, first, last, before) as pin:
         compared = _compare(subject, table, pin, of_source, of_harper, size, chance)
     settled = _settled(subject, table, compared.differences)
-    is_past = pin.source.at is not None and all(_is_kept(pin, place) for place in chosen)
+    is_past = pin.source.at is not None and all(is_kept(pin, place.t) for place in chosen)
     return _told(compared, settled, asked, is_past=is_past)
 
 
@@ -99,10 +99,6 @@ def _places(
         return []
     last = end or subject.ledger.now() + subject.contract.window
     return places_of(subject.ledger.cells(table, first, last, slices))
-
-
-def _is_kept(pin: Pinned, place: Place) -> bool:
-    return pin.t - place.t < TIME_TRAVEL
 
 
 def _compare(
@@ -136,7 +132,7 @@ def _compare(
 
 def _as_of(pin: Pinned, place: Place) -> tuple[Source, int]:
     """The source as it was at the place's commit; as it is now where BigQuery has no past of it."""
-    is_past = pin.source.at is not None and _is_kept(pin, place)
+    is_past = pin.source.at is not None and is_kept(pin, place.t)
     return (replace(pin.source, at=place.t) if is_past else pin.source), place.schema_version
 
 

@@ -47,6 +47,7 @@ class ProofStatus(StrEnum):
     PROVED = "proved"
     DIFFERS = "differs"
     OPEN = "open"  # equal as far as it goes, but rows may still arrive
+    SOURCE_CHANGED = "source_changed"  # since its sync, and BigQuery has no past to compare with
     NOT_SYNCED = "not_synced"
     MOVING = "moving"  # a run is at work on it
     CHECK_FAILED = "check_failed"

@@ -1,17 +1,28 @@
 """The proof of whole cells: exactly what is wrong, row by row, and no false alarm."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from bq_harper_assets.sync import retelling
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.validation.cell_proof import CellProof
 from bq_harper_assets.validation.proof import Prover
-from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus
+from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus, Severity
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
-from bq_harper_assets_tests.sync.test_reconcile import DAY, KEYED, THREE, Table, made
+from bq_harper_assets_tests.sync.test_reconcile import (
+    DAY,
+    KEYED,
+    ONE,
+    ROWS,
+    THREE,
+    TWO,
+    Table,
+    made,
+)
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 
@@ -77,6 +88,48 @@ def test_a_source_that_changed_since_is_no_difference_at_the_instant_of_the_sync
     assert statuses(proofs) == {ProofStatus.PROVED}
     changed = {key for key, proof in proofs.items() if proof.source_changed}
     assert {key.split("|")[0] for key in changed} == {"2026-01-05T00:00"}
+
+
+def test_a_change_whose_past_bigquery_no_longer_keeps_warns_of_its_own_cell_alone(
+    sync: Sync, tables: SmallTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(sync, tables, **KEYED)
+    table.change("UPDATE T SET name = 'later' WHERE number = 60")
+    sync.harper.upsert(table.contract.target_table, [{"id": 7200, "_hash": "0" * 13}])
+    monkeypatch.setattr(retelling, "TIME_TRAVEL", timedelta(0))
+    proofs = prove(table)
+    [late] = [p for p in proofs.values() if p.status is ProofStatus.SOURCE_CHANGED]
+    assert late.cell.window.start == DAY
+    assert (late.verdict.passed, late.verdict.severity) == (False, Severity.WARN)
+    assert (late.missing, late.changed, late.phantom) == (0, 1, 0)
+    assert late.differences[0].columns == {"name": ("later", "name 60")}
+    what = f"bqh sync {table.contract.id} --from 2026-01-05T00:00 --to 2026-01-05T01:00"
+    assert "changed in BigQuery since its sync at" in late.message
+    assert f"no longer keeps that instant; sync it: {what}." in late.message
+    [wrong] = [p for p in proofs.values() if p.status is ProofStatus.DIFFERS]
+    assert (wrong.cell.window.start, wrong.verdict.severity) == (TWO, Severity.ERROR)
+    others = {key: p for key, p in proofs.items() if p not in (late, wrong)}
+    assert statuses(others) == {ProofStatus.PROVED}
+    table.run(DAY, ONE)
+    assert statuses(prove(table)) == {ProofStatus.PROVED, ProofStatus.DIFFERS}
+
+
+def test_an_error_at_one_instant_of_the_past_leaves_the_other_cells_proved(
+    sync: Sync, tables: SmallTables
+) -> None:
+    table = made(sync, tables, **KEYED)
+    # The table is made anew: of the one that was there at the sync nothing is kept.
+    tables.run(f"DROP TABLE {table.source.sql}")
+    tables.run(f"CREATE TABLE {table.source.sql} AS {ROWS.format(last=10_799, step=60)}")
+    table.run(ONE, TWO)
+    table.change("UPDATE T SET name = 'later' WHERE number IN (60, 3660)")
+    proofs = prove(table)
+    failed = {key for key, p in proofs.items() if p.status is ProofStatus.CHECK_FAILED}
+    assert failed == {"2026-01-05T00:00|s00", "2026-01-05T00:00|s01"}
+    others = {key: p for key, p in proofs.items() if key not in failed}
+    assert statuses(others) == {ProofStatus.PROVED}
+    since = {key for key, p in others.items() if p.source_changed}
+    assert since == {"2026-01-05T01:00|s00", "2026-01-05T01:00|s01"}
 
 
 def test_rows_that_cannot_be_stored_are_explained_by_quarantine_and_not_without_it(
