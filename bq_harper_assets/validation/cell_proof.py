@@ -77,7 +77,7 @@ def judged(
     phantom = 0 if keeps else len(diff.vanished)
     quarantined = explained.quarantined + min(nameless, explained.nameless)
     # Compared with the source as it is now, because its past cannot be had.
-    is_late = source_changed and source.pin.source.at is not None and source.pin.t != commit.t
+    is_late = source_changed and source.pin.t != commit.t
     if missing or len(diff.changed) or phantom:
         status = ProofStatus.SOURCE_CHANGED if is_late else ProofStatus.DIFFERS
         message = f"{missing} missing, {len(diff.changed)} changed, {phantom} phantom"
@@ -105,10 +105,16 @@ def judged(
 
 
 def _changed_since(cell: Cell, commit: CellCommit, source: Source) -> str:
+    is_query = source.pin.source.at is None
+    past = (
+        "what is read by a query has no past"
+        if is_query
+        else "BigQuery no longer keeps that instant"
+    )
     window = f"--from {cell.window.start:%FT%H:%M} --to {cell.window.end:%FT%H:%M}"
     return (
-        f"changed in BigQuery since its sync at {commit.t:%F %T}, and BigQuery no longer keeps "
-        f"that instant; sync it: bqh sync {source.contract.id} {window}"
+        f"changed in BigQuery since its sync at {commit.t:%F %T}, and {past}; "
+        f"sync it: bqh sync {source.contract.id} {window}"
     )
 
 

@@ -116,6 +116,25 @@ def test_a_value_bent_under_its_old_hash_is_mended_by_a_deep_repair_and_no_other
         assert f"{ships.id} is healthy, 6 cells: 6 proved\n" in proved
 
 
+def test_a_view_that_changed_since_its_sync_is_not_called_different_and_is_brought_up_to_date(
+    project: TemporaryProject, tables: SmallTables
+) -> None:
+    start = hours_ago(4)
+    source, view = tables.make_from(named_rows(start)), tables.new_name()
+    tables.run(f"CREATE VIEW {view.sql} AS SELECT * FROM {source.sql}")
+    [ships] = project.declare(table(view, start, key=["number"], slices=1)).tables
+    typed_well("sync", ships.id, "--to", f"{start + 3 * HOUR:%FT%H:%M}")
+    tables.run(f"UPDATE {source.sql} SET name = 'later' WHERE number = 25")
+    changed = typed("verify", ships.id)
+    assert changed.exit_code == 4, changed.output
+    assert f"{ships.id} is issues_detected, 3 cells: 2 proved, 1 source_changed" in changed.stdout
+    what = f"--from {start + HOUR:%FT%H:%M} --to {start + 2 * HOUR:%FT%H:%M}"
+    assert f"sync it: bqh sync {ships.id} {what}" in changed.stderr
+    repaired = told("repair", ships.id)
+    assert list(repaired["repair"]["partitions"]) == [f"{start + HOUR:%FT%H:%M}|s00"]
+    assert repaired["after"]["verdict"] == "healthy"
+
+
 def test_a_repair_that_would_delete_much_is_refused_until_it_is_allowed_and_other_cells_are_mended(
     project: TemporaryProject, tables: SmallTables, harper_connection: HarperConnection
 ) -> None:

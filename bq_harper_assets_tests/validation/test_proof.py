@@ -114,6 +114,34 @@ def test_a_change_whose_past_bigquery_no_longer_keeps_warns_of_its_own_cell_alon
     assert statuses(prove(table)) == {ProofStatus.PROVED, ProofStatus.DIFFERS}
 
 
+@pytest.mark.parametrize("kind", ["query", "view", "latest"])
+def test_a_source_without_a_past_that_changed_since_its_sync_warns_and_a_fault_in_harper_does_not(
+    sync: Sync, tables: SmallTables, kind: str
+) -> None:
+    source, view = tables.make_from(ROWS.format(last=10_799, step=60)), tables.new_name()
+    tables.run(f"CREATE VIEW {view.sql} AS SELECT * FROM {source.sql}")
+    declared: dict[str, Any] = {
+        "query": {"custom_query": f"SELECT * FROM {source.sql}"},
+        "view": {},
+        "latest": {"latest": True},
+    }[kind]
+    contract = sync.contract(view if kind == "view" else source, **KEYED, **declared)
+    table = Table(sync, tables, source, contract)
+    table.run()
+    table.change("UPDATE T SET name = 'later' WHERE number = 60")
+    sync.harper.upsert(contract.target_table, [{"id": 7200, "name": "bent", "_hash": "0" * 13}])
+    proofs = prove(table)
+    [late] = [p for p in proofs.values() if p.status is ProofStatus.SOURCE_CHANGED]
+    assert (late.cell.window.start, late.source_changed) == (DAY, True)
+    assert late.verdict.severity is Severity.WARN
+    assert "by a query has no past; sync it: bqh sync" in late.message
+    [wrong] = [p for p in proofs.values() if p.status is ProofStatus.DIFFERS]
+    assert (wrong.cell.window.start, wrong.source_changed) == (TWO, False)
+    assert wrong.verdict.severity is Severity.ERROR
+    others = {key: p for key, p in proofs.items() if p not in (late, wrong)}
+    assert statuses(others) == {ProofStatus.PROVED}
+
+
 def test_an_error_at_one_instant_of_the_past_leaves_the_other_cells_proved(
     sync: Sync, tables: SmallTables
 ) -> None:
