@@ -109,9 +109,8 @@ def _follow(context: OpExecutionContext, run: Run, lasts: timedelta) -> RunRepor
 
     with HarperClient(run.stores.harper, retry=run.retry) as harper:
 
-        def after_poll(report: RunReport | None) -> None:
-            if report:
-                context.log.info(f"{report.rows:,} rows at {report.t:%F %T}, {report.phase}")
+        def after_look(report: RunReport) -> None:
+            context.log.info(f"{report.rows:,} rows at {report.t:%F %T}, {report.phase}")
             if warning := mirror_checkpoints(ledger, harper, contract):
                 context.log.warning(warning)
 
@@ -120,7 +119,7 @@ def _follow(context: OpExecutionContext, run: Run, lasts: timedelta) -> RunRepor
             known = replace(run, key_is_known=bool(live.reports))
             return known.sync(cells)
 
-        live = Live(poll, contract, ledger, after_poll, context.log.info)
+        live = Live(poll, contract, ledger, after_look, context.log.info)
         try:
             closed = live.follow(ledger.now() + lasts)
         except BqhError as error:

@@ -30,7 +30,7 @@ class Live:
     sync: Callable[[Sequence[Cell]], RunReport]
     contract: TableContract
     ledger: Ledger
-    after_poll: Callable[[RunReport | None], None] = lambda report: None
+    after_look: Callable[[RunReport], None] = lambda report: None  # not after one that had to wait
     say: Callable[[str], None] = lambda line: None
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] | None = None  # None: the ledger's clock
@@ -48,7 +48,6 @@ class Live:
         while True:
             began = self._now()
             report = self._poll(window)
-            self.after_poll(report)
             if report and _is_closed(report, window):
                 return True
             phase = report.phase if report else Phase.STEADY
@@ -93,7 +92,7 @@ class Live:
         try:
             report = self.sync(cells)
         except RunFailed as error:
-            self.reports.append(error.report)
+            self._looked(error.report)
             self._pass(error, error.report.is_transient)
             return None
         except WAITS as error:
@@ -103,8 +102,13 @@ class Live:
             self._pass(error, isinstance(error, TRANSIENT))
             return None
         self._failures = 0
-        self.reports.append(report)
+        self._looked(report)
         return report
+
+    def _looked(self, report: RunReport) -> None:
+        self.reports.append(report)
+        if any(not each.problem for each in report.cells):
+            self.after_look(report)
 
     def _pass(self, error: BqhError, may_pass: bool) -> None:
         self._failures += 1

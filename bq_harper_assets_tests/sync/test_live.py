@@ -138,6 +138,37 @@ def test_a_lease_that_another_run_holds_costs_the_poll_and_not_the_run(ledger: L
     assert len(live.reports) == live.polls - 10
 
 
+def test_only_a_poll_that_has_looked_is_told_of_and_an_empty_one_has(ledger: Ledger) -> None:
+    table = contract(slices=2, safety_lag="60s")
+    clock = Clock(NOON + 50 * MINUTE)
+    looked: list[int] = []
+
+    def polls(cells: Sequence[Cell]) -> RunReport:
+        if live.polls == 1:
+            raise LeaseHeld("ships", [Holder(0, "backfill", 1, NOON + 55 * MINUTE)])
+        if live.polls == 2:
+            raise HarperUnavailable(Call("Harper", "writing"), "503")
+        if live.polls == 3:
+            raise RunFailed(report(table, clock.now, cells, problem="503", transient=True))
+        if live.polls == 4:
+            some, other = (report(table, clock.now, cells, problem=p).cells for p in (None, "503"))
+            half = replace(report(table, clock.now, cells), cells=(some[0], other[1]))
+            raise RunFailed(replace(half, is_transient=True))
+        return replace(report(table, clock.now, cells), requests=0)
+
+    live = Live(
+        polls,
+        table,
+        ledger,
+        after_look=lambda report: looked.append(live.polls),
+        sleep=clock.sleep,
+        now=lambda: clock.now,
+    )
+    live.follow(NOON + 53 * MINUTE)
+    assert live.polls == 6
+    assert looked == [4, 5, 6]
+
+
 @pytest.mark.parametrize("as_report", [False, True])
 def test_a_store_that_stays_away_ends_the_run_and_one_that_comes_back_does_not(
     ledger: Ledger, as_report: bool
