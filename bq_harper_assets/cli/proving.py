@@ -52,25 +52,14 @@ class Proving:
 
     def record(self, proofs: "Sequence[CellProof]") -> set[str]:
         """In the ledger and in Harper; what Harper did not take is told."""
-        from bq_harper_assets.defs.validating import all_proofs
         from bq_harper_assets.stores.harper.client import HarperClient
-        from bq_harper_assets.validation.audit import record_validation
-        from bq_harper_assets.validation.verdict import ProofStatus
+        from bq_harper_assets.validation.proofs import record_checks
 
         table = self.ledger.find_table(self.contract.id)
-        # Of a window that is equal and still open there is nothing to be kept.
-        judged = [proof for proof in proofs if proof.status is not ProofStatus.OPEN]
-        if table is None or not judged:
+        if table is None:
             return set()
-        differing = [proof for proof in judged if proof.status is ProofStatus.DIFFERS]
-        stores = self.prover.stores
-        with HarperClient(stores.harper, retry=self.prover.retry) as harper:
-            told = {record_validation(self.ledger, harper, table, [all_proofs(judged)])}
-            for each in differing:
-                told.add(
-                    record_validation(self.ledger, harper, table, [each.verdict], cell=each.cell)
-                )
-        return {warning for warning in told if warning}
+        with HarperClient(self.prover.stores.harper, retry=self.prover.retry) as harper:
+            return record_checks(self.ledger, harper, table, [], proofs)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """All checks of a table and of some of its cells, told to Dagster, the ledger and Harper."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,23 +21,14 @@ from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.scene import Stores
 from bq_harper_assets.validation import cell_proof, progress, smoke, spot
-from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.cell_proof import CellProof
 from bq_harper_assets.validation.proof import Prover
+from bq_harper_assets.validation.proofs import record_checks, verdicts_of
 from bq_harper_assets.validation.subject import Subject
-from bq_harper_assets.validation.verdict import Overall, ProofStatus, Severity, Verdict, overall
+from bq_harper_assets.validation.verdict import Overall, Verdict, overall
 
 OF_TABLE = (progress.CHECK, smoke.CHECK, spot.CHECK)
 CHECKS = (*OF_TABLE, cell_proof.CHECK)
-# The first of them that some cell has is the word for all of them.
-_WORST_FIRST = (
-    ProofStatus.CHECK_FAILED,
-    ProofStatus.DIFFERS,
-    ProofStatus.SOURCE_CHANGED,
-    ProofStatus.NOT_SYNCED,
-    ProofStatus.MOVING,
-    ProofStatus.OPEN,
-)
 
 
 @dataclass(frozen=True)
@@ -51,7 +41,7 @@ class Validation:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """One per check."""
-        return self.of_table + ((all_proofs(self.proofs),) if self.proofs else ())
+        return verdicts_of(self.of_table, self.proofs)
 
     @property
     def overall(self) -> Overall:
@@ -90,7 +80,10 @@ def validate_cells(
                 prover = Prover(stores, contract, spark.spark_session, harper.retry())
                 proofs = prover.prove(cells, deep=deep)
             found = Validation(tuple(of_table), tuple(proofs))
-            _record(context, subject, found)
+            table = subject.table()
+            if table is not None:
+                for warning in record_checks(opened, client, table, of_table, proofs):
+                    context.log.warning(warning)
     except BqhError as error:
         raise Failure(f"{error}. What was synced is safe", allow_retries=False) from error
     of_cells = {each.cell: each.verdict for each in proofs}
@@ -117,49 +110,3 @@ def check_table(
     next_closes = newest.end + subject.contract.window + subject.contract.safety_lag
     is_old = next_closes <= (now or datetime.now(UTC))
     return smoke.check_smoke(subject, window=newest if is_old else None)
-
-
-def all_proofs(proofs: Sequence[CellProof]) -> Verdict:
-    """The cells' proofs in one: proved only if each is."""
-    counted = Counter(each.status for each in proofs)
-    status = next((word for word in _WORST_FIRST if counted[word]), ProofStatus.PROVED)
-    failed = [each for each in proofs if each.status is status is not ProofStatus.PROVED]
-    parts = ", ".join(f"{number} {word.value}" for word, number in sorted(counted.items()))
-    message = f"{len(proofs)} cells: {parts}"
-    if failed:
-        message += f"; the first is {failed[0].verdict.message}"
-    is_wrong = status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
-    return Verdict(
-        cell_proof.CHECK,
-        status,
-        status is ProofStatus.PROVED,
-        Severity.ERROR if is_wrong else Severity.WARN,
-        message,
-        {
-            "cells": {word.value: number for word, number in counted.items()},
-            "rows": sum(each.rows for each in proofs),
-            "missing": sum(each.missing for each in proofs),
-            "changed": sum(each.changed for each in proofs),
-            "phantom": sum(each.phantom for each in proofs),
-            "form": "deep" if any(each.deep for each in proofs) else "quick",
-        },
-        tuple(row for each in proofs for row in each.differences)[: cell_proof.SHOWN],
-    )
-
-
-def _record(context: OpExecutionContext, subject: Subject, found: Validation) -> None:
-    """The validation, and each cell that differs: so that it is found by its partition."""
-    table = subject.table()
-    if table is None or not found.verdicts:
-        return
-    ledger, harper = subject.ledger, subject.harper
-    only = found.proofs[0].cell if len(found.proofs) == 1 else None
-    warnings = {record_validation(ledger, harper, table, found.verdicts, cell=only)}
-    if only is None:
-        for each in found.proofs:
-            if each.status is ProofStatus.DIFFERS:
-                warnings.add(
-                    record_validation(ledger, harper, table, [each.verdict], cell=each.cell)
-                )
-    for warning in warnings - {None}:
-        context.log.warning(warning)

@@ -1,5 +1,6 @@
 """A live table in Dagster: the sensor keeps one run going, and each run files a cell once."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,9 +17,16 @@ from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS, checkpoint_id
 from bq_harper_assets.sync.windows import Window
 from bq_harper_assets_tests.defs.conftest import Dagster
+from bq_harper_assets_tests.defs.shown import shown
 from bq_harper_assets_tests.defs.ticking import Ticking
 from bq_harper_assets_tests.stores.small_tables import SmallTables
-from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, hours_ago, table
+from bq_harper_assets_tests.temporary_project import (
+    HOUR,
+    TemporaryProject,
+    hours_ago,
+    numbered_rows,
+    table,
+)
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 
@@ -49,10 +57,10 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
     cells = [Cell(Window(hour, hour + HOUR), number) for number in (0, 1)]
     launched = launch(dagster.definitions(), dagster.instance, contract, cells)
     assert launched.error is None
-    for shown in launched.done.values():
-        assert shown["window"] == f"open until {(hour + HOUR).isoformat()}"
-        upto = datetime.fromisoformat(shown["snapshot"]) - contract.safety_lag
-        assert shown["synced_upto"] == upto.isoformat()
+    for metadata in launched.done.values():
+        assert metadata["window"] == f"open until {(hour + HOUR).isoformat()}"
+        upto = datetime.fromisoformat(metadata["snapshot"]) - contract.safety_lag
+        assert metadata["synced_upto"] == upto.isoformat()
         assert hour + HOUR / 2 <= upto < hour + HOUR
     assert 1800 <= len(dagster.rows(contract)) < 3600
 
@@ -111,6 +119,38 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
     assert empty["lastTimestamp"] > mirrored["lastTimestamp"]
     partitions = build_partitions(contract, hour)
     assert f"{hours_ago(0):%FT%H:%M}|s00" in partitions.get_partition_keys()
+
+
+@pytest.mark.promise("H6", "O3")
+def test_an_open_partition_is_never_shown_as_proved_nor_kept_as_a_failure(
+    dagster: Dagster, project: TemporaryProject, tables: SmallTables
+) -> None:
+    hour = hours_ago(2)
+    source = tables.make_from(numbered_rows(hour - HOUR, rows=120, minutes=1))
+    declared = table(source, hour - HOUR, safetyLag=lag_until(hour + HOUR / 2))
+    [contract] = project.declare(declared).tables
+    closed, still_open = (
+        [Cell(Window(start, start + HOUR), number) for number in (0, 1)]
+        for start in (hour - HOUR, hour)
+    )
+    launched = launch(dagster.definitions(), dagster.instance, contract, closed + still_open)
+    assert launched.error is None
+    filed = {
+        each.partition: (each.passed, each.severity.value, each.metadata["status"].value)
+        for each in dagster.evaluations(contract, "proof", launched.run_id)
+    }
+    assert filed == {
+        **{cell.key: (True, "WARN", "proved") for cell in closed},
+        **{cell.key: (False, "WARN", "open") for cell in still_open},
+    }
+    seen = shown(dagster.root, dagster.instance, contract).partitions()
+    assert {key for key, word in seen.items() if word == "succeeded"} == {c.key for c in closed}
+    audits = dagster.harper.search_by_value("SyncAudit", "tableId", contract.id, ("*",))
+    [kept] = [row for row in audits if row["check"] == "all"]
+    [told] = json.loads(kept["checkResults"]).values()
+    assert told["proof"]["metadata"]["cells"] == {"proved": 2}
+    assert [row["message"] for row in audits if row["status"] == "failed"] == []
+    assert kept["status"] == "healthy"
 
 
 def test_a_live_run_that_failed_is_not_asked_for_again_at_once(
