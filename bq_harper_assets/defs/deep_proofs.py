@@ -1,6 +1,11 @@
-"""The deep proof goes round: a part of the history each day, all of it within the scrub period."""
+"""The deep proof goes round: a part of the history each night, all of it within the scrub period.
 
-from collections.abc import Iterable
+Whose turn it is goes by when each day's windows were last proved, and not by the calendar: what a
+night could not look at comes first in the next.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from dagster import (
@@ -20,29 +25,42 @@ from pydantic import Field
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.validating import validate_cells
+from bq_harper_assets.ledger.audit import Note
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.status import CellRecord
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.windows import EPOCH, Window
 from bq_harper_assets.validation import cell_proof
-from bq_harper_assets.validation.verdict import Verdict, overall
+from bq_harper_assets.validation.verdict import ProofStatus, Verdict, overall
 
 DAY = timedelta(days=1)
 NIGHTLY = "30 3 * * *"
+KIND = "deep_proof"  # of the ledger's notes: one for each day that had its turn
+IN_VAIN = "in_vain"
+UNJUDGED = (ProofStatus.CHECK_FAILED, ProofStatus.MOVING)
+
+
+@dataclass(frozen=True)
+class Look:
+    """When a day's windows were last proved deeply, or synced if they never were."""
+
+    at: datetime
+    in_vain: bool = False  # it had a turn since, and could not be judged
 
 
 class TurnConfig(Config):
     """Whose turn it is."""
 
     day: str | None = Field(
-        None, description="The turn of this day, such as 2026-11-16; left out: today's, in UTC."
+        None,
+        description="Prove the windows of this day, such as 2026-11-16, in UTC; left out: those "
+        "of the days whose last deep proof is the longest ago.",
     )
 
 
 def build_deep_proof_job(contract: TableContract) -> JobDefinition:
-    """Proves a day's share of the table's cells from what Harper stores of each row."""
+    """Proves a night's share of the table's cells from what Harper stores of each row."""
 
     @op(name=f"prove_deeply_{contract.id}")
     def prove_deeply(
@@ -53,15 +71,17 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
         ledger: LedgerResource,
         spark: LazyPySparkResource,
     ) -> None:
-        day = date.fromisoformat(config.day) if config.day else datetime.now(UTC).date()
         with ledger.open() as opened:
-            stretches = due_on(contract, _closed_cells(opened, contract), day)
+            cells = closed_cells_by_day(opened, contract)
+            turn = whose_turn(contract, last_looks(opened, contract, cells), opened.now())
+        if config.day:
+            turn = [date.fromisoformat(config.day)]
         verdicts: list[Verdict] = []
-        for cells in stretches:
+        for day in turn:
             found = validate_cells(
                 context,
                 contract,
-                cells,
+                [cell for cell, _ in cells.get(day, ())],
                 bigquery,
                 harper,
                 ledger,
@@ -70,7 +90,14 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
                 deep=True,
             )
             verdicts += found.verdicts
-        proved = sum(len(cells) for cells in stretches)
+            if not found.proofs:
+                continue
+            in_vain = any(each.status in UNJUDGED for each in found.proofs)
+            outcome = IN_VAIN if in_vain else found.overall.value
+            with ledger.open() as opened:
+                note = Note(KIND, day.isoformat(), outcome, {"cells": len(found.proofs)})
+                opened.record_audit(opened.find_table(contract.id), note)
+        proved = sum(len(cells.get(day, ())) for day in turn)
         context.add_output_metadata({"status": overall(verdicts).value, "cells": proved})
 
     @job(
@@ -86,7 +113,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
 def build_deep_proof_schedule(
     contract: TableContract, deep_proof: JobDefinition
 ) -> ScheduleDefinition:
-    """Each night, the turn of that day."""
+    """Each night, once."""
 
     @schedule(
         name=f"{contract.id}_deep_proof",
@@ -96,34 +123,60 @@ def build_deep_proof_schedule(
     )
     def nightly(context: ScheduleEvaluationContext) -> RunRequest:
         day = context.scheduled_execution_time.astimezone(UTC).date().isoformat()
-        config = {"ops": {f"prove_deeply_{contract.id}": {"config": {"day": day}}}}
-        return RunRequest(run_key=day, run_config=config)
+        return RunRequest(run_key=day)
 
     return nightly
 
 
-def due_on(contract: TableContract, cells: Iterable[Cell], day: date) -> list[list[Cell]]:
-    """The cells whose turn it is, in stretches without a gap: each is one read of the source.
+def whose_turn(contract: TableContract, looks: Mapping[date, Look], now: datetime) -> list[date]:
+    """The days that were not looked at for the longest time: so many that all have their turn.
 
-    Turns go by the day of a window, so that a turn is made of whole days.
+    After nights that failed it is up to twice as many, until none is late: a schedule that was off
+    for long must not prove all of the history in one night. A day that can never be judged is tried
+    again each night, and takes no other day's place.
     """
-    turns = contract.scrub // DAY
-    stretches: list[list[Cell]] = []
-    for cell in sorted(cells):
-        if (cell.window.start.date().toordinal() - day.toordinal()) % turns:
-            continue
-        if stretches and stretches[-1][-1].window.end >= cell.window.start:
-            stretches[-1].append(cell)
-        else:
-            stretches.append([cell])
-    return stretches
+    share = -(-len(looks) // (contract.scrub // DAY))
+    # Half a day, because nights do not begin on the minute: tomorrow's turn is not late yet.
+    late = sum(now - look.at > contract.scrub - DAY / 2 for look in looks.values())
+    longest_ago = sorted(looks, key=lambda day: (looks[day].at, day))
+    again = [day for day in longest_ago if looks[day].in_vain][:share]
+    others = [day for day in longest_ago if not looks[day].in_vain]
+    total = share + min(share, max(len(again), late - share))
+    return sorted(again + others[: total - len(again)])
 
 
-def _closed_cells(ledger: Ledger, contract: TableContract) -> list[Cell]:
+def last_looks(
+    ledger: Ledger, contract: TableContract, cells: Mapping[date, list[tuple[Cell, datetime]]]
+) -> dict[date, Look]:
+    """By day."""
+    table = ledger.find_table(contract.id)
+    # A round leaves at most two notes of each day; one that is not found makes a day come early.
+    notes = (
+        ledger.audit(table, 4 * (len(cells) + contract.scrub // DAY), kind=KIND) if table else ()
+    )
+    proved: dict[str, datetime] = {}
+    newest: dict[str, str] = {}
+    for note in notes:  # the newest comes first
+        newest.setdefault(note.subject, note.outcome)
+        if note.outcome != IN_VAIN:
+            proved.setdefault(note.subject, note.at)
+    looks = {}
+    for day, of_day in cells.items():
+        at = proved.get(day.isoformat(), min(t for _, t in of_day))
+        looks[day] = Look(at, newest.get(day.isoformat()) == IN_VAIN)
+    return looks
+
+
+def closed_cells_by_day(
+    ledger: Ledger, contract: TableContract
+) -> dict[date, list[tuple[Cell, datetime]]]:
+    """By the day of their window, with the instant of their commit."""
     table = ledger.find_table(contract.id)
     records = ledger.cells(table, EPOCH, ledger.now()) if table else ()
-    return [_cell(record) for record in records if record.commit and record.commit.is_closed]
-
-
-def _cell(record: CellRecord) -> Cell:
-    return Cell(Window(record.cell.window_start, record.cell.window_end), record.cell.slice)
+    days: dict[date, list[tuple[Cell, datetime]]] = {}
+    for record in records:
+        if record.commit and record.commit.is_closed:
+            start, end = record.cell.window_start, record.cell.window_end
+            cell = Cell(Window(start, end), record.cell.slice)
+            days.setdefault(start.date(), []).append((cell, record.commit.t))
+    return days

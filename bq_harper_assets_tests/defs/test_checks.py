@@ -18,8 +18,10 @@ from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.launch import QUIET, launch, project_instance
 from bq_harper_assets.defs.partitions import range_tags
 from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.ledger.records import Mode, Wanted
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.recorded import cell_key
 from bq_harper_assets.sync.windows import windows_between
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.shown import Shown, shown
@@ -214,6 +216,36 @@ def test_the_deep_proof_of_a_day_sees_what_stored_hashes_hide(synced: Synced) ->
     [named] = failed.metadata["differing_rows"].records  # type: ignore[union-attr]
     assert named.data == {"kind": "changed", "id": row["id"], "columns": "number: 0 -> 4711"}
     assert synced.run("deep_proof", {}, day=day.isoformat()).success
+
+
+@pytest.mark.promise("M13")
+def test_a_day_that_a_night_could_not_judge_has_its_turn_in_the_next_besides_that_ones_own(
+    dagster: Dagster, project: TemporaryProject, tables: SmallTables
+) -> None:
+    start = hours_ago(0).replace(hour=0) - timedelta(days=5)
+    source = tables.make_from(numbered_rows(start, rows=72, minutes=60))
+    declared = table(source, start, window="1d", slices=1, scrub="3d")
+    project_of = project.declare(declared)
+    [contract] = project_of.tables
+    cells = [Cell(w, 0) for w in windows_between(start, start + timedelta(days=3), contract.window)]
+    assert launch(dagster.definitions(), dagster.instance, contract, cells).error is None
+    synced = Synced(dagster, contract, tuple(cells), "")
+
+    def night() -> dict[str, Any]:
+        run = synced.run("deep_proof", {})
+        filed = dagster.evaluations(contract, "proof", run.run_id)
+        return {str(each.partition): each.metadata["status"].value for each in filed}
+
+    assert night() == {cells[0].key: "proved"}
+    with open_ledger(project_of.ledger.url) as ledger:
+        known = ledger.find_table(contract.id)
+        assert known is not None
+        leases = ledger.acquire(known, [0], "another run", HOUR)
+        taken = Wanted(cell_key(cells[1]), Mode.RECONCILE, "fingerprint")
+        [batch] = ledger.plan(leases, ledger.now(), 1, [taken], "another run")
+        assert night() == {cells[1].key: "moving"}
+        ledger.fail_batch(batch, "it was killed")
+    assert night() == {cells[1].key: "proved", cells[2].key: "proved"}
 
 
 @pytest.mark.promise("H5", "O3")

@@ -1,6 +1,6 @@
-"""Which cells a validation looks at: those its run names, the newest ones, or those of a day."""
+"""Which cells a validation looks at: those its run names, the newest ones, or whose turn it is."""
 
-from datetime import date, timedelta
+from datetime import timedelta
 
 import pytest
 from dagster import RunRequest, build_schedule_context
@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bq_harper_assets.defs.deep_proofs import (
+    Look,
     build_deep_proof_job,
     build_deep_proof_schedule,
-    due_on,
+    whose_turn,
 )
 from bq_harper_assets.defs.partitions import RANGE_END, RANGE_START
 from bq_harper_assets.defs.validation_jobs import named_cells, newest_cells
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import windows_between
 from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.stores.small_tables import utc
 
@@ -53,35 +52,50 @@ def test_the_newest_closed_windows_are_taken_and_none_before_the_table_begins() 
 @pytest.mark.promise("M13")
 @settings(deadline=None)
 @given(
-    window=st.sampled_from(["15m", "60m", "1d"]),
-    days=st.integers(1, 20),
+    days=st.integers(1, 40),
     scrub=st.integers(1, 9),
-    today=st.dates(date(2026, 11, 1), date(2027, 2, 1)),
+    failed=st.dictionaries(st.integers(0, 29), st.booleans()),  # whether it told of that
+    minutes=st.lists(st.integers(0, 300), min_size=30, max_size=30),
 )
-def test_each_cell_has_its_turn_once_within_the_scrub_period(
-    window: str, days: int, scrub: int, today: date
+def test_each_day_is_proved_within_the_scrub_period_and_a_failed_night_is_caught_up_by_the_next(
+    days: int, scrub: int, failed: dict[int, bool], minutes: list[int]
 ) -> None:
-    table = contract(window=window, scrub=f"{scrub}d", slices=2)
-    cells = [
-        Cell(each, part)
-        for each in windows_between(START, START + timedelta(days=days), table.window)
-        for part in range(2)
-    ]
-    turns = [due_on(table, cells, today + timedelta(days=ahead)) for ahead in range(scrub)]
-    proved = [cell for stretches in turns for cells in stretches for cell in cells]
-    assert sorted(proved) == cells
-    for stretches in turns:
-        for stretch in stretches:
-            span = stretch[-1].window.end - stretch[0].window.start
-            assert len(stretch) == 2 * (span // table.window)
-        assert len(stretches) <= days // scrub + 1  # none is torn
-    assert due_on(table, cells, today) == due_on(table, cells, today + timedelta(days=scrub))
+    table = contract(scrub=f"{scrub}d")
+    share = -(-days // scrub)
+    looks = {START.date() + timedelta(days=n): Look(START) for n in range(days)}
+    behind = 0  # nights
+    for number in range(30):
+        night = START + timedelta(days=number)
+        turn = whose_turn(table, looks, night)
+        assert len(set(turn)) == len(turn) <= 2 * share
+        if number in failed:
+            behind += 1
+            if failed[number]:
+                looks |= {day: Look(looks[day].at, in_vain=True) for day in turn}
+            continue
+        behind = max(0, behind - 1)  # it makes up for one night besides its own
+        looks |= dict.fromkeys(turn, Look(night + timedelta(minutes=minutes[number])))
+        if not behind:
+            assert all(night - look.at < table.scrub for look in looks.values())
 
 
-def test_a_night_asks_for_the_turn_of_its_day() -> None:
+def test_a_day_that_can_never_be_judged_is_tried_each_night_and_holds_up_no_other() -> None:
+    table = contract(scrub="9d")
+    days = [START.date() + timedelta(days=n) for n in range(9)]
+    looks = {day: Look(START) for day in days}
+    stuck = days[3]
+    for number in range(30):
+        night = START + timedelta(days=number)
+        turn = whose_turn(table, looks, night)
+        assert number < 4 or stuck in turn
+        for day in turn:
+            looks[day] = Look(START, in_vain=True) if day == stuck else Look(night)
+        assert all(night - looks[day].at < table.scrub for day in days if day != stuck)
+
+
+def test_a_night_asks_for_one_run() -> None:
     table = contract()
     schedule = build_deep_proof_schedule(table, build_deep_proof_job(table))
     request = schedule(build_schedule_context(scheduled_execution_time=utc(2026, 11, 16, 3, 30)))
     assert isinstance(request, RunRequest)
     assert request.run_key == "2026-11-16"
-    assert request.run_config == {"ops": {"prove_deeply_ships": {"config": {"day": "2026-11-16"}}}}
