@@ -67,6 +67,17 @@ def test_one_missing_one_changed_and_one_phantom_row_are_named_and_repaired(
     assert statuses(prove(table)) == {ProofStatus.PROVED}
 
 
+@pytest.mark.promise("M13")
+def test_a_thousand_clean_cells_raise_no_alarm(sync: Sync, tables: SmallTables) -> None:
+    source = tables.make_from(ROWS.format(last=250 * 900 - 1, step=180))
+    contract = sync.contract(source, window="15m", slices=4)
+    cells = sync.cells(contract, DAY, DAY + 250 * contract.window)
+    sync.run(contract, cells)
+    proofs = Prover(sync.stores, contract, sync.spark, sync.retry).prove(cells)
+    assert (len(proofs), {proof.status for proof in proofs}) == (1000, {ProofStatus.PROVED})
+    assert sum(proof.rows for proof in proofs) == 1250
+
+
 def test_a_value_bent_under_its_old_hash_is_seen_by_the_deep_form_alone(
     sync: Sync, tables: SmallTables
 ) -> None:
