@@ -52,7 +52,7 @@ class Bases:
         """Whether rows of a cell may hold values of a column that was gone, and is back since.
 
         The hash that was stored with them says nothing of it: it looks like one that is NULL. None
-        is the version of a cell that was never committed.
+        is the version of a cell whose rows may be of any.
         """
         if version is None:
             return any(map(self.may_be_stale, self.versions))

@@ -18,8 +18,13 @@ def compare_cells(
     *,
     has_equal_rows: bool,
     deep: bool = False,
+    as_written: bool = False,
 ) -> Mapping[Cell, CellDiff]:
-    """By cell; `rows` is about how many each window has."""
+    """By cell; `rows` is about how many each window has.
+
+    Deep is by all values, which is what a proof of them wants. Who writes what differs wants rows
+    `as_written`: also their stored hash must be right, since whoever looks next goes by that.
+    """
     reading = source.reading(parts, has_equal_rows=has_equal_rows)
     survey = Survey(
         reading,
@@ -29,6 +34,7 @@ def compare_cells(
         source.retry,
         bins_per_place(max(rows.values())),
         deep,
+        as_written,
     )
     found = compare(source.spark, survey)
     return {cell: found[reading.grid.place_of(cell)] for cell in parts}

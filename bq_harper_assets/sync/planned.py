@@ -57,7 +57,7 @@ def plan_cells(
             batch,
             found.rows - before,
             keyless and found.distinct < found.rows,
-            deep or bases.may_be_stale(commit.schema_version if commit else None),
+            deep or bases.may_be_stale(_version_of_all_rows(held.get(cell))),
         )
         if batch.mode is Mode.TOPUP and commit:
             work.digest_before = Digest.parse(commit.digest)
@@ -86,6 +86,11 @@ def _held_before(scene: Scene, cells: Sequence[Cell]) -> Mapping[Cell, CellRecor
     records = scene.ledger.cells(scene.table, min(starts), end)
     by_key = {record.cell: record for record in records}
     return {cell: by_key[cell_key(cell)] for cell in cells if cell_key(cell) in by_key}
+
+
+def _version_of_all_rows(record: CellRecord | None) -> int | None:
+    """None if a batch that was not committed, or a row that moved here, may be of another."""
+    return record.commit.schema_version if record and record.commit and record.is_clean else None
 
 
 def _prefixes(

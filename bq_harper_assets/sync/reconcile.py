@@ -44,6 +44,7 @@ def compare_works(source: Source, works: Sequence[Work]) -> None:
             {work.cell.window: work.rows for work in some},
             has_equal_rows=any(work.has_equal_rows for work in some),
             deep=deep,
+            as_written=True,
         )
         for work in some:
             work.diff = found[work.cell]

@@ -6,6 +6,7 @@ the names of an object.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
@@ -15,7 +16,9 @@ import pyarrow as pa
 
 from bq_harper_assets.sync.arrow_buffers import UInt64s
 from bq_harper_assets.sync.encode import encode_batch
+from bq_harper_assets.sync.held import StoredHashes
 from bq_harper_assets.sync.json_body import bodies
+from bq_harper_assets.sync.mixing import GOLDEN, mix
 from bq_harper_assets.sync.reading import CellRows
 from bq_harper_assets.sync.stored import RowPlan
 
@@ -23,8 +26,11 @@ _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # metadata, which is not compared
 _MOST_ROWS, _MOST_BYTES = 10_000, 16 * 1024 * 1024
 
 
+@dataclass(frozen=True)
 class RecordHashes:
     """Of rows as they are read from Harper."""
+
+    as_written: bool = False  # then of the hash that was stored with them too
 
     def attributes(self, plan: RowPlan) -> Sequence[str]:
         """All."""
@@ -32,16 +38,22 @@ class RecordHashes:
 
     def of(self, rows: Sequence[Mapping[str, Any]], plan: RowPlan) -> UInt64s:
         """One per row, over the columns of the plan."""
-        return np.array([record_hash(row, plan) for row in rows], np.uint64)
+        hashes = np.array([record_hash(row, plan) for row in rows], np.uint64)
+        return _both(hashes, StoredHashes().of(rows, plan)) if self.as_written else hashes
 
 
-def source_hashes(rows: CellRows, plan: RowPlan) -> UInt64s:
-    """Of rows of the source, as they should be stored; 0 for one that cannot be."""
+def source_hashes(rows: CellRows, plan: RowPlan, *, as_written: bool = False) -> UInt64s:
+    """Of rows of the source, as they should be stored; no record has that of one that cannot."""
     hashes = np.zeros(len(rows.places), np.uint64)
     for row, (record, reason) in enumerate(records_of(rows, plan)):
         if reason is None:
             hashes[row] = record_hash(record, plan)
-    return hashes
+    return _both(hashes, rows.identity.row_hashes) if as_written else hashes
+
+
+def _both(of_values: UInt64s, stored: UInt64s) -> UInt64s:
+    """Equal where both are: a row whose column was away may be right and its stored hash not."""
+    return mix(of_values + np.uint64(GOLDEN)) + stored
 
 
 def records_of(rows: CellRows, plan: RowPlan) -> Iterator[tuple[Mapping[str, Any], str | None]]:

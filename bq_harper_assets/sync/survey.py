@@ -58,6 +58,7 @@ class Survey:
     retry: RetryPolicy
     per_place: int = 1  # bins
     deep: bool = False  # by every stored value, not by the hash that was stored with them
+    as_written: bool = False  # and then by that hash too
 
 
 @dataclass(eq=False)
@@ -130,12 +131,11 @@ def _read_source(survey: Survey, streams: Sequence[str]) -> Iterator[pa.RecordBa
                 tallies.setdefault(place, Tally()).__iadd__(Tally(digest.count, digest=digest))
             named = rows.where(rows.identity.ids.is_valid().to_numpy(zero_copy_only=False))
             identity = named.identity
-            hashes = source_hashes(named, survey.reading.plan) if survey.deep else None
-            yield from packer.add(
-                named.places,
-                identity.whole_id_hashes,
-                identity.row_hashes if hashes is None else hashes,
-            )
+            hashes = identity.row_hashes
+            if survey.deep:
+                plan = survey.reading.plan
+                hashes = source_hashes(named, plan, as_written=survey.as_written)
+            yield from packer.add(named.places, identity.whole_id_hashes, hashes)
     except BqhError as error:
         failure = failure_of(error)
     yield from packer.rest()
@@ -153,7 +153,7 @@ def _read_target(survey: Survey, ranges: Sequence[TimeRange]) -> Iterator[pa.Rec
                 reading.plan,
                 ranges,
                 reading.grid.slices,
-                RecordHashes() if survey.deep else StoredHashes(),
+                RecordHashes(survey.as_written) if survey.deep else StoredHashes(),
             ):
                 places = held.slices + each.place
                 yield pack_held(places, held.ids, held.hashes, held.keys, survey.per_place)
