@@ -66,8 +66,9 @@ def _problems(
             f" in customQuery (SELECT * REPLACE (CAST({name} AS ...) AS {name})), or sync into a"
             " new targetTable under another id"
         )
-    for name in before.id_columns:
-        if name in live or name == contract.timestamp_column:
+    # A column that loses a field of these is not live any more: it has a successor.
+    for name in before.id_paths:
+        if name in live or name == contract.timestamp_column or "." in name:
             continue
         yield (
             f"{_change(name, before, columns)}, and rows without a key are told apart by it: every"

@@ -1,6 +1,6 @@
 """All that a contract and a source schema decide about one Harper table."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ from bq_harper_assets.schema.index_strategy import IndexDecision, decide_indexes
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
 from bq_harper_assets.schema.schema_rules import refuse_broken_rows, rules_of
 from bq_harper_assets.schema.selection import Selection, select_columns
-from bq_harper_assets.schema.version import Layout, TableVersion, VersionColumn
+from bq_harper_assets.schema.version import Layout, TableVersion, VersionColumn, paths_of
 
 # Declared from the first day, so that they can be searched and shown like any other.
 _METADATA = {
@@ -54,6 +54,16 @@ class TablePlan:
         return self.selection.primary_key
 
     @property
+    def id_columns(self) -> tuple[Column, ...]:
+        """Of a keyless table: what ids are made of, without fields that came later."""
+        return _within(self.selection.columns, self.version.id_paths)
+
+    @property
+    def stored_id_columns(self) -> tuple[HarperColumn, ...]:
+        """The same, as they are stored."""
+        return _within(self.columns, self.version.id_paths)
+
+    @property
     def flags_deletes(self) -> bool:
         """Whether rows gone from the source are marked instead of deleted."""
         return any(attribute.name == DELETED_AT for attribute in self.attributes)
@@ -87,7 +97,7 @@ def plan_table(
             tuple(replace(c, indexed=c.name in indexed) if c.is_live else c for c in columns),
             selection.key,
             selection.primary_key,
-            _id_columns(selection) if before is None else before.id_columns,
+            _id_paths(selection, columns) if before is None else before.id_paths,
             Layout(schema.partition_field, schema.clustering, schema.primary_key),
             tuple(c.name for c in schema.columns if c.name not in {f.source for f in found}),
         ),
@@ -125,8 +135,8 @@ def _as_found(column: Column, contract: TableContract) -> VersionColumn:
     return VersionColumn.of(column, harper_column(column, contract))
 
 
-def _id_columns(selection: Selection) -> tuple[str, ...]:
-    return () if selection.key else tuple(column.name for column in selection.columns)
+def _id_paths(selection: Selection, columns: Sequence[VersionColumn]) -> tuple[str, ...]:
+    return () if selection.key else tuple(paths_of(columns))
 
 
 def _planned(

@@ -1,6 +1,6 @@
 """A schema version: every column a table has had, how both stores spell it, and what is synced."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -138,7 +138,7 @@ class VersionColumn:
     @property
     def paths(self) -> frozenset[str]:
         """Of itself and the fields inside it: address, address.zip."""
-        return frozenset(_paths((self,)))
+        return frozenset(paths_of((self,)))
 
     @property
     def type_text(self) -> str:
@@ -173,7 +173,7 @@ class TableVersion:
     columns: tuple[VersionColumn, ...]  # those of the source in its order, then retired ones
     key: tuple[str, ...] = ()
     primary_key: str = "id"
-    id_columns: tuple[str, ...] = ()  # of a keyless table: what its ids were made of at first
+    id_paths: tuple[str, ...] = ()  # of a keyless table: what its ids were made of at first
     layout: Layout = field(default=Layout())
     not_selected: tuple[str, ...] = ()  # columns of the source that the contract leaves out
 
@@ -181,14 +181,16 @@ class TableVersion:
     def parse(cls, body: Mapping[str, Any]) -> "TableVersion":
         """From what body() gave."""
         indexed = set(body.get("indexed", ()))  # as versions of the first release had it
-        columns = [{"indexed": c["name"] in indexed} | c for c in body["columns"]]
+        columns = tuple(
+            VersionColumn.parse({"indexed": c["name"] in indexed} | c) for c in body["columns"]
+        )
         layout = body.get("layout", {})
-        names = [column["name"] for column in columns]
+        names = [column.name for column in columns]
         return cls(
-            tuple(map(VersionColumn.parse, columns)),
+            columns,
             tuple(body["key"]),
             body["primary_key"],
-            tuple(body.get("id_columns", () if body["key"] else names)),
+            tuple(_id_paths(body.get("id_columns", () if body["key"] else names), columns)),
             Layout(
                 layout.get("partition_field"),
                 tuple(layout.get("clustering", ())),
@@ -203,7 +205,7 @@ class TableVersion:
             "columns": [column.body() for column in self.columns],
             "key": list(self.key),
             "primary_key": self.primary_key,
-            "id_columns": list(self.id_columns),
+            "id_columns": list(self.id_paths),
             "layout": {
                 "partition_field": self.layout.partition_field,
                 "clustering": list(self.layout.clustering),
@@ -225,7 +227,7 @@ class TableVersion:
     @property
     def live_paths(self) -> frozenset[str]:
         """The same with the fields inside them: address, address.zip."""
-        return frozenset(_paths(self.live))
+        return frozenset(paths_of(self.live))
 
     @property
     def waiting(self) -> tuple[VersionColumn, ...]:
@@ -241,7 +243,19 @@ class TableVersion:
         return (column for column in self.columns if column.source in sources)
 
 
-def _paths(columns: Iterable[VersionColumn], above: str = "") -> Iterator[str]:
+def paths_of(columns: Iterable[VersionColumn], above: str = "") -> Iterator[str]:
+    """Of these and the fields inside them that do not wait, in their order."""
     for column in columns:
         yield f"{above}{column.name}"
-        yield from _paths(column.synced_fields, f"{above}{column.name}.")
+        yield from paths_of(column.synced_fields, f"{above}{column.name}.")
+
+
+def _id_paths(recorded: Sequence[str], columns: Iterable[VersionColumn]) -> Iterator[str]:
+    """A STRUCT without its fields is as the first releases wrote it, who hashed all it had then."""
+    by_name = {column.name: column for column in columns}
+    for path in recorded:
+        is_whole = any(other.startswith(f"{path}.") for other in recorded)
+        if path in by_name and not is_whole:
+            yield from paths_of((by_name[path],))
+        else:
+            yield path

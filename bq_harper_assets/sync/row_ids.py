@@ -68,10 +68,9 @@ def identify(batch: pa.RecordBatch, plan: RowPlan, numbers: pa.Array | None = No
 
 
 def hashes_of_ids(batch: pa.RecordBatch, plan: RowPlan, hashes: UInt64s) -> UInt64s:
-    """What tells rows without a key apart: `hashes`, but for columns that came after the first."""
-    if frozenset(plan.id_columns or plan.names) == frozenset(plan.names):
-        return hashes
-    return row_hashes(batch, plan.id_columns)
+    """What tells rows without a key apart: `hashes`, but for what came after the first sync."""
+    part = plan.what_ids_are_made_of(batch)
+    return hashes if part is None else row_hashes(part)
 
 
 def hash_text(hashes: UInt64s) -> pa.StringArray:

@@ -51,17 +51,12 @@ class Pinned:
     def at(self, t: datetime, then: TableVersion) -> "Pinned":
         """The same columns as they were at another instant, under the names they had in `then`."""
         plan = named_as(self.plan, then)
-        columns = plan.selection.columns
-        by_name = {column.name: column for column in columns}
-        ids = tuple(by_name[column.name] for column in self.source.id_columns)
-        source = replace(self.source, columns=columns, id_columns=ids, at=t)
-        return replace(self, source=source, plan=plan, t=t)
+        return replace(self, source=replace(_reading(self.source, plan), at=t), plan=plan, t=t)
 
     def restricted(self, paths: Collection[str]) -> "Pinned":
         """To some columns and fields, so that rows synced without the others can be compared."""
         plan = restricted(self.plan, paths)
-        source = replace(self.source, columns=plan.selection.columns)
-        return replace(self, source=source, plan=plan)
+        return replace(self, source=_reading(self.source, plan), plan=plan)
 
 
 @contextmanager
@@ -137,9 +132,11 @@ def _source(
     row_filter: str | None,
 ) -> Source:
     selection = plan.selection
-    by_name = {column.name: column for column in selection.columns}
-    id_columns = tuple(by_name[name] for name in plan.version.id_columns)
-    return Source(table, selection.columns, selection.timestamp, row_filter, at, id_columns)
+    return Source(table, selection.columns, selection.timestamp, row_filter, at, plan.id_columns)
+
+
+def _reading(source: Source, plan: TablePlan) -> Source:
+    return replace(source, columns=plan.selection.columns, id_columns=plan.id_columns)
 
 
 def require_unique_key(queries: Queries, contract: TableContract, pin: Pinned) -> None:

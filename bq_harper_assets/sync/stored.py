@@ -25,7 +25,7 @@ class RowPlan:
     primary_key: str = "id"  # Harper's attribute; may be the only key column itself
     geojson: Callable[[pa.Array], pa.Array] | None = None  # WKT texts to GeoJSON texts
     flags_deletes: bool = False  # then every row that is written is not deleted, or not any more
-    id_columns: tuple[str, ...] = ()  # of rows without a key, what ids are made of; empty: all
+    id_columns: tuple[HarperColumn, ...] = ()  # of rows without a key, what ids are made of
 
     @classmethod
     def of(cls, plan: TablePlan) -> "RowPlan":
@@ -38,7 +38,7 @@ class RowPlan:
             chosen.primary_key,
             geojson_texts,
             plan.flags_deletes,
-            plan.version.id_columns,
+            plan.stored_id_columns,
         )
 
     def __post_init__(self) -> None:
@@ -66,6 +66,13 @@ class RowPlan:
         by_source = dict(zip(batch.schema.names, batch.columns, strict=True))
         arrays = [_without_other_fields(by_source[c.read_as], c) for c in self.columns]
         return pa.RecordBatch.from_arrays(arrays, list(self.names))
+
+    def what_ids_are_made_of(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        """Of rows without a key, named as here; None where it is the whole row."""
+        if not self.id_columns or frozenset(self.id_columns) == frozenset(self.columns):
+            return None
+        arrays = [_without_other_fields(batch.column(c.name), c) for c in self.id_columns]
+        return pa.RecordBatch.from_arrays(arrays, [c.name for c in self.id_columns])
 
     @property
     def id_column(self) -> HarperColumn | None:

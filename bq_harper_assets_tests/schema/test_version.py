@@ -79,4 +79,19 @@ def test_a_version_of_the_first_release_is_read_with_all_columns_live() -> None:
         "price", "price", Kind.NUMERIC, Form.NUMBER, required=True, indexed=True
     )
     assert (price.state, price.written) == (State.LIVE, True)
-    assert (version.id_columns, version.primary_key) == (("price",), "_id")
+    assert (version.id_paths, version.primary_key) == (("price",), "_id")
+
+
+def test_ids_that_were_recorded_by_name_alone_are_of_all_fields_that_the_column_had_then() -> None:
+    zip_, city = of("zip", Kind.STRING), of("city", Kind.STRING)
+    first = seen(None, of("address", Kind.STRUCT, zip_), key=None)
+    paths = ("event_time", "number", "address", "address.zip")
+    assert first.id_paths == paths
+    by_name = TableVersion.parse(
+        {**first.body(), "id_columns": ["event_time", "number", "address"]}
+    )
+    assert by_name == first
+    wider = seen(by_name, of("address", Kind.STRUCT, zip_, city), city, key=None)
+    assert wider.id_paths == TableVersion.parse(wider.body()).id_paths == paths
+    flat = seen(None, city, key=None)
+    assert flat.body()["id_columns"] == ["event_time", "number", "city"]

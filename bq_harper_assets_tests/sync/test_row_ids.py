@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -15,11 +16,13 @@ from hypothesis import strategies as st
 
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.table_plan import plan_table, restricted
 from bq_harper_assets.sync.base32 import ALPHABET, base32, base32_of_128
 from bq_harper_assets.sync.faults import reasons_of
 from bq_harper_assets.sync.row_ids import Identity, hash_text, identify
 from bq_harper_assets.sync.slices import id_hashes
 from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets_tests.schema.samples import contract, schema
 from bq_harper_assets_tests.sync.typed_values import MOMENTS
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -173,6 +176,44 @@ def test_a_row_without_key_and_timestamp_has_no_id() -> None:
     )
     assert _reasons(identity) == ["the timestamp is NULL", None]
     assert identity.ids.is_null().to_pylist() == [True, False]
+
+
+@pytest.mark.promise("A9", "D1")
+def test_ids_without_a_key_are_made_of_what_the_first_sync_had_at_any_depth() -> None:
+    zip_, city = Column("zip", Kind.STRING), Column("city", Kind.STRING)
+    address = Column("address", Kind.STRUCT, fields=(zip_,))
+    stops = Column("stops", Kind.STRUCT, repeated=True, fields=(zip_,))
+    rows = [
+        {"address": {"zip": "1"}, "stops": [{"zip": "2"}, {"zip": "3"}]},
+        {"address": None, "stops": []},
+    ]
+    first = plan_table(contract(), schema(address, stops))
+    before = identify(_read(rows, (zip_,)), RowPlan.of(first))
+
+    wider = [replace(column, fields=(city, zip_)) for column in (address, stops)]
+    second = plan_table(contract(), schema(*wider, city), first.version)
+    more = [
+        {"address": {"zip": "1", "city": "a"}, "stops": [{"zip": "2", "city": "b"}, {"zip": "3"}]},
+        {"address": None, "stops": [], "city": "c"},
+    ]
+    after = identify(_read(more, (city, zip_), city), RowPlan.of(second))
+    assert after.ids.to_pylist() == before.ids.to_pylist()
+    assert not {*after.row_hashes.tolist()} & {*before.row_hashes.tolist()}
+    common = RowPlan.of(restricted(second, first.version.live_paths))
+    again = identify(common.named(_read(more, (city, zip_), city)), common)
+    assert again.ids.to_pylist() == before.ids.to_pylist()
+    assert again.row_hashes.tolist() == before.row_hashes.tolist()
+
+
+def _read(
+    rows: list[dict[str, Any]], fields: tuple[Column, ...], *others: Column
+) -> pa.RecordBatch:
+    struct = pa.struct([(field.name, pa.string()) for field in fields])
+    types = {"address": struct, "stops": pa.list_(struct)}
+    types |= {column.name: pa.string() for column in others}
+    arrays = {n: pa.array([row.get(n) for row in rows], type_) for n, type_ in types.items()}
+    times = pa.array([NOON] * len(rows), pa.timestamp("us", "UTC"))
+    return pa.record_batch(arrays | {"event_time": times})
 
 
 @pytest.mark.promise("A9")
