@@ -164,7 +164,7 @@ def _stayed(was: VersionColumn, column: VersionColumn, contract: TableContract) 
         yield Change(ChangeKind.RENAMED, name, was.source, name, action)
     if was.state is not column.state:
         yield _moved(was, column, contract)
-    before, after = _sized(was), _sized(column)
+    before, after = _sized(_still_synced(was, column)), _sized(column)
     if before != after:
         action = "recorded: Harper stores both alike"
         if new := sorted(column.paths - was.paths):
@@ -174,8 +174,11 @@ def _stayed(was: VersionColumn, column: VersionColumn, contract: TableContract) 
         yield from _mode_changes(was, column, name)
     if was.is_live and column.is_live:
         waited = dict(_waiting_fields(was, name))
+        synced = replace(was, name=name).paths
         for change in _fields_that_wait(column, contract):
-            if change.column not in waited:
+            if change.column in synced:
+                yield replace(change, kind=ChangeKind.SET_ASIDE)
+            elif change.column not in waited:
                 yield change
         still = {*dict(_waiting_fields(column, name)), *replace(column, name=name).paths}
         for path, field in waited.items():
@@ -225,6 +228,13 @@ def _mode_changes(was: VersionColumn, column: VersionColumn, path: str) -> Itera
     had = {field.name: field for field in was.synced_fields}
     for field in column.synced_fields:
         yield from _mode_changes(had[field.name], field, f"{path}.{field.name}")
+
+
+def _still_synced(was: VersionColumn, column: VersionColumn) -> VersionColumn:
+    """Without the fields that were set aside since."""
+    now = {field.name: field for field in column.synced_fields}
+    kept = (field for field in was.synced_fields if field.name in now)
+    return replace(was, fields=tuple(_still_synced(field, now[field.name]) for field in kept))
 
 
 def _sized(column: VersionColumn) -> str:

@@ -170,9 +170,10 @@ def _all_live(column: VersionColumn) -> VersionColumn:
 def rolled_back(newest: TableVersion, to: TableVersion) -> TableVersion:
     """The newest version with the columns of an earlier one live, as far as the source has them.
 
-    What came since waits, so that the next look does not bring it back; nothing is forgotten.
+    What came since waits, fields inside columns too, so that the next look does not bring it back;
+    nothing is forgotten.
     """
-    wanted = to.live_names
+    wanted = to.live_paths
     return replace(
         newest,
         columns=tuple(
@@ -182,7 +183,11 @@ def rolled_back(newest: TableVersion, to: TableVersion) -> TableVersion:
     )
 
 
-def _live_or_waiting(column: VersionColumn, wanted: Collection[str]) -> VersionColumn:
-    is_live = column.name in wanted
-    state = State.LIVE if is_live else State.WAITING
-    return replace(column, state=state, written=column.written or is_live)
+def _live_or_waiting(
+    column: VersionColumn, wanted: Collection[str], above: str = ""
+) -> VersionColumn:
+    path = f"{above}{column.name}"
+    if path not in wanted:
+        return replace(column, state=State.WAITING)
+    fields = tuple(_live_or_waiting(field, wanted, f"{path}.") for field in column.fields)
+    return replace(column, state=State.LIVE, written=True, fields=fields)

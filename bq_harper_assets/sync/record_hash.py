@@ -6,7 +6,7 @@ the names of an object.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.sync.arrow_buffers import UInt64s
 from bq_harper_assets.sync.encode import encode_batch
 from bq_harper_assets.sync.held import StoredHashes
@@ -73,11 +74,21 @@ def _records(records: pa.RecordBatch) -> Iterator[Mapping[str, Any]]:
 
 
 def record_hash(record: Mapping[str, Any], plan: RowPlan) -> int:
-    """Nulls and empty arrays count as not there."""
-    values = {name: _plain(record.get(name)) for name in plan.names}
+    """Nulls and empty arrays count as not there, nor do fields that are not synced."""
+    values = {column.name: _synced(record.get(column.name), column) for column in plan.columns}
     present = {name: value for name, value in values.items() if value not in (None, [])}
     text = json.dumps(present, sort_keys=True, separators=(",", ":"))
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _synced(value: Any, column: HarperColumn) -> Any:
+    """An object may hold a field from before it was set aside."""
+    if isinstance(value, list) and column.repeated:
+        return [_synced(each, replace(column, repeated=False)) for each in value]
+    if isinstance(value, dict) and column.fields:
+        inner = {field.name: _synced(value.get(field.name), field) for field in column.fields}
+        return {name: each for name, each in inner.items() if each not in (None, [])}
+    return _plain(value)
 
 
 def _plain(value: Any) -> Any:

@@ -208,6 +208,20 @@ def test_fields_inside_a_column_are_told_by_their_path() -> None:
     ]
 
 
+def test_a_field_that_a_rollback_sets_aside_is_told_and_its_column_stays() -> None:
+    wider = replace(ADDRESS, fields=(*ADDRESS.fields, of("city", Kind.STRING)))
+    first = story((ADDRESS,))
+    newest = seen(first, wider)
+    back = rolled_back(newest, first)
+    assert [f"{change.severity}: {change}" for change in told(newest, back)] == [
+        "warn: address.city set aside (STRING): waits for: bqh schema apply orders"
+    ]
+    assert [str(change) for change in told(back, rolled_back(back, newest))] == [
+        "address widened (STRUCT<zip STRING> -> STRUCT<zip STRING, city STRING>): synced into"
+        " address.city from now on"
+    ]
+
+
 def test_what_goes_without_having_been_synced_is_told_too() -> None:
     policy = {"schema_policy": "approve"}
     waits = story((), (TEXT,), **policy)

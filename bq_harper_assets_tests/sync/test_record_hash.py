@@ -52,3 +52,14 @@ def test_a_stored_row_hash_is_read_as_it_was_written_and_anything_else_is_none()
     assert hashes_of_text(hash_text(hashes)).tolist() == hashes.tolist()
     others = pa.array([None, "", "short", "UUUUUUUUUUUUU", "0000000000000x", "ÄÄÄÄÄÄÄ"])
     assert hashes_of_text(others).tolist() == [0] * 6
+
+
+def test_a_field_that_is_not_synced_counts_as_not_there() -> None:
+    zip_ = Column("zip", Kind.STRING)
+    address = Column("address", Kind.STRUCT, fields=(zip_,))
+    columns = (address, Column("stops", Kind.STRUCT, repeated=True, fields=(zip_,)), COLUMNS[0])
+    plan = RowPlan(tuple(map(HarperColumn.of, columns)), timestamp="ts")
+    one = {"address": {"zip": "1"}, "stops": [{"zip": "2"}, {}]}
+    aside = {"address": {"zip": "1", "city": "x"}, "stops": [{"zip": "2"}, {"city": "y"}]}
+    assert record_hash(one, plan) == record_hash(aside, plan)
+    assert record_hash(one, plan) != record_hash({"address": {"zip": "1"}}, plan)

@@ -14,7 +14,9 @@ RESTORED = "UPDATE T SET crew = CONCAT('crew ', CAST(number AS STRING)) WHERE TR
 
 
 def _made(sync: Sync, tables: SmallTables) -> Evolving:
-    columns = "n AS load, CONCAT('crew ', CAST(n AS STRING)) AS crew"
+    columns = (
+        "n AS load, STRUCT('east' AS quay) AS berth, CONCAT('crew ', CAST(n AS STRING)) AS crew"
+    )
     return Evolving.made(sync, tables, columns, **KEYED)
 
 
@@ -52,22 +54,25 @@ def test_rows_rewritten_after_a_rollback_are_of_the_version_that_is_rolled_forwa
     sync: Sync, tables: SmallTables
 ) -> None:
     table = _made(sync, tables)
-    table.add(mate="STRING")
-    table.change("UPDATE T SET mate = crew WHERE TRUE")
+    table.remake("*, crew AS mate")
+    table.remake("* REPLACE (STRUCT(berth.quay AS quay, number AS mole) AS berth)")
     assert table.drift().version == 2
     filling = table.declared(backfill=True)
-    filling.run(OLDER, OPEN)
+    filling.run(OLDER, OLD, OPEN)
     deciding = Deciding(sync.stores.ledger, tables.queries, table.contract, "me")
-    assert deciding.roll_back(1, record=True).version == 3
-    table.change("UPDATE T SET load = load + 100 WHERE TRUE")
+    back = deciding.roll_back(1, record=True)
+    assert (back.version, [change.column for change in back.changes]) == (3, ["berth.mole", "mate"])
+    table.change("UPDATE T SET load = load + 100 WHERE number NOT BETWEEN 10 AND 19")
     table.run(OLDER, OPEN)
+    table.assert_proved(OLDER, OLD, OPEN)
+    table.assert_spot_is_healthy()
     assert deciding.roll_back(2, record=True).version == 4
     _assert_filled(table)
-    filling.assert_proved(OLDER, OPEN)
+    filling.assert_proved(OLDER, OLD, OPEN)
     rows = read_rows_as(sync.harper, sync.stores.ledger, table.contract)
-    assert {row["mate"] for row in rows if row["number"] in numbers(OLDER, OPEN)} == {
-        f"crew {n}" for n in numbers(OLDER, OPEN)
-    }
+    days = numbers(OLDER, OLD, OPEN)
+    told = {row["number"]: (row["mate"], row["berth"]["mole"]) for row in rows}
+    assert {n: told[n] for n in days} == {n: (f"crew {n}", n) for n in days}
 
 
 @pytest.mark.promise("D3")
