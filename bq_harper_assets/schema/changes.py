@@ -109,7 +109,7 @@ def _retired(was: VersionColumn, after: TableVersion) -> Iterator[Change]:
 def _arrived(
     column: VersionColumn, before: TableVersion, after: TableVersion, contract: TableContract
 ) -> Change:
-    rivals = [each for each in before.of_source(column.source) if each.state is not State.WAITING]
+    rivals = [each for each in before.of_source(column.source) if each.written]
     old = rivals[0] if rivals else None  # versions list the newest first
     kind = ChangeKind.RETYPED if old else ChangeKind.ADDED
     severity = "warn" if old else "info"

@@ -55,13 +55,26 @@ def evolve(
         kept[successor.name] = successor
         taken.add(successor.name)
     renamed = {old: new for new, old in gone.items() if new in sources}
-    # Under its new name, so that it is still known to be this column's.
     retired = (
-        replace(column, state=State.RETIRED, source=renamed.get(column.source, column.source))
+        replace(
+            column,
+            state=State.RETIRED,
+            # Under its new name, so that it is still known to be this column's.
+            source=(source := renamed.get(column.source, column.source)),
+            waited=source not in sources and _waited(before, column.source),
+        )
         for column in before.columns
         if column.name not in kept and column.written
     )
     return (*kept.values(), *retired)
+
+
+def _waited(before: TableVersion, *sources: str) -> bool:
+    """Whether such a column was left to a person, who has not decided since."""
+    columns = [*before.of_source(*sources)]
+    if any(column.is_live for column in columns):
+        return False
+    return any(column.state is State.WAITING or column.waited for column in columns)
 
 
 def _successor(
@@ -70,32 +83,58 @@ def _successor(
     """Where the values of this column of the source go from now on."""
     chosen = _place(before, found, rules)
     follows = rules.follows(found.source)
+    old = rules.renames.get(found.source)
+    earlier = sorted(before.of_source(found.source, *([old] if old else [])), key=_number)
+    goes_live = follows and not _waited(before, *{column.source for column in earlier})
     if chosen is not None:
         state = chosen.state
         if state is State.RETIRED:  # it is back
-            state = State.LIVE if follows else State.WAITING
-        fields = _fields(chosen, found, follows)
+            state = State.LIVE if goes_live else State.WAITING
+        fields = _fields(chosen, earlier, found, follows)
         return replace(found, name=chosen.name, state=state, written=chosen.written, fields=fields)
     return replace(
         found,
         name=_free_name(before, found, rules, taken),
-        state=State.LIVE if follows else State.WAITING,
-        written=follows,
+        state=State.LIVE if goes_live else State.WAITING,
+        written=goes_live,
+        fields=_fields(None, earlier, found, follows=True),
     )
 
 
 def _fields(
-    chosen: VersionColumn, found: VersionColumn, follows: bool
+    chosen: VersionColumn | None,
+    earlier: Sequence[VersionColumn],
+    found: VersionColumn,
+    follows: bool,
 ) -> tuple[VersionColumn, ...]:
-    """Inside a column that goes on: a new field is as a new column."""
-    known = {field.name: field for field in chosen.fields}
-    state = State.LIVE if follows else State.WAITING
+    """Inside a column: a new field is as a new column, and so is one that waits.
+
+    `chosen` goes on here; `earlier` are all that were here before, the newest last.
+    """
+    known = {each.name: each for each in chosen.fields} if chosen else {}
     return tuple(
-        replace(field, state=was.state, written=was.written, fields=_fields(was, field, follows))
-        if (was := known.get(field.name)) is not None
-        else replace(field, state=state, written=follows)
+        _field(
+            known.get(field.name),
+            [each for above in earlier for each in above.fields if each.name == field.name],
+            field,
+            follows,
+        )
         for field in found.fields
     )
+
+
+def _field(
+    was: VersionColumn | None,
+    earlier: Sequence[VersionColumn],
+    field: VersionColumn,
+    follows: bool,
+) -> VersionColumn:
+    fields = _fields(was, earlier, field, follows)
+    if was is not None:
+        return replace(field, state=was.state, written=was.written, fields=fields)
+    goes_live = follows and not (earlier and earlier[-1].state is State.WAITING)
+    state = State.LIVE if goes_live else State.WAITING
+    return replace(field, state=state, written=goes_live, fields=fields)
 
 
 def _place(before: TableVersion, found: VersionColumn, rules: Rules) -> VersionColumn | None:

@@ -34,6 +34,7 @@ class VersionColumn:
     indexed: bool = False
     state: State = State.LIVE
     written: bool = True  # rows may hold values under this name
+    waited: bool = False  # retired while it waited: it waits again when it is back
 
     @classmethod
     def of(cls, column: Column, stored: HarperColumn, *, indexed: bool = False) -> "VersionColumn":
@@ -70,6 +71,7 @@ class VersionColumn:
             body.get("indexed", False),
             State(body.get("state", State.LIVE)),
             body.get("written", True),
+            body.get("waited", False),
         )
 
     def body(self) -> dict[str, Any]:
@@ -89,6 +91,8 @@ class VersionColumn:
             "indexed": self.indexed,
             "state": self.state.value,
             "written": self.written,
+            # Left out of most, so that versions on record stay what they are.
+            **({"waited": True} if self.waited else {}),
         }
 
     @property

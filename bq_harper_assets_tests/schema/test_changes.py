@@ -222,6 +222,20 @@ def test_a_field_that_a_rollback_sets_aside_is_told_and_its_column_stays() -> No
     ]
 
 
+@pytest.mark.promise("F2")
+def test_what_becomes_of_a_column_that_was_set_aside_is_told_as_what_it_is() -> None:
+    first = story(())
+    back = rolled_back(seen(first, TEXT), first)
+    assert [f"{change.severity}: {change}" for change in told(back, seen(back, WHOLE))] == [
+        "warn: speed retyped (STRING -> INT64): waits for: bqh schema apply orders; speed keeps its"
+        " values and gets no new ones"
+    ]
+    gone = seen(back)
+    assert [str(change) for change in told(gone, seen(gone, TEXT))] == [
+        "speed returned (STRING): waits for: bqh schema apply orders"
+    ]
+
+
 def test_what_goes_without_having_been_synced_is_told_too() -> None:
     policy = {"schema_policy": "approve"}
     waits = story((), (TEXT,), **policy)

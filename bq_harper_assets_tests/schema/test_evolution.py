@@ -247,6 +247,70 @@ def test_a_rollback_lets_a_field_that_came_since_wait_and_forward_again_it_is_sy
     assert applied(back) == newest == rolled_back(back, newest)
 
 
+MORE, MORE_WHOLE = of("more", Kind.BOOL), of("more", Kind.INT64)
+
+
+@pytest.mark.promise("F2")
+@pytest.mark.parametrize(
+    ("schemas", "expected"),
+    [
+        ([(MORE_WHOLE,)], {"more_v2": "waiting", "more": "retired"}),
+        ([(MORE_WHOLE,), (of("more", Kind.DATE),)], {"more_v3": "waiting", "more": "retired"}),
+        ([()], {"more": "retired"}),
+        ([(), (TEXT,)], {"speed": "live", "more": "retired"}),
+        ([(), (MORE,)], {"more": "waiting"}),
+        ([(), (MORE_WHOLE,)], {"more_v2": "waiting", "more": "retired"}),
+        ([(MORE_WHOLE,), (), (MORE,)], {"more": "waiting"}),
+        ([(replace(MORE, required=True),)], {"more": "waiting"}),
+    ],
+)
+def test_what_a_person_set_aside_waits_whatever_the_source_does_with_it(
+    schemas: list[tuple[Column, ...]], expected: dict[str, str]
+) -> None:
+    first = story(())
+    version = rolled_back(seen(first, MORE), first)
+    for columns in schemas:
+        version = seen(version, *columns)
+        assert seen(version, *columns) == version == TableVersion.parse(version.body())
+    assert states(version) == expected
+
+
+@pytest.mark.promise("F2")
+def test_once_it_is_applied_a_column_that_was_set_aside_is_as_any_other() -> None:
+    first = story(())
+    back = rolled_back(seen(first, MORE), first)
+    live = applied(seen(seen(back), MORE))
+    assert states(live) == {"more": "live"}
+    assert states(seen(seen(live), MORE)) == {"more": "live"}
+    retyped = applied(seen(back, MORE_WHOLE))
+    assert states(retyped) == {"more_v2": "live", "more": "retired"}
+    assert states(seen(retyped, of("more", Kind.DATE)))["more_v3"] == "live"
+    assert states(seen(seen(retyped), MORE_WHOLE))["more_v2"] == "live"
+
+
+@pytest.mark.promise("F2", "N8")
+def test_a_column_that_was_set_aside_waits_under_its_new_name_too() -> None:
+    first = story(())
+    back = rolled_back(seen(first, MORE), first)
+    declared = {"renames": {"more": "most"}}
+    assert states(seen(back, of("most", Kind.BOOL), **declared)) == {"more": "waiting"}
+    retyped = seen(back, of("most", Kind.INT64), **declared)
+    assert states(retyped) == {"more_v2": "waiting", "more": "retired"}
+
+
+@pytest.mark.promise("F2")
+def test_a_field_that_a_person_set_aside_waits_in_the_successor_of_its_column() -> None:
+    address, wider = of("address", Kind.STRUCT, STREET), of("address", Kind.STRUCT, STREET, ZIP)
+    first = story((address,))
+    back = rolled_back(seen(first, wider), first)
+    retyped = seen(back, of("address", Kind.STRUCT, STREET, replace(ZIP, kind=Kind.INT64)))
+    without, again = seen(back, address), seen(seen(back, address), wider)
+    for version in (retyped, without, again):
+        street = {"address_v2", "address_v2.street"}
+        assert version.live_paths == {"event_time", "number", *street}
+    assert applied(again).live_paths - again.live_paths == {"address_v2.zip"}
+
+
 def test_ids_and_windows_of_rows_are_refused_to_break_with_all_that_is_wrong() -> None:
     first = seen(None, TEXT, key=None)
     with pytest.raises(SchemaRefused) as caught:
