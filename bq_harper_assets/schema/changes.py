@@ -82,7 +82,7 @@ def _column_changes(
         was = before.find(column.name)
         if column.state is State.RETIRED:
             if was is not None and was.state is not State.RETIRED:
-                yield from _retired(was, after)
+                yield from _retired(was, column, after)
         elif was is None:
             yield _arrived(column, before, after, contract)
         else:
@@ -93,8 +93,9 @@ def _column_changes(
             yield Change(ChangeKind.REMOVED, was.source, was.type_text, "", action)
 
 
-def _retired(was: VersionColumn, after: TableVersion) -> Iterator[Change]:
-    if any(column.state is not State.RETIRED for column in after.of_source(was.source)):
+def _retired(was: VersionColumn, column: VersionColumn, after: TableVersion) -> Iterator[Change]:
+    # By the name that a rename has given it.
+    if any(each.state is not State.RETIRED for each in after.of_source(column.source)):
         return  # told where its successor arrives
     yield Change(
         ChangeKind.REMOVED,
@@ -109,8 +110,8 @@ def _retired(was: VersionColumn, after: TableVersion) -> Iterator[Change]:
 def _arrived(
     column: VersionColumn, before: TableVersion, after: TableVersion, contract: TableContract
 ) -> Change:
-    rivals = [each for each in before.of_source(column.source) if each.written]
-    old = rivals[0] if rivals else None  # versions list the newest first
+    # Versions list the newest first.
+    old = next((each for each in _predecessors(column, before, after) if each.written), None)
     kind = ChangeKind.RETYPED if old else ChangeKind.ADDED
     severity = "warn" if old else "info"
     if column.state is State.WAITING:
@@ -126,6 +127,8 @@ def _arrived(
                 f"; {old.name} keeps the values it has, and is listed by"
                 f" bqh schema cleanup {contract.id}"
             )
+    if old and old.source != column.source:
+        action = f"renamed from {old.source}; {action}"
     if not old and (hint := _renamed_from(column, before, after)):
         action += (
             f". It has the type and place of {hint.source}, which is gone: if it was renamed, write"
@@ -135,6 +138,14 @@ def _arrived(
     return Change(
         kind, column.source, old.type_text if old else "", column.type_text, action, severity
     )
+
+
+def _predecessors(
+    column: VersionColumn, before: TableVersion, after: TableVersion
+) -> Iterator[VersionColumn]:
+    """What `before` had of the same column of the source, also under a name it had until now."""
+    names = {each.name for each in after.of_source(column.source)}
+    return (each for each in before.columns if each.source == column.source or each.name in names)
 
 
 def _since_when(contract: TableContract) -> str:

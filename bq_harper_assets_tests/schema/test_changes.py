@@ -102,6 +102,24 @@ CLEANUP = "speed keeps the values it has, and is listed by bqh schema cleanup or
         ),
         (
             [TEXT],
+            [replace(KNOTS, kind=Kind.INT64)],
+            {"renames": {"speed": "knots"}},
+            [
+                "warn: knots retyped (STRING -> INT64): renamed from speed; synced into speed_v2"
+                f" from now on; {CLEANUP}"
+            ],
+        ),
+        (
+            [TEXT],
+            [replace(KNOTS, kind=Kind.INT64)],
+            {"renames": {"speed": "knots"}, "schema_policy": "approve"},
+            [
+                "warn: knots retyped (STRING -> INT64): renamed from speed; waits for: bqh schema"
+                " apply orders; speed keeps its values and gets no new ones"
+            ],
+        ),
+        (
+            [TEXT],
             [TEXT, of("more", Kind.INT64)],
             {"columns": ["event_time", "number", "speed"]},
             ["warn: more not selected: not synced: the contract's columns do not name it"],
