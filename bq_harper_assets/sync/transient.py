@@ -10,6 +10,7 @@ from bq_harper_assets.ledger.errors import (
 from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable
 from bq_harper_assets.stores.breaker import CircuitOpen
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
+from bq_harper_assets.stores.harper.index_parity import IndexNotReady
 from bq_harper_assets.sync.lease_terms import LeaseRanOut
 from bq_harper_assets.sync.receipts import Failure
 from bq_harper_assets.sync.source_moved import SourceSchemaMoved
@@ -28,6 +29,7 @@ TRANSIENT = (
     BigQueryUnavailable,
     CircuitOpen,
     HarperUnavailable,
+    IndexNotReady,
     LeaseHeld,
     LeaseLost,
     LeaseRanOut,

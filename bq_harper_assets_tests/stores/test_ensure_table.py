@@ -278,6 +278,12 @@ class ScriptedTable:
         self.asked.append(f"add {name}")
         return True
 
+    def search_by_value(self, *args: object, **more: object) -> list[dict[str, object]]:
+        return []
+
+    def search_by_conditions(self, *args: object, **more: object) -> list[dict[str, object]]:
+        return []
+
 
 PLAN = plan_with("Orders", "a_id", "b_id")
 WHOLE = TableDescription(

@@ -11,6 +11,7 @@ from typing import Any
 from bq_harper_assets.stores.harper.errors import (
     HarperError,
     HarperExists,
+    HarperIndexing,
     HarperNotFound,
     HarperNotUnderstood,
     HarperRefused,
@@ -28,6 +29,7 @@ _MISSING = re.compile(
 # What create_attribute says of a table that is not there, with status 500.
 _NO_SUCH_TABLE = "Cannot read properties of undefined (reading 'attributes')"
 _COUNTS = re.compile(rb'"message":"(?:\w+ )?(\d+) of (\d+) record')
+_NOT_INDEXED_YET = "is not indexed yet"  # with status 503
 _TRANSIENT = (429, 502, 503, 504)
 
 
@@ -71,7 +73,7 @@ def error_class(call: Call, status: int, error: str) -> type[HarperError]:
         return HarperUnauthorized
     # A full disk may be enlarged; every other 500 is about the request.
     if status in _TRANSIENT or (status == 500 and error.startswith("Commit failed")):
-        return HarperUnavailable
+        return HarperIndexing if _NOT_INDEXED_YET in error else HarperUnavailable
     if status in (400, 409) and _EXISTS.match(error):
         return HarperExists
     if status in (400, 404) and _MISSING.match(error):

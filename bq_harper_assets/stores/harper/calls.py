@@ -7,6 +7,7 @@ from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.errors import (
     HarperError,
+    HarperIndexing,
     HarperNotFound,
     HarperRefused,
     HarperUnavailable,
@@ -69,7 +70,7 @@ class Calls:
         self, call: Call, body: bytes, *, accept: type[HarperRefused] | None = None
     ) -> bytes | None:
         """The answer's body; None for the one refusal that is as good as an answer."""
-        with self._breakers.admit(call, is_failure=_is_transient) as admission:
+        with self._breakers.admit(call, is_failure=_is_failure) as admission:
             tries = 0
 
             def attempt() -> bytes:
@@ -131,6 +132,10 @@ class Calls:
 
 def _is_transient(error: BaseException) -> bool:
     return isinstance(error, HarperUnavailable)
+
+
+def _is_failure(error: BaseException) -> bool:
+    return _is_transient(error) and not isinstance(error, HarperIndexing)
 
 
 def _retry_after_s(error: Exception) -> float | None:

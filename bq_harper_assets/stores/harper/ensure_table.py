@@ -3,7 +3,8 @@
 BqhError
 ├── TableNotEnsured      tried three times, and it still is not as planned
 ├── TableConflict        a table of that name is there, and cannot hold these rows
-└── NothingToAdopt       no table of that name is there, and it was not to be created
+├── NothingToAdopt       no table of that name is there, and it was not to be created
+└── IndexNotReady        an index that was added does not find rows that are there
 
 Harper 4.7.29 with two threads answers 200 to two creates of one table, and loses attributes that
 two threads add at once, though it answered 200 to both. So nothing is believed that was not seen
@@ -26,6 +27,7 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.answers import Attribute, TableDescription
 from bq_harper_assets.stores.harper.fitting import conflicts, read_back_by, undeclared, unfit
+from bq_harper_assets.stores.harper.index_parity import SearchVerbs, wait_for_indexes
 
 ATTEMPTS = 3
 WAIT_S = 0.1  # times the attempt, and up to half of it more
@@ -33,7 +35,7 @@ WAIT_S = 0.1  # times the attempt, and up to half of it more
 _log = logging.getLogger(__name__)
 
 
-class TableVerbs(Protocol):
+class TableVerbs(SearchVerbs, Protocol):
     """What it takes of a Harper client."""
 
     def describe_table(self, table: str) -> TableDescription | None: ...
@@ -111,15 +113,22 @@ def ensure_table(
     alone: Callable[[], AbstractContextManager[object]] = nullcontext,
     sleep: Callable[[float], None] = time.sleep,
     chance: Callable[[], float] = random.random,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Ensured:
-    """Create what is missing, never drop; `alone` is entered only if something is to be changed."""
+    """Create what is missing, never drop; `alone` is entered only if something is to be changed.
+
+    An index that was added is there for use when this ends.
+    """
     found = client.describe_table(plan.table)
     if found is None and adopted:
         raise NothingToAdopt(plan.table)
     if found is not None and not _missing(found, plan, adopted):
         return _ensured(TableAction.UP_TO_DATE, (), found, plan)
     with alone():
-        return _change(client, plan, adopted, sleep, chance)
+        ensured = _change(client, plan, adopted, sleep, chance)
+    # Nobody else has to wait for an index that may take minutes.
+    wait_for_indexes(client, plan.table, plan.primary_key, ensured.added, sleep, clock)
+    return ensured
 
 
 def _change(

@@ -2,6 +2,7 @@
 
 HarperError
 ├── HarperUnavailable        overloaded or away: the client sends again by itself
+│   └── HarperIndexing       the index that a search needs is still being built
 ├── HarperRefused            the request itself is wrong: sending it again cannot help
 │   ├── HarperExists         what was to be made is there already
 │   ├── HarperNotFound       the table or its database is not there
@@ -53,6 +54,10 @@ class HarperUnavailable(HarperError):
             "What was written before stays, and doing it again changes nothing twice. "
             "Next: bqh doctor, then run the same command again"
         )
+
+
+class HarperIndexing(HarperUnavailable):
+    """The index that a search needs is still being built: Harper works, so no breaker counts it."""
 
 
 class HarperRefused(HarperError):

@@ -198,9 +198,9 @@ class Transport:
             host = urlsplit(response.headers.get("Location", "")).hostname
             return kind(call, f"redirects to {host or 'itself'}, which is not followed", status)
         said = f"answered {status}: {self._login.quote(text)}"
-        if kind is HarperUnavailable:
+        if issubclass(kind, HarperUnavailable):
             wait = retry_after_s(response.headers.get("Retry-After"))
-            return HarperUnavailable(call, said, status, wait)
+            return kind(call, said, status, wait)
         if kind is HarperUnauthorized:
             missing = tuple(self._login.quote(right) for right in missing_rights(error))
             return HarperUnauthorized(call, f"{said} (for {self._login.who})", status, missing)

@@ -1,0 +1,108 @@
+"""An index is called usable once rows that the primary key shows are found by it.
+
+Measured with Harper 4.7.29: create_attribute answers, and describe_table calls the attribute
+indexed, while the index is still being built. A search by it is then answered 503 "is not indexed
+yet", or 400 "unknown attribute" by a thread that has not heard of it.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.stores.harper.errors import HarperIndexing, HarperRefused
+
+SAMPLE = 10  # rows from each end of the primary key, in whose order Harper builds
+MOST_ALIKE = 50_000  # rows of one value that are read to find some of them
+PATIENCE_S = 900.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 30.0  # it doubles
+TOLD_FROM_S = 1.0  # shorter waits are not worth a line
+
+_log = logging.getLogger(__name__)
+
+
+class SearchVerbs(Protocol):
+    """What it takes of a Harper client."""
+
+    def search_by_value(
+        self, table: str, attribute: str, value: Any, *, limit: int, reverse: bool
+    ) -> list[dict[str, Any]]: ...
+
+    def search_by_conditions(
+        self,
+        table: str,
+        conditions: Sequence[Condition],
+        attributes: Sequence[str],
+        *,
+        limit: int,
+    ) -> list[dict[str, Any]]: ...
+
+
+class IndexNotReady(BqhError):
+    """Rows that are there are not found by an index that Harper says it has."""
+
+    def __init__(self, table: str, name: str, waited_s: float) -> None:
+        super().__init__(table, name, waited_s)
+        self.table, self.name, self.waited_s = table, name, waited_s
+
+    def __str__(self) -> str:
+        return (
+            f"the index on {self.name} of Harper's table {self.table} was not ready after"
+            f" {self.waited_s:.0f} s: rows that are there are not found by it. No row was written"
+            " and nothing was dropped; Harper goes on building it. Next: run the same command again"
+            " later; if it never ends, restart Harper, then: bqh doctor"
+        )
+
+
+def wait_for_indexes(
+    client: SearchVerbs,
+    table: str,
+    primary_key: str,
+    names: Sequence[str],
+    sleep: Callable[[float], None],
+    clock: Callable[[], float],
+) -> None:
+    """IndexNotReady if one is not usable in time."""
+    for name in names:
+        began, wait = clock(), FIRST_WAIT_S
+        while not _is_usable(client, table, primary_key, name):
+            waited = clock() - began
+            if waited >= PATIENCE_S:
+                raise IndexNotReady(table, name, waited)
+            if wait >= TOLD_FROM_S:
+                _log.warning(
+                    "table %s: Harper builds the index on %s; waited %.0f s so far, at most %.0f",
+                    table,
+                    name,
+                    waited,
+                    PATIENCE_S,
+                )
+            sleep(wait)
+            wait = min(2 * wait, LONGEST_WAIT_S)
+
+
+def _is_usable(client: SearchVerbs, table: str, primary_key: str, name: str) -> bool:
+    try:
+        return _finds_its_rows(client, table, primary_key, name)
+    except HarperIndexing:
+        return False
+    except HarperRefused as error:
+        if "unknown attribute" not in error.said:
+            raise
+        return False
+
+
+def _finds_its_rows(client: SearchVerbs, table: str, primary_key: str, name: str) -> bool:
+    sampled: dict[tuple[type, Any], set[Any]] = {}
+    for reverse in (False, True):
+        for row in client.search_by_value(table, primary_key, "*", limit=SAMPLE, reverse=reverse):
+            value = row.get(name)
+            if isinstance(value, str | int | float):  # an array is indexed by what is in it
+                sampled.setdefault((type(value), value), set()).add(row[primary_key])
+    for (_, value), ids in sampled.items():
+        equal = Condition(name, "equals", value)
+        found = client.search_by_conditions(table, [equal], (primary_key,), limit=MOST_ALIKE)
+        if len(found) < MOST_ALIKE and not ids <= {row[primary_key] for row in found}:
+            return False
+    return True
