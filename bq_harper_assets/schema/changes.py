@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.change import Change, ChangeKind
+from bq_harper_assets.schema.layout_changes import table_changes
 from bq_harper_assets.schema.schema_rules import policy_of
 from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 
@@ -15,7 +16,7 @@ def changes_between(
     """In the order of the columns; none for the first version."""
     if before is None:
         return ()
-    return (*_column_changes(before, after, contract), *_table_changes(before, after))
+    return (*_column_changes(before, after, contract), *table_changes(before, after))
 
 
 def waiting_changes(version: TableVersion, contract: TableContract) -> tuple[Change, ...]:
@@ -197,19 +198,24 @@ def _stayed(was: VersionColumn, column: VersionColumn, contract: TableContract) 
                 action = "it was never synced"
                 yield Change(ChangeKind.REMOVED, path, field.type_text, "", action)
     if was.is_live and column.is_live and was.indexed != column.indexed:
-        yield _index_changed(column)
+        yield _index_changed(column, contract)
     described = _described(column)
     if any(described.get(path, text) != text for path, text in _described(was).items()):
         yield Change(ChangeKind.DESCRIPTION, name, "", "", "recorded")
 
 
-def _index_changed(column: VersionColumn) -> Change:
+def _index_changed(column: VersionColumn, contract: TableContract) -> Change:
     if not column.indexed:
         action = "the index stays in Harper"
         return Change(ChangeKind.INDEX, column.source, "indexed", "not indexed", action, "warn")
+    # Measured: what was declared without an index gets none; what rows merely hold gets one.
     action = (
-        "Harper adds no index to an attribute that it knows: searches by it read the whole table"
+        "Harper builds it at the next sync if the column came after the table was made; to an older"
+        " one it adds none, and searches by it read the whole table"
     )
+    if contract.manage == "adopt":
+        action = "Harper has one only if the table is declared with it"
+    action += f". See: bqh schema indexes {contract.id}"
     return Change(ChangeKind.INDEX, column.source, "not indexed", "indexed", action, "warn")
 
 
@@ -265,33 +271,3 @@ def _described(column: VersionColumn) -> dict[str, str]:
         for path, text in _described(field).items()
     }
     return {"": column.description, **inner}
-
-
-def _table_changes(before: TableVersion, after: TableVersion) -> Iterator[Change]:
-    old, new = before.layout, after.layout
-    for kind, was, now in (
-        (ChangeKind.PARTITIONING, old.partition_field or "", new.partition_field or ""),
-        (ChangeKind.CLUSTERING, ", ".join(old.clustering), ", ".join(new.clustering)),
-        (ChangeKind.PRIMARY_KEY, ", ".join(old.primary_key), ", ".join(new.primary_key)),
-    ):
-        if was != now:
-            action = "recorded"
-            if kind is ChangeKind.PRIMARY_KEY:
-                action = f"recorded: rows keep the ids made of {', '.join(after.key) or 'all'}"
-            yield Change(kind, "", was or "none", now or "none", action)
-    if _order(before, after) != _order(after, before):
-        yield Change(ChangeKind.ORDER, "", "", "", "recorded: no row depends on it")
-    for name in after.not_selected:
-        if name not in before.not_selected and not any(before.of_source(name)):
-            action = "not synced: the contract's columns do not name it"
-            yield Change(ChangeKind.NOT_SELECTED, name, "", "", action, "warn")
-    for name in before.not_selected:
-        if name not in after.not_selected and not any(after.of_source(name)):
-            yield Change(ChangeKind.REMOVED, name, "", "", "it was not synced")
-
-
-def _order(version: TableVersion, other: TableVersion) -> list[str]:
-    """The columns that both have in the source, as this one has them."""
-    there = {column.name for column in other.columns if column.state is not State.RETIRED}
-    columns = (column for column in version.columns if column.state is not State.RETIRED)
-    return [column.name for column in columns if column.name in there]

@@ -174,12 +174,17 @@ def test_how_the_table_is_laid_out_is_recorded() -> None:
     after = seen(first, TEXT, layout=layout)
     texts = [str(change) for change in told(first, after)]
     assert texts == [
-        "speed index (not indexed -> indexed): Harper adds no index to an attribute that it knows:"
-        " searches by it read the whole table",
+        "speed index (not indexed -> indexed): Harper builds it at the next sync if the column came"
+        " after the table was made; to an older one it adds none, and searches by it read the whole"
+        " table. See: bqh schema indexes orders",
         "partitioning (none -> event_time): recorded",
         "clustering (none -> speed): recorded",
         "primary key (none -> number): recorded: rows keep the ids made of number",
     ]
+    assert str(told(first, after, manage="adopt")[0]) == (
+        "speed index (not indexed -> indexed): Harper has one only if the table is declared with"
+        " it. See: bqh schema indexes orders"
+    )
     assert str(told(after, first)[0]) == (
         "speed index (indexed -> not indexed): the index stays in Harper"
     )

@@ -108,6 +108,26 @@ def test_a_new_column_that_must_be_searched_is_added_and_old_rows_are_found_by_i
 
 
 @pytest.mark.harper
+@pytest.mark.promise("F4")
+@pytest.mark.parametrize("came_later", [True, False])
+def test_an_index_that_is_asked_for_later_is_built_unless_the_table_was_made_with_the_column(
+    client: HarperClient, table: str, came_later: bool
+) -> None:
+    note, plain = Column("note", Kind.STRING), contract(target_table=table)
+    made = plan_table(plain, schema() if came_later else schema(note))
+    ensure_table(client, made)
+    second = plan_table(plain, schema(note), made.version)
+    ensure_table(client, second)
+    client.upsert(table, [{"id": "1", "note": "x"}])
+    indexing = contract(target_table=table, schema_overrides={"note": {"indexed": True}})
+    ensured = ensure_table(client, plan_table(indexing, schema(note), second.version))
+    assert ensured.added == (("note",) if came_later else ())
+    assert ensured.unindexed == (() if came_later else ("note",))
+    assert ("note" in indexed(client, table)) is came_later
+    assert [row["id"] for row in client.search_by_value(table, "note", "x")] == ["1"]
+
+
+@pytest.mark.harper
 def test_columns_that_are_gone_or_need_no_index_change_nothing(
     client: HarperClient, table: str
 ) -> None:

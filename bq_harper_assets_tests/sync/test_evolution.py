@@ -330,8 +330,9 @@ def test_what_is_left_to_a_person_waits_and_the_sync_goes_on_without_it(
     table.mode("price", "NULLABLE", "BIGNUMERIC")
     table.describe(clustering_fields=["name"], time_partitioning=TimePartitioning(field="ts"))
     assert [str(each) for each in table.drift().changes] == [
-        "name index (not indexed -> indexed): Harper adds no index to an attribute that it knows:"
-        " searches by it read the whole table",
+        "name index (not indexed -> indexed): Harper builds it at the next sync if the column came"
+        " after the table was made; to an older one it adds none, and searches by it read the whole"
+        f" table. See: bqh schema indexes {table.contract.id}",
         "price widened (NUMERIC -> BIGNUMERIC): recorded: Harper stores both alike",
         "partitioning (none -> ts): recorded",
         "clustering (none -> name): recorded",
