@@ -6,6 +6,7 @@ from dataclasses import replace
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.change import Change, ChangeKind
 from bq_harper_assets.schema.layout_changes import table_changes
+from bq_harper_assets.schema.rename_hint import renamed_from
 from bq_harper_assets.schema.schema_rules import policy_of
 from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 
@@ -98,6 +99,11 @@ def _retired(was: VersionColumn, column: VersionColumn, after: TableVersion) -> 
     # By the name that a rename has given it.
     if any(each.state is not State.RETIRED for each in after.of_source(column.source)):
         return  # told where its successor arrives
+    if was.source in after.not_selected:
+        action = "left out from now on: the contract's columns do not name it any more"
+        action += f"; Harper keeps the values of {was.name}"
+        yield Change(ChangeKind.NOT_SELECTED, was.source, was.type_text, "", action, "warn")
+        return
     yield Change(
         ChangeKind.REMOVED,
         was.source,
@@ -128,9 +134,11 @@ def _arrived(
                 f"; {old.name} keeps the values it has, and is listed by"
                 f" bqh schema cleanup {contract.id}"
             )
+    if old and (lost := _lost_fields(old, column)):
+        action = f"without {', '.join(lost)}; {action}"
     if old and old.source != column.source:
         action = f"renamed from {old.source}; {action}"
-    if not old and (hint := _renamed_from(column, before, after)):
+    if not old and (hint := renamed_from(column, before, after)):
         action += (
             f". It has the type and place of {hint.source}, which is gone: if it was renamed, write"
             f" renames: {{{hint.source}: {column.source}}}"
@@ -139,6 +147,14 @@ def _arrived(
     return Change(
         kind, column.source, old.type_text if old else "", column.type_text, action, severity
     )
+
+
+def _lost_fields(old: VersionColumn, column: VersionColumn) -> list[str]:
+    """Fields that an object of this column had and has no more, by the source's own path."""
+    if not old.fields or not column.fields:
+        return []
+    had, has = (replace(each, name=column.source).paths for each in (old, column))
+    return sorted(had - has)
 
 
 def _predecessors(
@@ -151,22 +167,6 @@ def _predecessors(
 
 def _since_when(contract: TableContract) -> str:
     return "; windows synced before are filled again" if contract.backfill else " from now on"
-
-
-def _renamed_from(
-    column: VersionColumn, before: TableVersion, after: TableVersion
-) -> VersionColumn | None:
-    """A column that went when this one came, of the same type and at the same place."""
-    if column not in after.columns:
-        return None
-    place = after.columns.index(column)
-    if place >= len(before.columns):
-        return None
-    old = before.columns[place]
-    gone = after.find(old.name)
-    if gone is None or gone.state is not State.RETIRED or not old.is_live:
-        return None
-    return old if (old.type_text, old.form) == (column.type_text, column.form) else None
 
 
 def _stayed(was: VersionColumn, column: VersionColumn, contract: TableContract) -> Iterator[Change]:

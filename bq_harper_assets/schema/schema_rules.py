@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from bq_harper_assets.contract.column_lists import ALL_COLUMNS
 from bq_harper_assets.contract.identifiers import ROW_METADATA
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.errors import SchemaRefused
@@ -61,27 +62,31 @@ def _problems(
             continue
         role = "timestampColumn" if name == contract.timestamp_column else "key"
         yield (
-            f"{_change(name, before, columns)}, and it is the {role}: rows could not be found again"
-            " where they are. To go on, take the change of the contract back, give it its old type"
-            f" in customQuery (SELECT * REPLACE (CAST({name} AS ...) AS {name})), or sync into a"
-            " new targetTable under another id"
+            f"{_change(contract, name, before, columns)}, and it is the {role}: rows could not be"
+            " found again where they are. To go on, take the change of the contract back, give it"
+            f" its old type in customQuery (SELECT * REPLACE (CAST({name} AS ...) AS {name})), or"
+            " sync into a new targetTable under another id"
         )
     # A column that loses a field of these is not live any more: it has a successor.
     for name in before.id_paths:
         if name in live or name == contract.timestamp_column or "." in name:
             continue
         yield (
-            f"{_change(name, before, columns)}, and rows without a key are told apart by it: every"
-            " row would get another id. To go on, make it in customQuery (SELECT *,"
+            f"{_change(contract, name, before, columns)}, and rows without a key are told apart by"
+            " it: every row would get another id. To go on, make it in customQuery (SELECT *,"
             f" CAST(NULL AS ...) AS {name}, or REPLACE (CAST({name} AS ...) AS {name})), or sync"
             " into a new targetTable under another id"
         )
 
 
-def _change(name: str, before: TableVersion, columns: Sequence[VersionColumn]) -> str:
+def _change(
+    contract: TableContract, name: str, before: TableVersion, columns: Sequence[VersionColumn]
+) -> str:
     was = before.find(name)
     source = was.source if was else name
     now = [c for c in columns if c.source == source and c.name != name]
+    if not now and contract.columns != ALL_COLUMNS and source not in contract.columns:
+        return f"{source} is not named by columns any more, to which you can add it again"
     if not now:
         return f"{source} is gone from BigQuery"
     if was is not None and was.type_text == now[0].type_text:

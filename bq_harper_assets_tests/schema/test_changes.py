@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.schema.changes import waiting_changes
+from bq_harper_assets.schema.errors import SchemaRefused
 from bq_harper_assets.schema.evolution import applied, rolled_back
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets_tests.schema.samples import contract
@@ -152,6 +153,39 @@ def test_each_change_is_told_with_what_is_done(
     assert [f"{change.severity}: {change}" for change in changes] == texts
     assert told(second, seen(second, *after, **declared), **declared) == []
     assert [change.body()["action"] for change in changes] == [c.action for c in changes]
+
+
+@pytest.mark.promise("N8")
+def test_the_hint_of_a_rename_does_not_hang_on_what_else_went() -> None:
+    first = story((of("a", Kind.BOOL), TEXT, of("z", Kind.DATE)))
+    changes = told(first, seen(first, KNOTS, of("z", Kind.DATE)))
+    assert "if it was renamed, write renames: {speed: knots}" in changes[0].action
+    two = story((TEXT, replace(TEXT, name="more")))
+    both = told(two, seen(two, KNOTS, replace(KNOTS, name="most")))
+    assert ["{speed: knots}" in both[0].action, "{more: most}" in both[1].action] == [True, True]
+    # Of two that went, either may be the one.
+    assert "renames" not in told(two, seen(two, KNOTS))[0].action
+
+
+def test_a_column_that_the_contract_selects_no_more_is_not_told_as_gone() -> None:
+    first = story((TEXT,))
+    some = {"columns": ["event_time", "number"]}
+    assert [str(change) for change in told(first, seen(first, TEXT, **some), **some)] == [
+        "speed not selected (STRING): left out from now on: the contract's columns do not name it"
+        " any more; Harper keeps the values of speed"
+    ]
+    assert [change.kind for change in told(first, seen(first, **some), **some)] == ["removed"]
+    keyless = seen(None, TEXT, key=None)
+    with pytest.raises(SchemaRefused, match="speed is not named by columns any more, to which"):
+        seen(keyless, TEXT, key=None, **some)
+
+
+@pytest.mark.promise("D2")
+def test_fields_that_a_column_lost_are_named() -> None:
+    whole = of("address", Kind.STRUCT, *ADDRESS.fields, of("city", Kind.STRING))
+    first = story((whole,))
+    [change] = told(first, seen(first, ADDRESS))
+    assert change.action.startswith("without address.city; synced into address_v2 from now on; ")
 
 
 @pytest.mark.promise("D2")
