@@ -9,7 +9,8 @@ from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.defs.all_tables import build_all_tables_job
 from bq_harper_assets.defs.checks import build_checks
 from bq_harper_assets.defs.deep_proofs import build_deep_proof_job, build_deep_proof_schedule
-from bq_harper_assets.defs.drift import build_drift_check, build_drift_sensor
+from bq_harper_assets.defs.drift import build_drift_sensor
+from bq_harper_assets.defs.drift_check import build_drift_check
 from bq_harper_assets.defs.live import build_live_job, build_live_sensor
 from bq_harper_assets.defs.resources import build_resources
 from bq_harper_assets.defs.sample_data import SAMPLE_DATA_KEYS, build_sample_data

@@ -6,7 +6,7 @@ in the ledger, which all deployments share.
 
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,48 +14,31 @@ from typing import Any
 
 from dagster import (
     AssetCheckEvaluation,
-    AssetCheckResult,
-    AssetChecksDefinition,
-    AssetCheckSeverity,
-    MetadataValue,
-    RunRequest,
     SensorDefinition,
     SensorEvaluationContext,
     SensorResult,
     SkipReason,
-    asset_check,
     sensor,
 )
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 from pydantic import BaseModel, ConfigDict
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.keys import target_key
+from bq_harper_assets.defs.drift_news import News, Told
 from bq_harper_assets.defs.resources import LedgerResource
-from bq_harper_assets.defs.schemas import evolve_job
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.claims import Claim, ClaimRecord
-from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.drift_pace import Pace
-from bq_harper_assets.sync.drift_round import Round, last_look, look_around
+from bq_harper_assets.sync.drift_round import Round, look_around
 from bq_harper_assets.sync.schema_mirror import mirror_claim, unmirror_claim
-from bq_harper_assets.validation.drift import CHECK, DriftVerdict, as_markdown, check_drift
-from bq_harper_assets.validation.verdict import Severity
+from bq_harper_assets.validation.drift import CHECK, DriftVerdict
 
 TICK_SECONDS = 30
-_SEVERITY = {Severity.WARN: AssetCheckSeverity.WARN, Severity.ERROR: AssetCheckSeverity.ERROR}
 _ONCE = RetryPolicy(max_retries=0)
-
-
-class Told(BaseModel):
-    """What Dagster was last told of a table."""
-
-    version: int = 0
-    verdict: str = ""
 
 
 class Cursor(BaseModel):
@@ -101,32 +84,10 @@ def build_drift_sensor(
             found = look_around(opened, bigquery.connection(), contracts, node_id(), shown)
             if isinstance(found, ClaimRecord):
                 return _skipped(_who_looks(found), cursor)
-            return _told(opened, contracts, cursor, found)
+            news = News(context.instance, opened, dict(cursor.tables))
+            return _told(news, contracts, cursor, found)
 
     return schema_drift
-
-
-def build_drift_check(contract: TableContract) -> AssetChecksDefinition:
-    """The sensor's check, as a run sees it: from the ledger, without asking BigQuery."""
-
-    @asset_check(
-        asset=target_key(contract),
-        name=CHECK,
-        description="BigQuery's schema is followed: nothing waits, and nothing is refused.",
-    )
-    def drift(ledger: LedgerResource) -> AssetCheckResult:
-        with ledger.open() as opened:
-            last = last_look(opened)
-            problem = last.problems.get(contract.id) if last else None
-            verdict = check_drift(opened, contract, problem=problem)
-        return AssetCheckResult(
-            passed=verdict.passed,
-            severity=_SEVERITY[verdict.severity],
-            description=verdict.message,
-            metadata=_metadata(verdict),
-        )
-
-    return drift
 
 
 def node_id() -> str:
@@ -135,23 +96,12 @@ def node_id() -> str:
 
 
 def _told(
-    ledger: Ledger, contracts: Sequence[TableContract], cursor: Cursor, found: Round
+    news: News, contracts: Sequence[TableContract], cursor: Cursor, found: Round
 ) -> SensorResult:
-    """What is new since this deployment's last tick becomes a check result, and perhaps a run."""
-    events: list[AssetCheckEvaluation] = []
-    requests: list[RunRequest] = []
-    tables = dict(cursor.tables)
+    """What is new since this deployment's last tick."""
     for contract in contracts:
-        before = tables.get(contract.id, Told())
         problem = found.last.problems.get(contract.id)
-        verdict = check_drift(ledger, contract, before.version, problem)
-        if verdict.signature == before.verdict or (verdict.passed and not verdict.version):
-            continue
-        tables[contract.id] = Told(version=verdict.version, verdict=verdict.signature)
-        events.append(_evaluation(contract, verdict, _figures(found, verdict)))
-        if verdict.is_due:
-            key = f"{contract.id}-{verdict.version}"
-            requests.append(RunRequest(run_key=key, job_name=evolve_job(contract)))
+        news.gather(contract, problem, partial(_figures, found))
     cursor = cursor.model_copy(
         update={
             "next_look": found.last.next_look,
@@ -160,14 +110,14 @@ def _told(
             "metadata_calls": found.calls,
             "metadata_calls_so_far": cursor.metadata_calls_so_far + found.calls,
             "could_not_look": dict(found.away),
-            "tables": tables,
+            "tables": news.told,
         }
     )
     return SensorResult(
-        run_requests=requests or None,
-        skip_reason=None if requests else SkipReason(_what_was_seen(found, events)),
+        run_requests=news.requests or None,
+        skip_reason=None if news.requests else SkipReason(_what_was_seen(found, news.checks)),
         cursor=cursor.model_dump_json(),
-        asset_events=events,
+        asset_events=[*news.checks, *news.versions],
     )
 
 
@@ -191,26 +141,6 @@ def _figures(found: Round, verdict: DriftVerdict) -> dict[str, Any]:
         # At worst it has changed directly after the look before.
         figures["drift_detection_seconds"] = (found.last.at - found.since) / timedelta(seconds=1)
     return figures
-
-
-def _evaluation(
-    contract: TableContract, verdict: DriftVerdict, figures: Mapping[str, Any]
-) -> AssetCheckEvaluation:
-    return AssetCheckEvaluation(
-        asset_key=target_key(contract),
-        check_name=CHECK,
-        passed=verdict.passed,
-        severity=_SEVERITY[verdict.severity],
-        description=verdict.message,
-        metadata={**_metadata(verdict), **figures},
-    )
-
-
-def _metadata(verdict: DriftVerdict) -> dict[str, Any]:
-    shown: dict[str, Any] = {"schema_version": verdict.version}
-    if verdict.changes:
-        shown["changes"] = MetadataValue.md(as_markdown(verdict.changes))
-    return shown
 
 
 @contextmanager

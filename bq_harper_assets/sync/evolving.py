@@ -6,15 +6,14 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.audit import Note
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
-from bq_harper_assets.schema.change import Change
-from bq_harper_assets.schema.changes import changes_between
+from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.logical import TableSchema
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import State, TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.ensure_table import Ensured, ensure_table
 from bq_harper_assets.sync.schema_mirror import mirror_schemas
+from bq_harper_assets.sync.version_steps import Step, version_steps
 
 _KIND, _APPLIED = "schema", "applied"
 _NOTES = 50  # newest audit entries that are searched for a version
@@ -34,9 +33,7 @@ class NeverSynced(BqhError):
 class Evolved:
     """What was done for the newest version."""
 
-    recorded: SchemaVersion
-    version: TableVersion
-    changes: tuple[Change, ...]  # against the version before
+    steps: tuple[Step, ...]  # to it, from the first
     ensured: Ensured
     warning: str | None  # Harper has no copy of the versions
 
@@ -44,21 +41,17 @@ class Evolved:
 def evolve_table(ledger: Ledger, harper: HarperClient, contract: TableContract) -> Evolved:
     """Makes what the newest version needs in Harper, and copies the versions there."""
     table = ledger.find_table(contract.id)
-    recorded = ledger.newest_schema(table) if table else None
-    if table is None or recorded is None:
+    steps = version_steps(ledger, contract)
+    if table is None or not steps:
         raise NeverSynced(contract.id)
-    version = TableVersion.parse(recorded.body)
+    number, version = steps[-1].recorded.version, steps[-1].version
     plan = plan_table(contract, _source_of(version), version)
     adopted = contract.manage == "adopt"
     ensured = ensure_table(harper, plan, adopted=adopted, alone=lambda: ledger.alone(table))
-    if not is_applied(ledger, table, recorded.version):
+    if not is_applied(ledger, table, number):
         detail = {"action": ensured.action.value, "added": list(ensured.added)}
-        ledger.record_audit(table, Note(_KIND, f"version {recorded.version}", _APPLIED, detail))
-    warning = mirror_schemas(ledger, harper, contract)
-    before = ledger.schema_version(table, recorded.version - 1)
-    parsed = TableVersion.parse(before.body) if before else None
-    changes = changes_between(parsed, version, contract)
-    return Evolved(recorded, version, changes, ensured, warning)
+        ledger.record_audit(table, Note(_KIND, f"version {number}", _APPLIED, detail))
+    return Evolved(steps, ensured, mirror_schemas(ledger, harper, contract))
 
 
 def is_applied(ledger: Ledger, table: LogicalTable, version: int) -> bool:

@@ -18,12 +18,10 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.claims import Claim
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
-from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.text_forms import timestamp_text
-from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.checkpoint_mirror import MirrorTable
+from bq_harper_assets.sync.version_steps import version_steps
 
 SCHEMAS = MirrorTable(
     "SchemaMetadata",
@@ -48,9 +46,8 @@ LOCKS = MirrorTable(
 
 def mirror_schemas(ledger: Ledger, harper: HarperClient, contract: TableContract) -> str | None:
     """All versions of the table; a warning if Harper did not take them, which harms nothing."""
-    table = ledger.find_table(contract.id)
     try:
-        SCHEMAS.upsert(harper, list(_rows(ledger, contract, table)) if table else [])
+        SCHEMAS.upsert(harper, list(_rows(ledger, contract)))
     except BqhError as error:
         return _not_copied(f"the schema versions of {contract.id}", SCHEMAS, error)
     return None
@@ -80,10 +77,9 @@ def unmirror_claim(harper: HarperClient, claim: Claim) -> str | None:
     return None
 
 
-def _rows(ledger: Ledger, contract: TableContract, table: LogicalTable) -> Iterator[dict[str, Any]]:
-    before = None
-    for recorded in ledger.schema_history(table):
-        version = TableVersion.parse(recorded.body)
+def _rows(ledger: Ledger, contract: TableContract) -> Iterator[dict[str, Any]]:
+    for step in version_steps(ledger, contract):
+        recorded = step.recorded
         yield {
             "id": f"{contract.id}-{recorded.version}",
             "tableId": contract.id,
@@ -91,10 +87,9 @@ def _rows(ledger: Ledger, contract: TableContract, table: LogicalTable) -> Itera
             "recordedAt": timestamp_text(recorded.recorded_at),
             "recordedBy": recorded.by,
             "cause": recorded.cause,
-            "columns": [column.body() for column in version.columns],
-            "changes": [change.body() for change in changes_between(before, version, contract)],
+            "columns": [column.body() for column in step.version.columns],
+            "changes": [change.body() for change in step.changes],
         }
-        before = version
 
 
 def _not_copied(what: str, to: MirrorTable, error: BqhError) -> str:

@@ -1,7 +1,8 @@
 """Dagster runs of a project of its own, on both real servers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,14 @@ from dagster import (
 
 from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.build import build_definitions
 from bq_harper_assets.defs.launch import project_instance
+from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets_tests.defs.drifting import LedgerClock
+from bq_harper_assets_tests.defs.evolving_project import EvolvingProject
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import TemporaryProject
 
@@ -79,3 +84,29 @@ class Dagster:
 def dagster(project: TemporaryProject, harper_connection: HarperConnection) -> Iterator[Dagster]:
     with project_instance(project.root) as instance, HarperClient(harper_connection) as harper:
         yield Dagster(project.root, instance, harper)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> LedgerClock:
+    """Of all ledgers in the test's process."""
+    return LedgerClock(monkeypatch)
+
+
+@pytest.fixture
+def ledger(project: TemporaryProject) -> Iterator[Ledger]:
+    """The project's."""
+    project.declare()
+    with open_ledger(load_project(project.root).ledger.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def evolving(
+    dagster: Dagster,
+    project: TemporaryProject,
+    tables: SmallTables,
+    ledger: Ledger,
+    clock: LedgerClock,
+) -> Callable[..., EvolvingProject]:
+    """Declares one table, whose columns are to change."""
+    return partial(EvolvingProject.made, dagster, project, tables, ledger, clock)

@@ -3,13 +3,14 @@
 import json
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from dagster import (
     AssetCheckEvaluation,
     AssetCheckKey,
     AssetKey,
+    AssetMaterialization,
     Definitions,
     RunRequest,
     build_sensor_context,
@@ -18,7 +19,9 @@ from dagster import (
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.launch import QUIET
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets_tests.defs.conftest import Dagster
+
+if TYPE_CHECKING:  # whose fixtures make what is here
+    from bq_harper_assets_tests.defs.conftest import Dagster
 
 MINUTE = timedelta(minutes=1)
 CHECK = "schema_drift"
@@ -42,7 +45,7 @@ class LedgerClock:
 class Drifting:
     """One deployment's sensor, with its cursor; what it files is filed as the daemon does it."""
 
-    dagster: Dagster
+    dagster: "Dagster"
     clock: LedgerClock
     definitions: Definitions = field(init=False)
     cursor: dict[str, Any] = field(default_factory=dict)
@@ -67,7 +70,7 @@ class Drifting:
         self.filed = [
             each for each in ticked.asset_events if isinstance(each, AssetCheckEvaluation)
         ]
-        for event in self.filed:
+        for event in ticked.asset_events:
             self.dagster.instance.report_runless_asset_event(event)
         return list(ticked.run_requests or ())
 
@@ -98,6 +101,13 @@ class Drifting:
         if record is None or record.event is None or record.event.dagster_event is None:
             return None
         return record.event.dagster_event.asset_check_evaluation_data
+
+    def versions(self, contract: TableContract) -> list[AssetMaterialization]:
+        """All that Dagster shows of the schema, oldest first."""
+        key = AssetKey(["schema", contract.target_table])
+        records = self.dagster.instance.fetch_materializations(key, limit=100).records
+        made = [record.asset_materialization for record in records]
+        return [each for each in reversed(made) if each]
 
 
 def moment(text: str) -> datetime:

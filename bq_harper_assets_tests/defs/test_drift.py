@@ -1,6 +1,5 @@
 """Schemas change in BigQuery; the sensor sees it, tells it once, and has it followed."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -18,7 +17,7 @@ from bq_harper_assets.defs.keys import schema_key, target_key
 from bq_harper_assets.defs.launch import QUIET
 from bq_harper_assets.ledger.claims import Claim
 from bq_harper_assets.ledger.database import Database
-from bq_harper_assets.ledger.ledger import Ledger, open_ledger
+from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.stores.bigquery.schema_reader import read_schema
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
@@ -37,18 +36,6 @@ from bq_harper_assets_tests.temporary_project import TemporaryProject, hours_ago
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
 COLUMNS = "number INT64, name STRING, ts TIMESTAMP"
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> LedgerClock:
-    return LedgerClock(monkeypatch)
-
-
-@pytest.fixture
-def ledger(project: TemporaryProject) -> Iterator[Ledger]:
-    project.declare()
-    with open_ledger(load_project(project.root).ledger.url) as opened:
-        yield opened
 
 
 def first_version(project: Project, ledger: Ledger, tables: SmallTables) -> None:

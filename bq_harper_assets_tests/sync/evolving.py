@@ -10,6 +10,7 @@ from google.cloud.bigquery import SchemaField
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.bigquery.queries import Answer, Queries
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.drift import Drift, look_for_drift
 from bq_harper_assets.sync.look import look
 from bq_harper_assets.sync.report import RunReport
@@ -49,14 +50,8 @@ class Evolving:
 
     @classmethod
     def made(cls, sync: Sync, tables: SmallTables, columns: str, **declared: Any) -> "Evolving":
-        """Three rows a day, of a number and these columns; synced but for yesterday's."""
-        today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        first = f"TIMESTAMP '{today + OLDER * DAY:%F}'"
-        source = tables.make_from(
-            f"SELECT n AS number, TIMESTAMP_ADD(TIMESTAMP_ADD({first}, INTERVAL DIV(n, 10) DAY),"
-            f" INTERVAL MOD(n, 10) MILLISECOND) AS ts, {columns}"
-            " FROM UNNEST(GENERATE_ARRAY(0, 32)) AS n WHERE MOD(n, 10) < 3"
-        )
+        """Synced but for yesterday's rows."""
+        source, today = source_of_days(tables, columns)
         fixed = {"window": "1d", "slices": 1, "safety_lag": "0s"} | declared
         made = cls(sync, tables, source, sync.contract(source, **fixed), today)
         made.run(OLDER, OLD, OPEN)
@@ -122,14 +117,12 @@ class Evolving:
 
     def run(self, *days: int, **settings: Any) -> RunReport:
         """All cells of these days."""
-        cells = [
-            cell
-            for day in days
-            for cell in self.sync.cells(
-                self.contract, self.today + day * DAY, self.today + (day + 1) * DAY
-            )
-        ]
-        return self.sync.run(self.contract, cells, **settings)
+        return self.sync.run(self.contract, self.cells(*days), **settings)
+
+    def cells(self, *days: int) -> list[Cell]:
+        """Of these days."""
+        starts = [self.today + day * DAY for day in days]
+        return [cell for at in starts for cell in self.sync.cells(self.contract, at, at + DAY)]
 
     def look(self, queries: Queries | None = None) -> set[int]:
         """The days before today that are not what was synced."""
@@ -147,9 +140,7 @@ class Evolving:
     def proofs(self, *days: int) -> dict[int, CellProof]:
         """By day."""
         prover = Prover(self.sync.stores, self.contract, self.sync.spark, self.sync.retry)
-        starts = [self.today + day * DAY for day in days]
-        cells = [cell for at in starts for cell in self.sync.cells(self.contract, at, at + DAY)]
-        found = prover.prove(cells)
+        found = prover.prove(self.cells(*days))
         return {(proof.cell.window.start - self.today) // DAY: proof for proof in found}
 
     def assert_proved(
@@ -185,6 +176,18 @@ class Evolving:
             number: tuple(row.get(name, NO) for name in names)
             for number, row in self.held().items()
         }
+
+
+def source_of_days(tables: SmallTables, columns: str) -> tuple[TableRef, datetime]:
+    """Three rows a day, of a number and these columns; and the last of the days, today."""
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    first = f"TIMESTAMP '{today + OLDER * DAY:%F}'"
+    source = tables.make_from(
+        f"SELECT n AS number, TIMESTAMP_ADD(TIMESTAMP_ADD({first}, INTERVAL DIV(n, 10) DAY),"
+        f" INTERVAL MOD(n, 10) MILLISECOND) AS ts, {columns}"
+        " FROM UNNEST(GENERATE_ARRAY(0, 32)) AS n WHERE MOD(n, 10) < 3"
+    )
+    return source, today
 
 
 class _No:
