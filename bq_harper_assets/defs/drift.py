@@ -1,19 +1,18 @@
 """One sensor for all tables: it looks for changed schemas, tells each change once, and follows it.
 
 It ticks often and looks seldom: when the next look is due stands in its cursor, and with the claim
-in the ledger, which all deployments share.
+in the ledger, which all deployments share. What others have recorded meanwhile it tells at once.
 """
 
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from dagster import (
-    AssetCheckEvaluation,
     SensorDefinition,
     SensorEvaluationContext,
     SensorResult,
@@ -21,38 +20,24 @@ from dagster import (
     sensor,
 )
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
-from pydantic import BaseModel, ConfigDict
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.drift_news import News, Told
+from bq_harper_assets.defs.drift_cursor import Cursor
+from bq_harper_assets.defs.drift_news import News
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.claims import Claim, ClaimRecord
+from bq_harper_assets.ledger.records import NewestVersion
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.drift_pace import Pace
-from bq_harper_assets.sync.drift_round import Round, look_around
+from bq_harper_assets.sync.drift_round import Round, last_look, look_around
 from bq_harper_assets.sync.schema_mirror import mirror_claim, unmirror_claim
 from bq_harper_assets.validation.drift import CHECK, DriftVerdict
 
 TICK_SECONDS = 30
 _ONCE = RetryPolicy(max_retries=0)
-
-
-class Cursor(BaseModel):
-    """What a tick leaves to the next, and shows to whoever looks at the sensor."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    next_look: datetime | None = None
-    last_look: datetime | None = None
-    pace: Pace = Pace()
-    metadata_calls: int = 0  # of the last look
-    metadata_calls_so_far: int = 0
-    could_not_look: dict[str, str] = {}  # by table, why
-    tables: dict[str, Told] = {}
 
 
 def build_drift_sensor(
@@ -76,16 +61,21 @@ def build_drift_sensor(
         with ledger.open() as opened:
             now = opened.now()
             if cursor.next_look is None:
-                cursor = cursor.model_copy(update={"next_look": now + cursor.pace.wait})
-            assert cursor.next_look is not None
-            if now < cursor.next_look:
-                return _skipped(f"the next look is at {cursor.next_look:%F %T} UTC", cursor)
-            shown = partial(_mirrored, context, harper)
-            found = look_around(opened, bigquery.connection(), contracts, node_id(), shown)
-            if isinstance(found, ClaimRecord):
-                return _skipped(_who_looks(found), cursor)
+                cursor = cursor.begun(now, last_look(opened))
+            newest = opened.newest_versions()
+            known = [newest[each.id].recorded_at for each in contracts if each.id in newest]
+            cursor = cursor.hurried(known)
             news = News(context.instance, opened, dict(cursor.tables))
-            return _told(news, contracts, cursor, found)
+            assert cursor.next_look is not None
+            why = f"the next look is at {cursor.next_look:%F %T} UTC"
+            if now >= cursor.next_look:
+                shown = partial(_mirrored, context, harper)
+                found = look_around(opened, bigquery.connection(), contracts, node_id(), shown)
+                if isinstance(found, Round):
+                    return _looked(news, contracts, cursor.looked(found), found)
+                why = _who_looks(found)
+            _catch_up(news, contracts, cursor, newest)
+            return _told(news, cursor, "; ".join([*news.said, why]))
 
     return schema_drift
 
@@ -95,51 +85,65 @@ def node_id() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
-def _told(
+def _looked(
     news: News, contracts: Sequence[TableContract], cursor: Cursor, found: Round
 ) -> SensorResult:
     """What is new since this deployment's last tick."""
     for contract in contracts:
         problem = found.last.problems.get(contract.id)
-        news.gather(contract, problem, partial(_figures, found))
-    cursor = cursor.model_copy(
-        update={
-            "next_look": found.last.next_look,
-            "last_look": found.last.at,
-            "pace": found.last.pace,
-            "metadata_calls": found.calls,
-            "metadata_calls_so_far": cursor.metadata_calls_so_far + found.calls,
-            "could_not_look": dict(found.away),
-            "tables": news.told,
-        }
-    )
+        figures = partial(_figures, found.calls, found.last.at, found.since)
+        news.gather(contract, problem, figures, was_looked_at=True)
+    return _told(news, cursor, _what_was_seen(found, news))
+
+
+def _catch_up(
+    news: News,
+    contracts: Sequence[TableContract],
+    cursor: Cursor,
+    newest: Mapping[str, NewestVersion],
+) -> None:
+    """What syncs, people and other deployments have recorded since; nobody is asked for it."""
+    behind = [each for each in contracts if news.is_behind(each, newest.get(each.id))]
+    last = last_look(news.ledger) if behind else None
+    for contract in behind:
+        at = newest[contract.id].recorded_at
+        # Whoever records a version has read the source: what an earlier look could not is over.
+        problem = last.problems.get(contract.id) if last and at <= last.at else None
+        figures = partial(_figures, 0, at, cursor.last_look)
+        news.gather(contract, problem, figures, was_looked_at=False)
+
+
+def _told(news: News, cursor: Cursor, why: str) -> SensorResult:
+    cursor = cursor.model_copy(update={"tables": news.told})
     return SensorResult(
         run_requests=news.requests or None,
-        skip_reason=None if news.requests else SkipReason(_what_was_seen(found, news.checks)),
+        skip_reason=None if news.requests else SkipReason(why),
         cursor=cursor.model_dump_json(),
         asset_events=[*news.checks, *news.versions],
     )
 
 
-def _what_was_seen(found: Round, events: Sequence[AssetCheckEvaluation]) -> str:
+def _what_was_seen(found: Round, news: News) -> str:
     next_look = f"the next look is at {found.last.next_look:%F %T} UTC"
     said = []
     if found.looked_at:
         said.append(f"looked at {len(found.looked_at)} tables with {found.calls} metadata calls")
     else:
         said.append(f"another deployment has looked at {found.last.at:%F %T} UTC")
-    said += [f"{event.asset_key.path[-1]}: {event.description}" for event in events]
+    said += news.said
     said += [f"{name} could not be looked at: {why}" for name, why in found.away.items()]
     return "; ".join(
-        [*said, next_look] if events or found.away else [*said, "nothing is new", next_look]
+        [*said, next_look] if news.checks or found.away else [*said, "nothing is new", next_look]
     )
 
 
-def _figures(found: Round, verdict: DriftVerdict) -> dict[str, Any]:
-    figures: dict[str, Any] = {"metadata_calls": found.calls}
-    if found.since is not None and not verdict.passed:
+def _figures(
+    calls: int, seen_at: datetime, looked_before: datetime | None, verdict: DriftVerdict
+) -> dict[str, Any]:
+    figures: dict[str, Any] = {"metadata_calls": calls}
+    if looked_before is not None and not verdict.passed:
         # At worst it has changed directly after the look before.
-        figures["drift_detection_seconds"] = (found.last.at - found.since) / timedelta(seconds=1)
+        figures["drift_detection_seconds"] = (seen_at - looked_before) / timedelta(seconds=1)
     return figures
 
 
@@ -167,7 +171,3 @@ def _mirrored(
 
 def _who_looks(held: ClaimRecord) -> str:
     return f"another deployment looks ({held.owner}, until {held.expires_at:%F %T} UTC)"
-
-
-def _skipped(why: str, cursor: Cursor) -> SensorResult:
-    return SensorResult(skip_reason=SkipReason(why), cursor=cursor.model_dump_json())

@@ -13,6 +13,7 @@ from bq_harper_assets.defs.drift_check import evaluation
 from bq_harper_assets.defs.schema_versions import unshown, version_shown
 from bq_harper_assets.defs.schemas import evolve_job
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import NewestVersion
 from bq_harper_assets.sync.version_steps import version_steps
 from bq_harper_assets.validation.drift import DriftVerdict, check_drift
 
@@ -36,17 +37,32 @@ class News:
     versions: list[AssetMaterialization] = field(default_factory=list)
     requests: list[RunRequest] = field(default_factory=list)
 
+    @property
+    def said(self) -> list[str]:
+        """Of the results, table by table."""
+        return [f"{each.asset_key.path[-1]}: {each.description}" for each in self.checks]
+
+    def is_behind(self, contract: TableContract, newest: NewestVersion | None) -> bool:
+        """Whether the ledger has a version that Dagster was not told of."""
+        told = self.told.get(contract.id, Told())
+        return newest is not None and (told.version, told.shown) != (newest.version,) * 2
+
     def gather(
         self,
         contract: TableContract,
         problem: str | None,
         figures: Callable[[DriftVerdict], Mapping[str, Any]],
+        *,
+        was_looked_at: bool,
     ) -> None:
-        """What is new of a table; `problem` is why it cannot be followed."""
+        """What is new of a table; `problem` is why it cannot be followed.
+
+        What was told stands until a look finds it settled, so that somebody can see it.
+        """
         before = self.told.get(contract.id, Told())
         verdict = check_drift(self.ledger, contract, before.version, problem)
         is_told = verdict.signature == before.verdict or (verdict.passed and not verdict.version)
-        if not is_told:
+        if not is_told and (was_looked_at or verdict.version != before.version):
             self.checks.append(evaluation(contract, verdict, figures(verdict)))
             if verdict.is_due:
                 key = f"{contract.id}-{verdict.version}"
@@ -54,15 +70,16 @@ class News:
             update = {"version": verdict.version, "verdict": verdict.signature}
             before = before.model_copy(update=update)
         if before.shown != verdict.version:
-            before = before.model_copy(update={"shown": self._show(contract, verdict)})
+            # The newest is left to the run that follows it.
+            is_left = verdict.is_due or is_running(self.instance, evolve_job(contract))
+            before = self._show(contract, before, verdict.version - is_left)
         if before != Told():
             self.told[contract.id] = before
 
-    def _show(self, contract: TableContract, verdict: DriftVerdict) -> int:
-        """The version up to which all are told; the newest is left to the run that follows it."""
-        is_left = verdict.is_due or is_running(self.instance, evolve_job(contract))
-        upto = verdict.version - is_left
+    def _show(self, contract: TableContract, before: Told, upto: int) -> Told:
+        if before.shown == upto:
+            return before
         steps = version_steps(self.ledger, contract)[:upto]
         new = unshown(self.instance, contract, steps)
         self.versions.extend(version_shown(contract, step) for step in new)
-        return upto
+        return before.model_copy(update={"shown": upto})

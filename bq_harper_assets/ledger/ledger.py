@@ -37,6 +37,7 @@ from bq_harper_assets.ledger.records import (
     Leases,
     LogicalTable,
     Mark,
+    NewestVersion,
     SchemaVersion,
     TableFacts,
     Wanted,
@@ -133,6 +134,11 @@ class Ledger:
         """To be asked before the source's columns are read; None before the first."""
         with self._database.reading() as connection:
             return schema_versions.newest(connection, table)
+
+    def newest_versions(self) -> dict[str, NewestVersion]:
+        """Of all tables, by name, at the price of one query."""
+        with self._database.reading() as connection:
+            return schema_versions.newest_of_all(connection)
 
     def schema_version(self, table: LogicalTable, version: int) -> SchemaVersion | None:
         """None if there is none of that number."""

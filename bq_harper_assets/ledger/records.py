@@ -72,6 +72,14 @@ class SchemaVersion:
     cause: str = ""  # what led to it: a sync, drift, a command
 
 
+@dataclass(frozen=True)
+class NewestVersion:
+    """The number of a table's newest schema version, without its columns."""
+
+    version: int
+    recorded_at: datetime
+
+
 @dataclass(frozen=True, order=True)
 class CellKey:
     """One window of one slice."""

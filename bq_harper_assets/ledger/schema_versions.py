@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, Row, func, insert, select
 
 from bq_harper_assets.ledger import audit
 from bq_harper_assets.ledger.columns import database_now
 from bq_harper_assets.ledger.errors import SchemaMoved
-from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
+from bq_harper_assets.ledger.records import LogicalTable, NewestVersion, SchemaVersion
 from bq_harper_assets.ledger.tables import LOGICAL_TABLES, SCHEMA_VERSIONS
 
 
@@ -22,6 +22,17 @@ def newest(connection: Connection, table: LogicalTable) -> SchemaVersion | None:
         .limit(1)
     ).one_or_none()
     return None if row is None else _schema(row)
+
+
+def newest_of_all(connection: Connection) -> dict[str, NewestVersion]:
+    """By the table's name; a table without a version is left out."""
+    number, at = func.max(SCHEMA_VERSIONS.c.version), func.max(SCHEMA_VERSIONS.c.recorded_at)
+    rows = connection.execute(
+        select(LOGICAL_TABLES.c.name, number, at)
+        .join(LOGICAL_TABLES, LOGICAL_TABLES.c.id == SCHEMA_VERSIONS.c.table_id)
+        .group_by(LOGICAL_TABLES.c.name)
+    )
+    return {name: NewestVersion(version, recorded_at) for name, version, recorded_at in rows}
 
 
 def find(connection: Connection, table: LogicalTable, version: int) -> SchemaVersion | None:

@@ -80,7 +80,7 @@ def look_around(
         return claim
     note = None
     try:
-        last = LastLook.model_validate_json(claim.note) if claim.note else None
+        last = _last(claim.note, ledger, contracts)
         now = ledger.now()
         is_time = last is None or now >= last.next_look
         due = [table for table in contracts if is_time or table.id not in _tables(last)]
@@ -104,7 +104,6 @@ def _look(
 ) -> Round:
     calls = CountedCalls(connection)
     queries = Queries(calls, labels={"bqh": "drift"})
-    versions = dict(last.versions) if last else {}
     known = dict(last.problems) if last else {}
     problems = dict(known)
     away: dict[str, str] = {}
@@ -114,8 +113,7 @@ def _look(
             try:
                 drift = look_for_drift(ledger, queries, contract, by)
                 problem = drift.problem
-                changed |= drift.is_new or versions.get(contract.id, 0) not in (0, drift.version)
-                versions[contract.id] = drift.version
+                changed |= drift.is_new
             except TRANSIENT as error:
                 away[contract.id] = str(error)  # whatever was known of it still holds
                 continue
@@ -137,11 +135,18 @@ def _look(
         next_look=min(next_look, part.next_look) if part else next_look,
         pace=pace,
         tables=(*part.tables, *looked_at) if part else looked_at,
-        versions=versions,
         problems=problems,
     )
     since = last.at if last and not part else None
     return Round(after, looked_at, calls.sent, since, away)
+
+
+def _last(note: str, ledger: Ledger, contracts: Sequence[TableContract]) -> LastLook | None:
+    if not note:
+        return None
+    newest = ledger.newest_versions()
+    recorded = (newest[table.id].recorded_at for table in contracts if table.id in newest)
+    return LastLook.model_validate_json(note).hurried(recorded)
 
 
 def _tables(last: LastLook | None) -> tuple[str, ...]:

@@ -16,9 +16,15 @@ from dagster import (
     build_sensor_context,
 )
 
+from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.launch import QUIET
+from bq_harper_assets.ledger import schema_versions
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.sync.recorded import table_facts
+from bq_harper_assets.sync.source import source_schema
+from bq_harper_assets_tests.stores.small_tables import SmallTables
 
 if TYPE_CHECKING:  # whose fixtures make what is here
     from bq_harper_assets_tests.defs.conftest import Dagster
@@ -28,13 +34,18 @@ CHECK = "schema_drift"
 
 
 class LedgerClock:
-    """What every ledger says the time is; leases and claims still go by the database."""
+    """What every ledger says the time is, and when its schema versions were recorded.
+
+    Leases and claims still go by the database.
+    """
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._real = Ledger.now
         self._ahead = timedelta(0)
         clock = self
         patch.setattr(Ledger, "now", lambda ledger: clock._real(ledger) + clock._ahead)
+        at = schema_versions.database_now
+        patch.setattr(schema_versions, "database_now", lambda of: at(of) + clock._ahead)
 
     def forward(self, duration: timedelta) -> None:
         """From now on it is that much later."""
@@ -108,6 +119,14 @@ class Drifting:
         records = self.dagster.instance.fetch_materializations(key, limit=100).records
         made = [record.asset_materialization for record in records]
         return [each for each in reversed(made) if each]
+
+
+def first_version(project: Project, ledger: Ledger, tables: SmallTables) -> None:
+    """As if each table had been looked at once, and nothing done yet."""
+    for contract in project.tables:
+        known = ledger.register_table(table_facts(contract, project.bigquery))
+        body = plan_table(contract, source_schema(tables.queries, contract)).version.body()
+        ledger.record_schema(known, body, 0, by="a run", cause="first sync")
 
 
 def moment(text: str) -> datetime:

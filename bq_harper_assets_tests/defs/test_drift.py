@@ -11,24 +11,28 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
-from bq_harper_assets.contract.project import Project, load_project
+from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.root import local_folder
 from bq_harper_assets.defs.keys import schema_key, target_key
 from bq_harper_assets.defs.launch import QUIET
 from bq_harper_assets.ledger.claims import Claim
 from bq_harper_assets.ledger.database import Database
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.schema.table_plan import plan_table
-from bq_harper_assets.stores.bigquery.schema_reader import read_schema
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync import drift_round
 from bq_harper_assets.sync.drift_pace import SHORTEST
 from bq_harper_assets.sync.drift_round import CLAIM, TTL
-from bq_harper_assets.sync.recorded import table_facts
 from bq_harper_assets.sync.schema_mirror import LOCKS, SCHEMAS
 from bq_harper_assets_tests.defs.conftest import Dagster
-from bq_harper_assets_tests.defs.drifting import CHECK, MINUTE, Drifting, LedgerClock, moment
+from bq_harper_assets_tests.defs.drifting import (
+    CHECK,
+    MINUTE,
+    Drifting,
+    LedgerClock,
+    first_version,
+    moment,
+)
 from bq_harper_assets_tests.defs.shown import shown
 from bq_harper_assets_tests.fault_proxy import FaultProxy, LateAnswer, Seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -36,17 +40,6 @@ from bq_harper_assets_tests.temporary_project import TemporaryProject, hours_ago
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
 COLUMNS = "number INT64, name STRING, ts TIMESTAMP"
-
-
-def first_version(project: Project, ledger: Ledger, tables: SmallTables) -> None:
-    """As if each table had been synced once."""
-    for contract in project.tables:
-        known = ledger.register_table(table_facts(contract, project.bigquery))
-        place = (contract.dataset or "", contract.table or "")
-        queries = tables.queries
-        schema = read_schema(queries.client, project.bigquery.project, *place, calls=queries.calls)
-        body = plan_table(contract, schema).version.body()
-        ledger.record_schema(known, body, 0, by="a run", cause="first sync")
 
 
 def change_columns(
@@ -72,15 +65,14 @@ def test_a_change_is_told_once_without_a_run_then_followed_then_settled(
     [contract] = declared.tables
     first_version(declared, ledger, tables)
     sensor = Drifting(dagster, clock)
-    assert sensor.tick() == []
-    assert "the next look is at" in (sensor.said or "")
+    [request] = sensor.tick()
     assert sensor.cursor["metadata_calls_so_far"] == 0
-
-    [request] = sensor.look()
     [told] = sensor.filed
     assert (told.passed, told.description) == (True, "as in BigQuery: schema version 1")
     sensor.run(request)
     assert dagster.harper.describe_table(contract.target_table) is not None
+    assert sensor.look() == []
+    assert sensor.filed == []
 
     change_columns(tables, source, speed="FLOAT64")
     runs = dagster.instance.get_runs_count()
@@ -148,7 +140,7 @@ def test_what_waits_what_is_frozen_and_what_is_gone_are_told_and_do_not_stop_the
     approves = declared.tables[2]
     first_version(declared, ledger, tables)
     sensor = Drifting(dagster, clock)
-    for request in sensor.look():
+    for request in sensor.tick():
         sensor.run(request)
     tables.run(f"DROP TABLE {sources[0].sql}")
     for source in sources[1:]:
@@ -292,12 +284,12 @@ def test_a_deployment_looks_at_the_tables_that_the_others_do_not_have(
     many = Drifting(dagster, clock)
     for each in (few, many):
         each.tick()
+    assert [len(each.filed) for each in (few, many)] == [1, 2]
     clock.forward(6 * MINUTE)
     for each in (few, many):
         each.tick()
     assert (few.cursor["metadata_calls"], many.cursor["metadata_calls"]) == (1, 1)
     assert many.cursor["next_look"] == few.cursor["next_look"]
-    assert [len(each.filed) for each in (few, many)] == [1, 2]
     many.look()
     assert many.cursor["metadata_calls"] == 2
     few.tick()

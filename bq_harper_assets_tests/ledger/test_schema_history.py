@@ -1,11 +1,13 @@
 """Every schema version says who recorded it and why; fingerprints can be told under a later one."""
 
+from dataclasses import replace
+
 import pytest
 
 from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellKey, LogicalTable
-from bq_harper_assets_tests.ledger.sample import START, TTL, T, cell, copy, result
+from bq_harper_assets_tests.ledger.sample import FACTS, START, TTL, T, cell, copy, result
 
 
 def _fingerprints(ledger: Ledger, table: LogicalTable) -> dict[CellKey, tuple[str, int]]:
@@ -40,6 +42,18 @@ def test_versions_come_oldest_first_with_who_and_why(ledger: Ledger, table: Logi
     assert ledger.newest_schema(table) == back
     (entry,) = ledger.audit(table, 1, kind="schema")
     assert entry.detail == {"by": "ann", "cause": "rollback of 2"}
+
+
+def test_the_newest_versions_of_all_tables_are_asked_for_at_once(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    ledger.register_table(replace(FACTS, name="never", target="Never"))
+    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+    ledger.record_schema(other, {"columns": ["ts"]}, 0)
+    second = ledger.record_schema(table, {"columns": ["ts", "a"]}, 1)
+    newest = ledger.newest_versions()
+    assert {name: each.version for name, each in newest.items()} == {"calls": 1, table.name: 2}
+    assert newest[table.name].recorded_at == second.recorded_at
 
 
 def test_a_rebased_fingerprint_stays_until_the_next_commit(
