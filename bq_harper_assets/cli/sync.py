@@ -87,6 +87,8 @@ def sync(
         click.echo(json.dumps(as_json(contract, launched, len(cells), seconds), indent=2))
     else:
         Console().print(summary([(contract.id, launched, len(cells), seconds)]))
+        if launched.not_synced:
+            click.echo(f"went on with the columns it has: {launched.not_synced}")
         if launched.error:
             click.echo(f"error: {launched.error}", err=True)
     if launched.error:
@@ -153,6 +155,7 @@ def as_json(
         "done": len(launched.done),
         "seconds": round(seconds, 3),
         "error": launched.error,
+        "not_synced": launched.not_synced,
         "partitions": launched.done,
     }
 

@@ -13,6 +13,7 @@ from dagster_shared.error import SerializableErrorInfo
 from bq_harper_assets.contract.root import local_folder
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.keys import target_key
+from bq_harper_assets.defs.materialisations import NOT_SYNCED
 from bq_harper_assets.defs.partitions import range_tags
 from bq_harper_assets.sync.cells import Cell
 
@@ -28,6 +29,11 @@ class Launched:
     run_id: str
     done: dict[str, dict[str, Any]]  # by partition key
     error: str | None
+
+    @property
+    def not_synced(self) -> str | None:
+        """Columns of the source that the run has left out, and why; None if it took all."""
+        return next((each.get(NOT_SYNCED) for each in self.done.values()), None)
 
 
 @contextmanager

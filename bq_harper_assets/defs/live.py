@@ -127,6 +127,8 @@ def _follow(context: OpExecutionContext, run: Run, lasts: timedelta) -> RunRepor
         finally:
             if total := live.total():
                 record_done(context, contract, total, _rows(ledger, contract, total))
+    if total and total.waiting:  # once, not at every poll
+        context.log.info(f"{contract.id} went on with the columns it has: {total.not_synced}")
     ended = "its window has closed" if closed else "its time is over"
     context.log.info(f"{contract.id}: {live.polls} polls; ended because {ended}")
     return total

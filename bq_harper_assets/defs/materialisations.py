@@ -22,6 +22,8 @@ from bq_harper_assets.sync.phases import rows_per_request
 from bq_harper_assets.sync.recorded import cell_key
 from bq_harper_assets.sync.report import CellReport, RunReport
 
+NOT_SYNCED = "not_synced"  # columns of the source that the run has left out, and why
+
 
 def record_done(
     context: AssetExecutionContext | OpExecutionContext,
@@ -91,6 +93,7 @@ def cell_metadata(
         "retries_of_run": report.retries,
         "bytes_read_of_run": report.bytes_read,
         "bytes_billed_of_run": report.bytes_billed,
+        **({NOT_SYNCED: report.not_synced} if report.waiting else {}),
     }
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.records import CellResult, Mode
+from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.stores.harper.ensure_table import TableAction
 from bq_harper_assets.sync.cells import Cell
@@ -47,6 +48,12 @@ class RunReport:
     bytes_read: int = 0  # from BigQuery, as it estimates them
     bytes_billed: int = 0  # by BigQuery, for the run's queries
     schema_is_new: bool = False  # the run recorded its version
+    waiting: tuple[Change, ...] = ()  # what the source has and the run has left out
+
+    @property
+    def not_synced(self) -> str:
+        """What waits for a person, or is frozen, and what to do about it."""
+        return "; ".join(map(str, self.waiting))
 
     @property
     def rows(self) -> int:

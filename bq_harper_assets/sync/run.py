@@ -14,6 +14,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
@@ -116,6 +117,9 @@ class Run:
                 scene = Scene(source, table, keeper, first, most_rows)
                 works = plan_cells(scene, version, cells, self.run_id, deep=self.deep)
                 self.say(f"{self.contract.id}: moving {len(cells)} cells at {pin.t:%F %T}")
+                waiting = waiting_changes(pin.plan.version, self.contract)
+                for change in waiting:
+                    self.say(f"{self.contract.id} goes on with the columns it has: {change}")
                 with errors_of_spark(self.contract.id, cells):
                     self._prepare(scene, works)
                     written = self._write(scene, works)
@@ -149,6 +153,7 @@ class Run:
             source.bytes_read,
             queries.bytes_billed,
             version != (seen.version if seen else 0),
+            waiting,
         )
         if any(cell.problem for cell in report.cells):
             raise RunFailed(report)

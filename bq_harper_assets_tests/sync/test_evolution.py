@@ -353,7 +353,12 @@ def test_what_is_left_to_a_person_waits_and_the_sync_goes_on_without_it(
         " take the column back in BigQuery",
         f"warn: load added (INT64): waits for: bqh schema apply {table.contract.id}",
     ]
-    table.run(NEXT)
+    said: list[str] = []
+    report = table.run(NEXT, say=said.append)
+    assert report.waiting == drift.waiting
+    assert said[1:] == [
+        f"{table.contract.id} goes on with the columns it has: {each}" for each in drift.waiting
+    ]
     names = ("name", "name_v2", "price", "load")
     assert table.values(*names)[20] == (NO, NO, 20, NO)
     assert table.values(*names)[0] == ("0", NO, 0, NO)
