@@ -51,5 +51,5 @@ def look_for_drift(
         table, after.body(), newest.version, by=by, cause="BigQuery changed"
     )
     since = recorded.recorded_at - looked_before if looked_before else None
-    changes = changes_between(before, after, contract)
+    changes = changes_between(before, after, contract, recorded.recorded_at)
     return Drift(contract.id, recorded.version, True, changes, waiting, None, since)

@@ -26,5 +26,6 @@ def version_steps(ledger: Ledger, contract: TableContract) -> tuple[Step, ...]:
     for recorded in ledger.schema_history(table) if table else ():
         version = TableVersion.parse(recorded.body)
         before = steps[-1].version if steps else None
-        steps.append(Step(recorded, version, changes_between(before, version, contract)))
+        changes = changes_between(before, version, contract, recorded.recorded_at)
+        steps.append(Step(recorded, version, changes))
     return tuple(steps)

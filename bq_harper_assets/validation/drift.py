@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
-from bq_harper_assets.schema.change import Change
+from bq_harper_assets.schema.change import Change, ChangeKind
 from bq_harper_assets.schema.changes import changes_between, waiting_changes
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.sync.evolving import is_applied
+from bq_harper_assets.sync.version_steps import version_steps
 from bq_harper_assets.validation.verdict import Severity
 
 CHECK = "schema_drift"
@@ -89,7 +90,13 @@ def _since(
     ledger: Ledger, table: LogicalTable, contract: TableContract, before: int, now: TableVersion
 ) -> tuple[Change, ...]:
     known = ledger.schema_version(table, before)
-    return changes_between(TableVersion.parse(known.body), now, contract) if known else ()
+    changes = changes_between(TableVersion.parse(known.body), now, contract) if known else ()
+    if not any(change.kind is ChangeKind.REMOVED for change in changes):
+        return changes
+    # Whoever was told nothing for some versions still learns when each column went.
+    steps = version_steps(ledger, contract)[before:]
+    gone = {c.column: c for each in steps for c in each.changes if c.kind is ChangeKind.REMOVED}
+    return tuple(gone.get(c.column, c) if c.kind is ChangeKind.REMOVED else c for c in changes)
 
 
 def _is_named(change: Change, others: Sequence[Change]) -> bool:

@@ -133,8 +133,10 @@ def test_a_column_that_goes_leaves_its_values_and_is_synced_again_when_it_return
     before = table.held()
     table.drop("name")
     [change] = table.drift().changes
+    seen_at = sync.stores.ledger.newest_versions()[table.contract.id].recorded_at
     assert (str(change), change.severity) == (
-        "name removed (STRING): left out from now on; Harper keeps the values of name",
+        f"name removed (STRING): gone since {seen_at:%F %T} UTC; left out from now on; Harper"
+        " keeps the values of name",
         "warn",
     )
     queries = table.noted()

@@ -1,0 +1,48 @@
+"""What the check of a table's schema says, from the ledger alone."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.ledger import schema_versions
+from bq_harper_assets.ledger.ledger import Ledger, open_ledger
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.schema.version import TableVersion
+from bq_harper_assets.sync.recorded import table_facts
+from bq_harper_assets.validation.drift import check_drift
+from bq_harper_assets_tests.schema.samples import contract
+from bq_harper_assets_tests.schema.versions import of, seen
+from bq_harper_assets_tests.stores.small_tables import utc
+
+SPEED, NAME, LOAD = (of(name, Kind.STRING) for name in ("speed", "name", "load"))
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as opened:
+        yield opened
+
+
+@pytest.mark.promise("D3")
+def test_a_column_that_is_gone_is_told_with_the_time_since_when_also_some_versions_later(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders = contract(key=("number",))
+    table = ledger.register_table(table_facts(orders, BigQueryConnection(project="p")))
+    version: TableVersion | None = None
+    schemas = [(SPEED, NAME), (NAME,), (NAME, LOAD), (LOAD,)]
+    for number, columns in enumerate(schemas):
+        at = utc(2026, 3, 1, 8) + timedelta(hours=number)
+        monkeypatch.setattr(schema_versions, "database_now", lambda _, at=at: at)
+        version = seen(version, *columns)
+        ledger.record_schema(table, version.body(), number)
+    gone = "{} removed (STRING): gone since 2026-03-01 {} UTC; left out from now on"
+    told = check_drift(ledger, orders, told=1).message
+    assert gone.format("speed", "09:00:00") in told
+    assert gone.format("name", "11:00:00") in told
+    told = check_drift(ledger, orders, told=3).message
+    assert gone.format("name", "11:00:00") in told
+    assert "speed" not in told
