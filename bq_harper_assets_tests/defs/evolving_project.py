@@ -1,9 +1,8 @@
 """A declared table whose columns change, synced by Dagster runs and looked at by the sensor."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.defs.launch import Launched, launch
 from bq_harper_assets.defs.resources import build_resources
 from bq_harper_assets.ledger.ledger import Ledger
@@ -51,9 +50,8 @@ class EvolvingProject:
     def redeclared(self, project: TemporaryProject, **declared: Any) -> "EvolvingProject":
         """The same table and sensor, under a contract that says something else too."""
         contract = self.declared | declared
-        project.declare(contract)
+        evolving = replace(self.source, contract=project.declare(contract).tables[0])
         sensor = Drifting(self.dagster, self.sensor.clock, cursor=self.sensor.cursor)
-        evolving = self.source.declared(**load_project(project.root).tables[0].model_dump())
         return EvolvingProject(self.dagster, sensor, evolving, contract)
 
     def sync(self, *days: int) -> Launched:
