@@ -173,6 +173,44 @@ def test_what_waits_what_is_frozen_and_what_is_gone_are_told_and_do_not_stop_the
     assert sensor.cursor["pace"]["stable"] == 1
 
 
+@pytest.mark.promise("D5", "O4")
+def test_sources_that_are_no_plain_table_are_looked_at_with_one_call_each_too(
+    dagster: Dagster,
+    project: TemporaryProject,
+    ledger: Ledger,
+    tables: SmallTables,
+    clock: LedgerClock,
+) -> None:
+    sources = [tables.make(COLUMNS) for _ in range(3)]
+    view = tables.new_name()
+    tables.run(f"CREATE VIEW {view.sql} AS SELECT number, name, ts FROM {sources[1].sql}")
+    query = f"SELECT * EXCEPT (name), CONCAT(name, '!') AS loud FROM {sources[0].sql}"
+    declared = project.declare(
+        table(sources[0], hours_ago(4), key="number", customQuery=query),
+        table(view, hours_ago(4), key="number"),
+        table(sources[2], hours_ago(4), key="number", latest=True),
+    )
+    first_version(declared, ledger, tables)
+    sensor = Drifting(dagster, clock)
+    for request in sensor.tick():
+        sensor.run(request)
+    assert sensor.look() == []
+    assert (sensor.filed, sensor.cursor["metadata_calls"]) == ([], 3)
+
+    tables.run(f"ALTER TABLE {sources[0].sql} ADD COLUMN speed FLOAT64")
+    change_columns(tables, sources[0], speed="FLOAT64")
+    remade = f"SELECT ts, number, CAST(name AS BYTES) AS name FROM {sources[1].sql}"
+    tables.run(f"CREATE OR REPLACE VIEW {view.sql} AS {remade}")
+    change_columns(tables, sources[2], without="name")
+    requests = sensor.look()
+    assert sensor.cursor["metadata_calls"] == 3
+    assert [each.run_key for each in requests] == [f"{each.id}-2" for each in declared.tables]
+    texts = [told.description or "" for told in map(sensor.shown, declared.tables) if told]
+    assert "speed added (FLOAT64): synced into speed from now on" in texts[0]
+    assert "name retyped (STRING -> BYTES): synced into name_v2 from now on" in texts[1]
+    assert "name removed (STRING): gone since 20" in texts[2]
+
+
 @pytest.mark.promise("D7")
 def test_the_waits_grow_as_declared_and_outlive_a_restart_of_the_daemon(
     dagster: Dagster,
