@@ -18,7 +18,10 @@ from bq_harper_assets.contract.root import find_project_root
 from bq_harper_assets.local.checkup import check_machine
 from bq_harper_assets.stores.bigquery.probe import probe_bigquery
 from bq_harper_assets.stores.finding import Finding
+from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.probe import probe_harper
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.system_tables import SystemTable, look_at_system_tables
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -37,12 +40,15 @@ def doctor(profile: str | None, output: str) -> None:
     root = find_project_root(os.environ, Path.cwd())
     project = load_project(root, profile=profile)
     findings = examine(project)
+    tables = system_tables(project, findings)
+    findings += [_finding(table) for table in tables]
     if output == "json":
         settings = [asdict(setting) for setting in project.settings]
         report = {
             "profile": project.profile_name,
             "settings": settings,
             "warnings": [str(warning) for warning in project.warnings],
+            "systemTables": [asdict(table) for table in tables],
         }
         click.echo(
             json.dumps(report | {"findings": [asdict(found) for found in findings]}, indent=2)
@@ -61,6 +67,33 @@ def examine(project: Project) -> list[Finding]:
         ),
         *_unless_unset("harper: settings", lambda: probe_harper(project.harper)),
     ]
+
+
+def system_tables(project: Project, findings: list[Finding]) -> tuple[SystemTable, ...]:
+    """The sync's own tables in Harper; none if the findings say that it cannot be asked."""
+    if ("harper: log in", "ok") not in {(found.subject, found.verdict) for found in findings}:
+        return ()
+    with HarperClient(project.harper, retry=RetryPolicy(max_retries=0)) as harper:
+        return look_at_system_tables(harper)
+
+
+def _finding(table: SystemTable) -> Finding:
+    subject = f"harper: {table.name}"
+    match table.state:
+        case "present":
+            has = ", ".join(table.attributes)
+            return Finding(subject, "ok", f"version {table.version} of its layout: {has}")
+        case "missing":
+            return Finding(subject, "ok", "not there yet: the first sync makes it")
+        case "unknown":
+            return Finding(subject, "warn", table.problem)
+    return Finding(
+        subject,
+        "warn",
+        f"lacks {', '.join(table.lacking)} of version {table.version} of its layout",
+        "syncs do not need it. If it is no other tool's, drop it: the ledger has what it shows, "
+        "and the next copy makes it anew",
+    )
 
 
 def _unless_unset(subject: str, probe: Callable[[], list[Finding]]) -> list[Finding]:

@@ -73,7 +73,8 @@ def _forget_checkpoints(project: Project, contract: TableContract, was: int) -> 
     """Of slices that are no more: Harper would show them as nodes that got stuck."""
     from bq_harper_assets.stores.harper.client import HarperClient
     from bq_harper_assets.stores.harper.errors import HarperNotFound
-    from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS, checkpoint_id
+    from bq_harper_assets.sync.checkpoint_mirror import checkpoint_id
+    from bq_harper_assets.sync.system_tables import CHECKPOINTS
 
     gone = [checkpoint_id(contract.id, number) for number in range(contract.slices, was)]
     if not gone:

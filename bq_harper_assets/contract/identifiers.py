@@ -9,7 +9,7 @@ from typing import Any
 
 # Written by the sync into every record, or kept by it beside the data.
 ROW_METADATA = ("_syncedAt", "_batch", "_hash", "_deletedAt")
-SYSTEM_TABLES = ("SyncCheckpoint", "SyncAudit", "SchemaLock", "SchemaMetadata")
+SYSTEM_TABLES = ("SyncCheckpoint", "SyncAudit", "SchemaMetadata", "SchemaLock", "SyncLease")
 _BIGQUERY_PREFIXES = (
     "_TABLE_",
     "_FILE_",

@@ -39,6 +39,7 @@ from bq_harper_assets.sync.report import RunFailed, RunReport
 from bq_harper_assets.sync.run import Run
 from bq_harper_assets.sync.scene import Stores
 from bq_harper_assets.sync.schema_mirror import mirror_schemas
+from bq_harper_assets.sync.system_tables import make_system_tables
 from bq_harper_assets.sync.transient import TRANSIENT
 from bq_harper_assets.validation import cell_proof
 
@@ -171,6 +172,7 @@ def _show_in_harper(
             warnings = [mirror_checkpoints(ledger, client, contract)]
             if report.schema_is_new:
                 warnings.append(mirror_schemas(ledger, client, contract))
+                warnings += make_system_tables(client)
     except BqhError as error:
         warnings = [str(error)]
     for warning in filter(None, warnings):

@@ -9,8 +9,6 @@ SyncCheckpoint
   derivedFrom      the ledger that it was copied from
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,50 +17,11 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.progress import Checkpoint
 from bq_harper_assets.schema.text_forms import timestamp_text
-from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.errors import HarperNotFound
 from bq_harper_assets.sync.cells import slice_key
 from bq_harper_assets.sync.phases import phase_of, rows_per_request
+from bq_harper_assets.sync.system_tables import CHECKPOINTS
 from bq_harper_assets.sync.windows import floor_to_window
-
-
-@dataclass(frozen=True)
-class MirrorTable:
-    """A Harper table that only shows what the ledger knows."""
-
-    name: str
-    types: Mapping[str, str]  # by attribute, the primary key first
-    indexed: tuple[str, ...] = ()
-
-    def upsert(self, harper: HarperClient, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Made if it is missing."""
-        try:
-            harper.upsert(self.name, rows)
-        except HarperNotFound:
-            declared = [
-                Attribute(name, type_, name in self.indexed) for name, type_ in self.types.items()
-            ]
-            harper.create_table(self.name, next(iter(self.types)), declared)
-            harper.upsert(self.name, rows)
-
-
-CHECKPOINTS = MirrorTable(
-    "SyncCheckpoint",
-    {
-        "id": "String",
-        "tableId": "String",
-        "nodeId": "String",
-        "lastTimestamp": "String",
-        "phase": "String",
-        "recordsIngested": "Long",
-        "lastSyncTime": "String",
-        "batchSize": "Long",
-        "lagSeconds": "Float",
-        "derivedFrom": "String",
-    },
-    indexed=("tableId", "nodeId"),
-)
 
 
 def checkpoint_id(table: str, part: int) -> str:

@@ -16,9 +16,9 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LeaseHeld, LedgerError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Leases, LogicalTable
-from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.lease_terms import MIRROR, LeaseTerms, mirror_id
+from bq_harper_assets.sync.lease_terms import LeaseTerms, mirror_id
+from bq_harper_assets.sync.system_tables import LEASES
 
 RENEWALS_PER_TTL = 6
 ASK_EVERY_S = 1.0  # for a lease that another run holds; less than a live run pauses
@@ -153,7 +153,7 @@ class Keeper:
     def _mirror(self) -> None:
         deadline = self._wall_deadline(self.leases)
         self._harper.upsert(
-            MIRROR,
+            LEASES.name,
             [
                 {
                     "id": mirror_id(self._table.facts.target, lease.slice),
@@ -167,16 +167,14 @@ class Keeper:
         )
 
     def _refuse_another_ledger(self) -> None:
-        types = {"id": "String", "ledger": "String", "owner": "String", "epoch": "Long"}
-        attributes = [Attribute(*each) for each in (types | {"deadline": "Float"}).items()]
-        self._harper.create_table(MIRROR, "id", attributes)
+        LEASES.create(self._harper)
         target = self._table.facts.target
         ids = [mirror_id(target, part) for part in range(self._table.facts.slices)]
-        for row in self._harper.search_by_id(MIRROR, ids, ("id", "ledger")):
+        for row in self._harper.search_by_id(LEASES.name, ids, ("id", "ledger")):
             if row["ledger"] != str(self._ledger.identity()):
                 raise AnotherLedger(
                     f"Harper's table {target} is kept by the ledger {row['ledger']}, and this is "
                     f"the ledger {self._ledger.identity()}. Nothing was written. Point ledger.url "
                     f"to that ledger; if it is gone for good, delete the rows of {target} in "
-                    f"Harper's table {MIRROR}, then run it again"
+                    f"Harper's table {LEASES.name}, then run it again"
                 )

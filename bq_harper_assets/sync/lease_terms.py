@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.harper.client import HarperClient
-
-MIRROR = "SyncLease"
+from bq_harper_assets.sync.system_tables import LEASES
 
 
 class LeaseRanOut(BqhError):
@@ -63,6 +62,6 @@ class Deadline:
     def _mirrored(self) -> float:
         """The earliest deadline of our own epochs; 0 if one of them is not ours any more."""
         ids = {mirror_id(self._terms.target, part): e for part, e in self._terms.epochs.items()}
-        rows = self._mirror.search_by_id(MIRROR, list(ids), ("id", "epoch", "deadline"))
+        rows = self._mirror.search_by_id(LEASES.name, list(ids), ("id", "epoch", "deadline"))
         ours = [row["deadline"] for row in rows if row["epoch"] == ids[row["id"]]]
         return min(ours) if len(ours) == len(ids) else 0.0

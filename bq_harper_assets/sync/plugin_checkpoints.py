@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS
+from bq_harper_assets.sync.system_tables import CHECKPOINTS
 
 ONLY_TABLE = "default"  # the contract of the single-table form, whose checkpoints name no table
 

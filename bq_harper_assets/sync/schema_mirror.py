@@ -20,28 +20,8 @@ from bq_harper_assets.ledger.claims import Claim
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.schema.text_forms import timestamp_text
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.checkpoint_mirror import MirrorTable
+from bq_harper_assets.sync.system_tables import LOCKS, SCHEMAS, MirrorTable
 from bq_harper_assets.sync.version_steps import version_steps
-
-SCHEMAS = MirrorTable(
-    "SchemaMetadata",
-    {
-        "id": "String",
-        "tableId": "String",
-        "version": "Long",
-        "recordedAt": "String",
-        "recordedBy": "String",
-        "cause": "String",
-        "columns": "Any",
-        "changes": "Any",
-    },
-    indexed=("tableId",),
-)
-LOCKS = MirrorTable(
-    "SchemaLock",
-    {"lockId": "String", "nodeId": "String", "acquiredAt": "String", "expiresAt": "String"},
-    indexed=("expiresAt",),
-)
 
 
 def mirror_schemas(ledger: Ledger, harper: HarperClient, contract: TableContract) -> str | None:

@@ -17,26 +17,12 @@ from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.text_forms import timestamp_text
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.checkpoint_mirror import MirrorTable, node_id
+from bq_harper_assets.sync.checkpoint_mirror import node_id
+from bq_harper_assets.sync.system_tables import AUDITS
 from bq_harper_assets.validation.verdict import Verdict, overall
 
 KIND = "validation"
 FAILED = "failed"
-AUDITS = MirrorTable(
-    "SyncAudit",
-    {
-        "id": "String",
-        "timestamp": "String",
-        "nodeId": "String",
-        "tableId": "String",
-        "partition": "String",
-        "check": "String",
-        "status": "String",
-        "message": "String",
-        "checkResults": "String",
-    },
-    indexed=("timestamp", "tableId", "status"),
-)
 
 
 def record_validation(

@@ -8,8 +8,9 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.progress import Checkpoint
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS, checkpoint_id
+from bq_harper_assets.sync.checkpoint_mirror import checkpoint_id
 from bq_harper_assets.sync.source import KeyNotUnique, pinned, require_unique_key
+from bq_harper_assets.sync.system_tables import CHECKPOINTS
 from bq_harper_assets.validation.subject import Subject, instant_of
 
 

@@ -23,7 +23,7 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync import drift_round
 from bq_harper_assets.sync.drift_pace import SHORTEST
 from bq_harper_assets.sync.drift_round import CLAIM, TTL
-from bq_harper_assets.sync.schema_mirror import LOCKS, SCHEMAS
+from bq_harper_assets.sync.system_tables import LOCKS, SCHEMAS
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.drifting import (
     CHECK,

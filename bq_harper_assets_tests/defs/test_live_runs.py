@@ -14,7 +14,8 @@ from bq_harper_assets.defs.partitions import build_partitions
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS, checkpoint_id
+from bq_harper_assets.sync.checkpoint_mirror import checkpoint_id
+from bq_harper_assets.sync.system_tables import CHECKPOINTS
 from bq_harper_assets.sync.windows import Window
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.shown import shown

@@ -28,7 +28,6 @@ from bq_harper_assets.sync.keeper import (
     lease_times,
 )
 from bq_harper_assets.sync.lease_terms import (
-    MIRROR,
     Deadline,
     LeaseRanOut,
     LeaseTerms,
@@ -39,6 +38,7 @@ from bq_harper_assets.sync.mover import Moved
 from bq_harper_assets.sync.outcome import Removed, judge
 from bq_harper_assets.sync.receipts import Failure, Receipt, Refusal, Tally
 from bq_harper_assets.sync.recorded import cell_key
+from bq_harper_assets.sync.system_tables import LEASES
 from bq_harper_assets.sync.windows import EPOCH, windows_between
 from bq_harper_assets.sync.work import Work
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
@@ -80,7 +80,7 @@ def _registered(ledger: Ledger, target: str) -> LogicalTable:
 def _mirrored(harper: HarperClient, table: LogicalTable) -> dict[int, tuple[int, float]]:
     """Epoch and deadline by slice."""
     ids = [mirror_id(table.facts.target, part) for part in range(2)]
-    rows = harper.search_by_id(MIRROR, ids)
+    rows = harper.search_by_id(LEASES.name, ids)
     return {ids.index(row["id"]): (row["epoch"], row["deadline"]) for row in rows}
 
 
@@ -113,7 +113,7 @@ def test_a_later_deadline_counts_only_for_all_of_ones_own_epochs(
         {"id": mirror_id(target, part), "epoch": 7 + part, "deadline": NOW + 100 + part}
         for part in range(2)
     ]
-    harper.upsert(MIRROR, rows)
+    harper.upsert(LEASES.name, rows)
     ask = Deadline(LeaseTerms(target, {0: 7, 1: 8}, NOW, 10, 0), harper, clock)
     ask()
     clock.now = NOW + 89.9  # the earlier of the two decides
@@ -124,13 +124,13 @@ def test_a_later_deadline_counts_only_for_all_of_ones_own_epochs(
     for row in rows:
         row["deadline"] = NOW + 500
     if lost == "no row":
-        harper.delete(MIRROR, [rows[1]["id"]])
-        harper.upsert(MIRROR, rows[:1])
+        harper.delete(LEASES.name, [rows[1]["id"]])
+        harper.upsert(LEASES.name, rows[:1])
     else:
-        harper.upsert(MIRROR, [rows[0], rows[1] | {"epoch": 9}])
+        harper.upsert(LEASES.name, [rows[0], rows[1] | {"epoch": 9}])
     with pytest.raises(LeaseRanOut):
         ask()
-    harper.upsert(MIRROR, rows)
+    harper.upsert(LEASES.name, rows)
     ask()
 
 
@@ -225,7 +225,7 @@ def test_a_lease_that_cannot_be_mirrored_is_given_back(
     ledger: Ledger, harper_connection: HarperConnection, table: LogicalTable
 ) -> None:
     with FaultProxy(harper_connection.url) as proxy:
-        proxy.on(Answer(503), operation="upsert", table=MIRROR, times=9)
+        proxy.on(Answer(503), operation="upsert", table=LEASES.name, times=9)
         spoilt = harper_connection.model_copy(update={"url": proxy.url})
         with (
             HarperClient(spoilt, retry=RetryPolicy(0)) as harper,

@@ -8,7 +8,8 @@ from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.sync.checkpoint_mirror import CHECKPOINTS, mirror_checkpoints
+from bq_harper_assets.sync.checkpoint_mirror import mirror_checkpoints
+from bq_harper_assets.sync.system_tables import CHECKPOINTS
 from bq_harper_assets.validation.due import due_since, due_until
 from bq_harper_assets.validation.progress import Standing, check_progress, gaps, judge
 from bq_harper_assets.validation.subject import Subject

@@ -1,0 +1,147 @@
+"""The sync's own tables in Harper, as data: they show what the ledger knows, and decide nothing.
+
+Each is made by whoever has something for it, and all of them by a table's first run. The ledger
+has all that they show, so that one that cannot be made is only told.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.stores.harper.answers import Attribute
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.errors import HarperNotFound
+
+
+@dataclass(frozen=True)
+class MirrorTable:
+    """A Harper table that only shows what the ledger knows."""
+
+    name: str
+    version: int  # one more each time that its attributes change
+    types: Mapping[str, str]  # by attribute, the primary key first
+    indexed: tuple[str, ...] = ()
+
+    def create(self, harper: HarperClient) -> None:
+        """No matter if it is there, or if others make it at the same time."""
+        declared = [
+            Attribute(name, type_, name in self.indexed) for name, type_ in self.types.items()
+        ]
+        harper.create_table(self.name, next(iter(self.types)), declared)
+
+    def upsert(self, harper: HarperClient, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Made if it is missing."""
+        try:
+            harper.upsert(self.name, rows)
+        except HarperNotFound:
+            self.create(harper)
+            harper.upsert(self.name, rows)
+
+
+LEASES = MirrorTable(
+    "SyncLease",
+    1,
+    {"id": "String", "ledger": "String", "owner": "String", "epoch": "Long", "deadline": "Float"},
+)
+CHECKPOINTS = MirrorTable(
+    "SyncCheckpoint",
+    1,
+    {
+        "id": "String",
+        "tableId": "String",
+        "nodeId": "String",
+        "lastTimestamp": "String",
+        "phase": "String",
+        "recordsIngested": "Long",
+        "lastSyncTime": "String",
+        "batchSize": "Long",
+        "lagSeconds": "Float",
+        "derivedFrom": "String",
+    },
+    indexed=("tableId", "nodeId"),
+)
+AUDITS = MirrorTable(
+    "SyncAudit",
+    1,
+    {
+        "id": "String",
+        "timestamp": "String",
+        "nodeId": "String",
+        "tableId": "String",
+        "partition": "String",
+        "check": "String",
+        "status": "String",
+        "message": "String",
+        "checkResults": "String",
+    },
+    indexed=("timestamp", "tableId", "status"),
+)
+SCHEMAS = MirrorTable(
+    "SchemaMetadata",
+    1,
+    {
+        "id": "String",
+        "tableId": "String",
+        "version": "Long",
+        "recordedAt": "String",
+        "recordedBy": "String",
+        "cause": "String",
+        "columns": "Any",
+        "changes": "Any",
+    },
+    indexed=("tableId",),
+)
+LOCKS = MirrorTable(
+    "SchemaLock",
+    1,
+    {"lockId": "String", "nodeId": "String", "acquiredAt": "String", "expiresAt": "String"},
+    indexed=("expiresAt",),
+)
+SYSTEM_TABLES = (CHECKPOINTS, AUDITS, SCHEMAS, LOCKS, LEASES)
+
+
+@dataclass(frozen=True)
+class SystemTable:
+    """One of them as a Harper has it."""
+
+    name: str
+    version: int  # of the layout that this release writes
+    state: Literal["present", "missing", "other layout", "unknown"]
+    attributes: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()  # of the layout
+    problem: str = ""  # why nothing is known of it
+
+
+def look_at_system_tables(harper: HarperClient) -> tuple[SystemTable, ...]:
+    """Each of them, whether or not it is there."""
+    return tuple(_look(harper, table) for table in SYSTEM_TABLES)
+
+
+def make_system_tables(harper: HarperClient) -> tuple[str, ...]:
+    """Those that are missing; a warning for each that cannot be made."""
+    warnings = []
+    for table in SYSTEM_TABLES:
+        try:
+            # A role that may not create tables is not asked to where an administrator did.
+            if harper.describe_table(table.name) is None:
+                table.create(harper)
+        except BqhError as error:
+            warnings.append(
+                f"Harper's table {table.name}, which only shows what the ledger knows, could not"
+                f" be made: {error}. Syncs do not need it, and the next copy to it tries again"
+            )
+    return tuple(warnings)
+
+
+def _look(harper: HarperClient, table: MirrorTable) -> SystemTable:
+    try:
+        found = harper.describe_table(table.name)
+    except BqhError as error:
+        return SystemTable(table.name, table.version, "unknown", problem=str(error))
+    if found is None:
+        return SystemTable(table.name, table.version, "missing")
+    has = tuple(attribute.name for attribute in found.attributes)
+    lacking = tuple(name for name in table.types if name not in has)
+    state: Literal["present", "other layout"] = "other layout" if lacking else "present"
+    return SystemTable(table.name, table.version, state, has, lacking)
