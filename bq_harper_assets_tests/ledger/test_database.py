@@ -126,8 +126,12 @@ def test_a_schema_read_before_another_was_recorded_gets_no_higher_number(
     ledger: Ledger, table: LogicalTable
 ) -> None:
     ledger.record_schema(table, {"columns": ["ts", "new"]}, 1)
-    with pytest.raises(SchemaMoved, match="recorded schema version 2 of positions"):
+    with pytest.raises(SchemaMoved) as caught:
         ledger.record_schema(table, {"columns": ["ts"]}, 1)
+    assert str(caught.value) == (
+        "another run has recorded schema version 2 of positions, and this one has read the source's"
+        " columns when 1 was the newest. Nothing was recorded. Read them again: bqh sync positions"
+    )
     assert ledger.record_schema(table, {"columns": ["ts", "new"]}, 1).version == 2
 
 

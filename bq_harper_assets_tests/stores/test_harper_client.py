@@ -425,12 +425,22 @@ def test_a_wrong_password_is_told_with_user_and_address_only(
     )
     with pytest.raises(HarperUnauthorized) as caught:
         make(wrong).user_info()
-    text = str(caught.value)
-    assert f"user {wrong.user!r}" in text
-    assert proxy.url in text
-    assert "OPERATIONSAPI_PASS" in text
-    assert "canary" not in text
+    assert str(caught.value) == (
+        f"user_info failed: Harper at {proxy.url} answered 401: Login failed (for user"
+        f" {wrong.user!r}). Nothing was changed. Next: set OPERATIONSAPI_USER and"
+        " OPERATIONSAPI_PASS, then: bqh doctor"
+    )
     assert len(proxy.seen()) == 1
+
+
+def refused(connection: HarperConnection, doing: str, *rights: str) -> str:
+    """What the user `reader` is told."""
+    lines = "".join(f"\n  - {right}" for right in rights)
+    return (
+        f"{doing} failed: Harper at {connection.url} answered 403: This operation is not authorized"
+        " due to role restrictions and/or invalid database items (for user 'reader'). Nothing was"
+        f" changed. Next: give its role what is missing, then: bqh doctor{lines}"
+    )
 
 
 @pytest.mark.promise("E3", "A6")
@@ -448,16 +458,23 @@ def test_a_restricted_role_is_told_what_is_missing(
     )
     with pytest.raises(HarperUnauthorized) as caught:
         reader.upsert(ROWS, [{"id": "x"}])
-    assert caught.value.missing == (
-        f"insert on table data.{ROWS}",
-        f"update on table data.{ROWS}",
-    )
-    assert f"\n  - insert on table data.{ROWS}\n" in str(caught.value)
-    assert "user 'reader'" in str(caught.value)
-    with pytest.raises(HarperUnauthorized, match="restricted to 'super_user' roles"):
+    rights = (f"insert on table data.{ROWS}", f"update on table data.{ROWS}")
+    assert caught.value.missing == rights
+    assert str(caught.value) == refused(harper_connection, f"upsert on table {ROWS!r}", *rights)
+    with pytest.raises(HarperUnauthorized) as caught:
         reader.create_table("ClientNew", "id", COLUMNS)
-    with pytest.raises(HarperUnauthorized, match=r"Table 'data\.Nowhere' does not exist"):
+    assert str(caught.value) == refused(
+        harper_connection,
+        "create_table on table 'ClientNew'",
+        'to make tables: "structure_user": ["data"]',
+    )
+    with pytest.raises(HarperUnauthorized) as caught:
         reader.upsert("Nowhere", [{"id": "x"}])
+    assert str(caught.value) == refused(
+        harper_connection,
+        "upsert on table 'Nowhere'",
+        "a right to it, if it is there: Table 'data.Nowhere' does not exist",
+    )
     described = reader.describe_table(ROWS)
     assert described is not None
     assert described.attributes == ()  # hidden from it

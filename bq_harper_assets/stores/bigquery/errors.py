@@ -64,6 +64,7 @@ class Feature(Enum):
 
     QUERY = ("bigquery.jobs.create", "bigquery.tables.getData")
     DESCRIBE = ("bigquery.tables.get",)
+    PARTITIONS = ("bigquery.jobs.create", "bigquery.tables.get", "bigquery.tables.list")
     READ = (
         "bigquery.readsessions.create",
         "bigquery.readsessions.getData",
@@ -73,6 +74,7 @@ class Feature(Enum):
         "bigquery.jobs.create",
         "bigquery.tables.getData",
         "bigquery.datasets.get",
+        "bigquery.datasets.create",
         "bigquery.tables.create",
         "bigquery.tables.updateData",
         "bigquery.tables.list",

@@ -36,6 +36,7 @@ def partition_times(queries: Queries, table: TableRef) -> Mapping[str, datetime]
         f"SELECT partition_id, last_modified_time FROM {view} WHERE table_name = @name",
         {"name": table.table},
         doing="asking when partitions changed",
+        feature=Feature.PARTITIONS,
         table=str(table),
     )
     return {

@@ -8,6 +8,7 @@ from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.bigquery.client import connect, connect_storage
+from bq_harper_assets.stores.bigquery.errors import Feature
 from bq_harper_assets.stores.finding import Finding
 
 TIMEOUT_S = 15
@@ -80,7 +81,7 @@ def _probe_table(
         return [wrong]
     _, failed = _try(
         subject,
-        "bigquery.readsessions.create and bigquery.tables.getData",
+        ", ".join(Feature.READ.value),
         lambda: _open_session(connection, contract),
     )
     if failed:

@@ -28,6 +28,8 @@ _MISSING = re.compile(
 )
 # What create_attribute says of a table that is not there, with status 500.
 _NO_SUCH_TABLE = "Cannot read properties of undefined (reading 'attributes')"
+# Its words for what a role with structure_user may do as well.
+_MAKE_TABLES = "Operation 'createTable' is restricted to 'super_user' roles"
 _COUNTS = re.compile(rb'"message":"(?:\w+ )?(\d+) of (\d+) record')
 _NOT_INDEXED_YET = "is not indexed yet"  # with status 503
 _TRANSIENT = (429, 502, 503, 504)
@@ -101,7 +103,8 @@ def missing_rights(error: Mapping[str, Any]) -> tuple[str, ...]:
     rights = []
     for item in error.get("unauthorized_access", ()):
         if not isinstance(item, dict):
-            rights.append(str(item))
+            known = item == _MAKE_TABLES
+            rights.append('to make tables: "structure_user": ["data"]' if known else str(item))
             continue
         where = f"table {item.get('schema')}.{item.get('table')}"
         rights += [f"{right} on {where}" for right in item.get("required_table_permissions", ())]

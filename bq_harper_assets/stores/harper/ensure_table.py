@@ -100,8 +100,8 @@ class NothingToAdopt(BqhError):
         self.table = table
         super().__init__(
             f"Harper has no table {table}, and its contract says manage: adopt, so it is not"
-            " created. Nothing was written. Deploy the component that declares it, or write"
-            f" manage: create, then type: bqh adopt {table}"
+            f" created. Nothing was written. Deploy the component that declares it, then type: bqh"
+            f" adopt {table}; or write manage: create, then type: bqh sync {table}"
         )
 
 
