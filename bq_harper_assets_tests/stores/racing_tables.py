@@ -1,14 +1,14 @@
 """What several processes do to one Harper table at the same moment."""
 
-import fcntl
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 from pydantic import SecretStr
 
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.ledger.records import TableFacts
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -22,24 +22,18 @@ def plan_with(table: str, *names: str) -> TablePlan:
     return plan_table(contract(target_table=table), schema(*columns))
 
 
-@contextmanager
-def one_at_a_time(file: Path) -> Iterator[None]:
-    """Stands for the ledger's lock."""
-    with file.open("w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def main(url: str, password_file: str, table: str, lock: str) -> None:
+def main(url: str, password_file: str, table: str, ledger_url: str) -> None:
     """Says that it is ready; for each line of column names it prints what ensure_table did."""
     password = SecretStr(Path(password_file).read_text(encoding="ascii"))
     connection = HarperConnection(url=url, user="admin", password=password)
-    with HarperClient(connection) as client:
+    facts = TableFacts(table.lower(), "s", table, "event_time", (), timedelta(hours=1), 1)
+    with HarperClient(connection) as client, open_ledger(ledger_url) as ledger:
+        known = ledger.register_table(facts)
         client.user_info()  # the connection is open before the start
         print("ready", flush=True)
         for line in sys.stdin:
             plan = plan_with(table, *line.split())
-            ensured = ensure_table(client, plan, alone=lambda: one_at_a_time(Path(lock)))
+            ensured = ensure_table(client, plan, alone=lambda: ledger.alone(known))
             print(ensured.action, flush=True)
 
 

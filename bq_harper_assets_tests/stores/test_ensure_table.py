@@ -225,7 +225,7 @@ def racers(
     command = [
         sys.executable, "-m", "bq_harper_assets_tests.stores.racing_tables",
         two_threads.harper_url, str(two_threads.harper_password_file), table,
-        str(tmp_path / "lock"),
+        f"sqlite:///{tmp_path}/ledger.db",
     ]  # fmt: skip
     started = [
         subprocess.Popen(
