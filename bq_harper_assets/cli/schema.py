@@ -63,16 +63,16 @@ def show(table: str, number: int | None, profile: str | None, output: str) -> No
 def history(table: str, profile: str | None, output: str) -> None:
     """List all schema versions of TABLE: when, by whom, why, and what changed."""
     from bq_harper_assets.cli.schema_text import change_lines, diff_lists, origin, recorded_json
-    from bq_harper_assets.schema.changes import changes_between
     from bq_harper_assets.schema.version import TableVersion
+    from bq_harper_assets.sync.recorded import changes_of
 
     with asking(table, profile) as asked:
         recorded = asked.history
     contract = asked.contract
     versions = [TableVersion.parse(each.body) for each in recorded]
     steps = [
-        changes_between(before, after, contract)
-        for before, after in zip([None, *versions], versions, strict=False)
+        changes_of(each, before, contract)
+        for before, each in zip([None, *recorded], recorded, strict=False)
     ]
     if output == "json":
         told = [

@@ -70,6 +70,7 @@ def recorded_json(recorded: SchemaVersion | None) -> dict[str, Any]:
         "recorded_at": recorded.recorded_at.isoformat() if recorded else None,
         "by": recorded.by if recorded else None,
         "cause": recorded.cause if recorded else None,
+        "source_fingerprint": recorded.source_fingerprint if recorded else None,
     }
 
 

@@ -157,10 +157,13 @@ class Ledger:
         seen: int,
         by: str = "",
         cause: str = "",
+        changes: Sequence[Mapping[str, Any]] | None = None,
+        source_fingerprint: str | None = None,
     ) -> SchemaVersion:
         """The newest version if equal, else the next; SchemaMoved if `seen` is not the newest."""
+        known = schema_versions.Origin(by, cause, changes, source_fingerprint)
         with self._database.writing() as connection:
-            return schema_versions.record(connection, table, body, seen, by, cause)
+            return schema_versions.record(connection, table, body, seen, known)
 
     def rebase_fingerprints(
         self, table: LogicalTable, version: int, prints: Sequence[tuple[CellKey, int, str]]

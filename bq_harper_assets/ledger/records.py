@@ -70,6 +70,8 @@ class SchemaVersion:
     recorded_at: datetime
     by: str = ""
     cause: str = ""  # what led to it: a sync, drift, a command
+    changes: tuple[Mapping[str, Any], ...] | None = None  # as told then; None: not kept
+    source_fingerprint: str | None = None  # of the source's columns and layout; None: not kept
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """The numbered versions of a table's schema: each is written once and never changed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select
@@ -11,6 +12,16 @@ from bq_harper_assets.ledger.columns import database_now
 from bq_harper_assets.ledger.errors import SchemaMoved
 from bq_harper_assets.ledger.records import LogicalTable, NewestVersion, SchemaVersion
 from bq_harper_assets.ledger.tables import LOGICAL_TABLES, SCHEMA_VERSIONS
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is kept of a version beside its columns; two that differ only here are one version."""
+
+    by: str = ""
+    cause: str = ""
+    changes: Sequence[Mapping[str, Any]] | None = None
+    source_fingerprint: str | None = None
 
 
 def newest(connection: Connection, table: LogicalTable) -> SchemaVersion | None:
@@ -57,8 +68,7 @@ def record(
     table: LogicalTable,
     body: Mapping[str, Any],
     seen: int,
-    by: str,
-    cause: str,
+    origin: Origin,
 ) -> SchemaVersion:
     """The newest version if `body` equals it, else the next one.
 
@@ -74,23 +84,35 @@ def record(
     number = known.version if known else 0
     if number != seen:
         raise SchemaMoved(table.name, seen, number)
-    made = SchemaVersion(number + 1, given, database_now(connection), by, cause)
+    changes = None if origin.changes is None else _canonical(origin.changes)
+    made = SchemaVersion(
+        number + 1,
+        given,
+        database_now(connection),
+        origin.by,
+        origin.cause,
+        _changes(changes),
+        origin.source_fingerprint,
+    )
     connection.execute(
         insert(SCHEMA_VERSIONS).values(
             table_id=table.id,
             version=made.version,
             body=_canonical(body),
             recorded_at=made.recorded_at,
-            recorded_by=by,
-            cause=cause,
+            recorded_by=origin.by,
+            cause=origin.cause,
+            changes=changes,
+            source_fingerprint=origin.source_fingerprint,
         )
     )
-    note = audit.Note("schema", f"version {made.version}", "recorded", {"by": by, "cause": cause})
+    detail = {"by": origin.by, "cause": origin.cause}
+    note = audit.Note("schema", f"version {made.version}", "recorded", detail)
     audit.record(connection, table, made.recorded_at, note)
     return made
 
 
-def _canonical(body: Mapping[str, Any]) -> str:
+def _canonical(body: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
     return json.dumps(body, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
@@ -102,5 +124,15 @@ def _lock(connection: Connection, table: LogicalTable) -> None:
 
 def _schema(row: Row[Any]) -> SchemaVersion:
     return SchemaVersion(
-        row.version, json.loads(row.body), row.recorded_at, row.recorded_by, row.cause
+        row.version,
+        json.loads(row.body),
+        row.recorded_at,
+        row.recorded_by,
+        row.cause,
+        _changes(row.changes),
+        row.source_fingerprint,
     )
+
+
+def _changes(text: str | None) -> tuple[Mapping[str, Any], ...] | None:
+    return None if text is None else tuple(json.loads(text))

@@ -71,6 +71,8 @@ SCHEMA_VERSIONS = Table(
     Column("recorded_at", Instant, nullable=False),
     Column("recorded_by", Text, nullable=False, server_default=""),
     Column("cause", Text, nullable=False, server_default=""),
+    Column("changes", AnyText),  # JSON; NULL: recorded before it was kept
+    Column("source_fingerprint", Text),  # likewise
 )
 
 LEASES = Table(

@@ -1,6 +1,8 @@
 """One difference between two versions of a schema, and what is done about it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -48,7 +50,19 @@ class Change:
             "severity": self.severity,
         }
 
+    @classmethod
+    def parse(cls, body: Mapping[str, Any]) -> "Change":
+        """What body() gave."""
+        return cls(**{**body, "kind": ChangeKind(body["kind"])})
+
     def __str__(self) -> str:
         what = " ".join(part for part in (self.column, self.kind.replace("_", " ")) if part)
         types = " -> ".join(part for part in (self.before, self.after) if part)
         return f"{what} ({types}): {self.action}" if types else f"{what}: {self.action}"
+
+
+def dated(change: Change, at: datetime) -> Change:
+    """A column that is gone is told with the time since when: rows written later lack it."""
+    if change.kind is not ChangeKind.REMOVED or change.severity != "warn":
+        return change
+    return replace(change, action=f"gone since {at:%F %T} UTC; {change.action}")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.change import Change, ChangeKind
@@ -13,15 +12,12 @@ from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 
 
 def changes_between(
-    before: TableVersion | None,
-    after: TableVersion,
-    contract: TableContract,
-    at: datetime | None = None,
+    before: TableVersion | None, after: TableVersion, contract: TableContract
 ) -> tuple[Change, ...]:
-    """In the order of the columns; none for the first version. `at` is when `after` was seen."""
+    """In the order of the columns; none for the first version."""
     if before is None:
         return ()
-    return (*_column_changes(before, after, contract, at), *table_changes(before, after))
+    return (*_column_changes(before, after, contract), *table_changes(before, after))
 
 
 def waiting_changes(version: TableVersion, contract: TableContract) -> tuple[Change, ...]:
@@ -82,13 +78,13 @@ def _waits(column: VersionColumn, contract: TableContract) -> str:
 
 
 def _column_changes(
-    before: TableVersion, after: TableVersion, contract: TableContract, at: datetime | None
+    before: TableVersion, after: TableVersion, contract: TableContract
 ) -> Iterator[Change]:
     for column in after.columns:
         was = before.find(column.name)
         if column.state is State.RETIRED:
             if was is not None and was.state is not State.RETIRED:
-                yield from _retired(was, column, after, at)
+                yield from _retired(was, column, after)
         elif was is None:
             yield _arrived(column, before, after, contract)
         else:
@@ -99,9 +95,7 @@ def _column_changes(
             yield Change(ChangeKind.REMOVED, was.source, was.type_text, "", action)
 
 
-def _retired(
-    was: VersionColumn, column: VersionColumn, after: TableVersion, at: datetime | None
-) -> Iterator[Change]:
+def _retired(was: VersionColumn, column: VersionColumn, after: TableVersion) -> Iterator[Change]:
     # By the name that a rename has given it.
     if any(each.state is not State.RETIRED for each in after.of_source(column.source)):
         return  # told where its successor arrives
@@ -115,8 +109,7 @@ def _retired(
         was.source,
         was.type_text,
         "",
-        (f"gone since {at:%F %T} UTC; " if at else "")
-        + f"left out from now on; Harper keeps the values of {was.name}",
+        f"left out from now on; Harper keeps the values of {was.name}",
         "warn",
     )
 

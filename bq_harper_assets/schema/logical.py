@@ -1,6 +1,8 @@
 """What a table's columns are, independent of how BigQuery, Arrow or Harper spell them."""
 
-from dataclasses import dataclass
+import hashlib
+import json
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 
@@ -55,6 +57,11 @@ class TableSchema:
     clustering: tuple[str, ...] = ()
     primary_key: tuple[str, ...] = ()
     is_table: bool = True  # not a view or the like, which only a query can read
+
+    def fingerprint(self) -> str:
+        """Equal for equal columns, in the same order and layout, in every release."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
 
     def column(self, name: str) -> Column:
         """KeyError if there is none of that name."""

@@ -48,6 +48,7 @@ class TablePlan:
     attributes: tuple[PlannedAttribute, ...]  # the primary key first
     version: TableVersion
     warnings: tuple[str, ...] = ()
+    source_fingerprint: str = ""  # of the source's schema, all of it
 
     @property
     def primary_key(self) -> str:
@@ -89,7 +90,7 @@ def plan_table(
     selection = replace(chosen, columns=tuple(c.logical for c in columns if c.is_live))
     indexes = decide_indexes(selection, schema, contract, sampled_lengths)
     indexed = {decision.column for decision in indexes if decision.indexed}
-    return _planned(
+    planned = _planned(
         contract,
         selection,
         indexes,
@@ -102,6 +103,7 @@ def plan_table(
             tuple(c.name for c in schema.columns if c.name not in {f.source for f in found}),
         ),
     )
+    return replace(planned, source_fingerprint=schema.fingerprint())
 
 
 def restricted(plan: TablePlan, paths: Collection[str]) -> TablePlan:

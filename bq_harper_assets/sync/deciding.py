@@ -9,10 +9,11 @@ from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import changes_between, waiting_changes
 from bq_harper_assets.schema.evolution import applied, rolled_back
 from bq_harper_assets.schema.schema_rules import policy_of
-from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.named_version import version_named
+from bq_harper_assets.sync.recorded import record_version
 from bq_harper_assets.sync.source import source_schema
 
 
@@ -39,7 +40,7 @@ class Deciding:
     def apply(self, *, record: bool) -> Decision:
         """What waits is synced from now on, but for what the contract freezes."""
         table, newest = version_named(self.ledger, self.contract)
-        current = self._planned(TableVersion.parse(newest.body))
+        current = self._planned(TableVersion.parse(newest.body)).version
         sources = {
             column.source
             for column in current.waiting
@@ -51,7 +52,7 @@ class Deciding:
         """The columns of an earlier version are synced from now on, and what came since waits."""
         table, newest = version_named(self.ledger, self.contract)
         _, earlier = version_named(self.ledger, self.contract, to)
-        current = self._planned(TableVersion.parse(newest.body))
+        current = self._planned(TableVersion.parse(newest.body)).version
         after = rolled_back(current, TableVersion.parse(earlier.body))
         return self._decided(table, newest, after, f"rollback to {to}", record)
 
@@ -63,11 +64,12 @@ class Deciding:
         cause: str,
         record: bool,
     ) -> Decision:
-        after = self._planned(wanted)  # with the indexes that its columns get
+        plan = self._planned(wanted)  # with the indexes that its columns get
+        after = plan.version
         version = newest.version
         if record:
-            recorded = self.ledger.record_schema(
-                table, after.body(), newest.version, by=self.by, cause=cause
+            recorded = record_version(
+                self.ledger, table, self.contract, newest, plan, self.by, cause
             )
             version = recorded.version
         return Decision(
@@ -78,5 +80,5 @@ class Deciding:
             after,
         )
 
-    def _planned(self, before: TableVersion) -> TableVersion:
-        return plan_table(self.contract, source_schema(self.queries, self.contract), before).version
+    def _planned(self, before: TableVersion) -> TablePlan:
+        return plan_table(self.contract, source_schema(self.queries, self.contract), before)

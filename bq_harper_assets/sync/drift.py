@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.schema.change import Change
-from bq_harper_assets.schema.changes import changes_between, waiting_changes
+from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.sync.recorded import changes_of, record_version
 from bq_harper_assets.sync.source import source_schema
 
 
@@ -41,15 +42,14 @@ def look_for_drift(
         return Drift(contract.id)
     before = TableVersion.parse(newest.body)
     try:
-        after = plan_table(contract, source_schema(queries, contract), before).version
+        plan = plan_table(contract, source_schema(queries, contract), before)
     except (SchemaMismatch, SchemaRefused) as error:
         return Drift(contract.id, newest.version, problem=str(error))
+    after = plan.version
     waiting = waiting_changes(after, contract)
     if after.body() == newest.body:
         return Drift(contract.id, newest.version, waiting=waiting)
-    recorded = ledger.record_schema(
-        table, after.body(), newest.version, by=by, cause="BigQuery changed"
-    )
+    recorded = record_version(ledger, table, contract, newest, plan, by, "BigQuery changed")
     since = recorded.recorded_at - looked_before if looked_before else None
-    changes = changes_between(before, after, contract, recorded.recorded_at)
+    changes = changes_of(recorded, newest, contract)
     return Drift(contract.id, recorded.version, True, changes, waiting, None, since)

@@ -2,7 +2,11 @@
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.ledger.records import CellKey, SchemaVersion, TableFacts
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import CellKey, LogicalTable, SchemaVersion, TableFacts
+from bq_harper_assets.schema.change import Change, dated
+from bq_harper_assets.schema.changes import changes_between
+from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.sync.cells import Cell
 
@@ -10,6 +14,40 @@ from bq_harper_assets.sync.cells import Cell
 def version_of(recorded: SchemaVersion | None) -> TableVersion | None:
     """A version as the ledger has it, with columns that can be worked with."""
     return None if recorded is None else TableVersion.parse(recorded.body)
+
+
+def record_version(
+    ledger: Ledger,
+    table: LogicalTable,
+    contract: TableContract,
+    seen: SchemaVersion | None,  # the newest before the source was read
+    plan: TablePlan,
+    by: str,
+    cause: str,
+) -> SchemaVersion:
+    """The plan's schema, with what it changes as the contract of today tells it."""
+    changes = changes_between(version_of(seen), plan.version, contract)
+    return ledger.record_schema(
+        table,
+        plan.version.body(),
+        seen.version if seen else 0,
+        by=by,
+        cause=cause,
+        changes=[change.body() for change in changes],
+        source_fingerprint=plan.source_fingerprint,
+    )
+
+
+def changes_of(
+    recorded: SchemaVersion, before: SchemaVersion | None, contract: TableContract
+) -> tuple[Change, ...]:
+    """What the version changed, as it was told then; of old records, as it would be told now."""
+    if recorded.changes is not None:
+        changes = tuple(Change.parse(body) for body in recorded.changes)
+    else:
+        after = TableVersion.parse(recorded.body)
+        changes = changes_between(version_of(before), after, contract)
+    return tuple(dated(change, recorded.recorded_at) for change in changes)
 
 
 def table_facts(contract: TableContract, bigquery: BigQueryConnection) -> TableFacts:

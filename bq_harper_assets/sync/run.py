@@ -30,7 +30,7 @@ from bq_harper_assets.sync.outcome import CellOutcome, Removed, judge
 from bq_harper_assets.sync.packed import bins_per_place
 from bq_harper_assets.sync.phases import Phase, phase_of, rows_per_request
 from bq_harper_assets.sync.planned import plan_cells
-from bq_harper_assets.sync.recorded import table_facts, version_of
+from bq_harper_assets.sync.recorded import record_version, table_facts, version_of
 from bq_harper_assets.sync.removal import Removal
 from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
 from bq_harper_assets.sync.scene import Scene, Source, Stores
@@ -100,12 +100,9 @@ class Run:
                     adopted=self.contract.manage == "adopt",
                     alone=lambda: ledger.alone(table),
                 )
-                version = ledger.record_schema(
-                    table,
-                    pin.plan.version.body(),
-                    seen.version if seen else 0,
-                    by=self.run_id,
-                    cause="a sync saw it" if seen else "first sync",
+                cause = "a sync saw it" if seen else "first sync"
+                version = record_version(
+                    ledger, table, self.contract, seen, pin.plan, self.run_id, cause
                 ).version
                 first = self._start(start)
                 phase = self._phase(table, pin.t, first)

@@ -3,7 +3,7 @@
 SchemaMetadata
   id           <table>-<version>
   columns      all of the version's columns, with how both stores spell them
-  changes      what the version did, against the one before
+  changes      what the version did, against the one before, as it was told then
 
 SchemaLock
   lockId       always schema_check
@@ -69,6 +69,7 @@ def _rows(ledger: Ledger, contract: TableContract) -> Iterator[dict[str, Any]]:
             "cause": recorded.cause,
             "columns": [column.body() for column in step.version.columns],
             "changes": [change.body() for change in step.changes],
+            "sourceFingerprint": recorded.source_fingerprint,
         }
 
 

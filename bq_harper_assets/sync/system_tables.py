@@ -79,7 +79,7 @@ AUDITS = MirrorTable(
 )
 SCHEMAS = MirrorTable(
     "SchemaMetadata",
-    1,
+    2,
     {
         "id": "String",
         "tableId": "String",
@@ -89,6 +89,7 @@ SCHEMAS = MirrorTable(
         "cause": "String",
         "columns": "Any",
         "changes": "Any",
+        "sourceFingerprint": "String",
     },
     indexed=("tableId",),
 )

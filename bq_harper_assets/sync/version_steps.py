@@ -6,8 +6,8 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import SchemaVersion
 from bq_harper_assets.schema.change import Change
-from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.version import TableVersion
+from bq_harper_assets.sync.recorded import changes_of
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,7 @@ def version_steps(ledger: Ledger, contract: TableContract) -> tuple[Step, ...]:
     table = ledger.find_table(contract.id)
     steps: list[Step] = []
     for recorded in ledger.schema_history(table) if table else ():
+        before = steps[-1].recorded if steps else None
         version = TableVersion.parse(recorded.body)
-        before = steps[-1].version if steps else None
-        changes = changes_between(before, version, contract, recorded.recorded_at)
-        steps.append(Step(recorded, version, changes))
+        steps.append(Step(recorded, version, changes_of(recorded, before, contract)))
     return tuple(steps)

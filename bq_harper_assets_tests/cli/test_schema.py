@@ -132,6 +132,7 @@ def test_the_versions_of_a_table_are_shown_compared_rolled_back_and_read(
     ]
     assert [each["cause"] for each in history][:2] == ["first sync", "applied"]
     assert all(each["by"] and each["recorded_at"] for each in history)
+    assert len({each["source_fingerprint"] for each in history} - {None}) == 4
     text = ships.say("history")
     assert "\nversion 4: 7 columns, " in text
     assert "  ~ speed retyped (STRING -> INT64): synced into speed_v2" in text

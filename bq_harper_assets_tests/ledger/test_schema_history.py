@@ -56,6 +56,25 @@ def test_the_newest_versions_of_all_tables_are_asked_for_at_once(
     assert newest[table.name].recorded_at == second.recorded_at
 
 
+@pytest.mark.promise("F1")
+def test_what_a_version_changed_and_where_it_was_seen_is_kept_with_it(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    changes = [{"kind": "added", "column": "a\x00", "before": "", "action": "syn\\ced"}]
+    body = {"columns": ["ts", "a"]}
+    made = ledger.record_schema(table, body, 1, changes=changes, source_fingerprint="f1")
+    assert (made.changes, made.source_fingerprint) == (tuple(changes), "f1")
+    # The same columns seen again are the version that is there, told as it was.
+    again = ledger.record_schema(table, body, 2, "ann", changes=[], source_fingerprint="f2")
+    assert again == made == ledger.newest_schema(table) == ledger.schema_version(table, 2)
+    ledger.record_schema(table, {"columns": []}, 2, changes=())
+    assert [(each.changes, each.source_fingerprint) for each in ledger.schema_history(table)] == [
+        (None, None),  # recorded as earlier releases did
+        (tuple(changes), "f1"),
+        ((), None),
+    ]
+
+
 def test_a_rebased_fingerprint_stays_until_the_next_commit(
     ledger: Ledger, table: LogicalTable
 ) -> None:

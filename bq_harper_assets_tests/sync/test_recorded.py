@@ -1,0 +1,83 @@
+"""A schema version says what it changed in the words of its day, whatever the contract says now."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion, TableFacts
+from bq_harper_assets.schema.change import Change
+from bq_harper_assets.schema.changes import changes_between
+from bq_harper_assets.schema.logical import Column, Kind, TableSchema
+from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.sync.recorded import changes_of, record_version, version_of
+from bq_harper_assets_tests.schema.samples import TS, contract, schema
+
+NUMBER, SPEED = Column("number", Kind.INT64), Column("speed", Kind.FLOAT64)
+THEN = contract(key=("event_time",), backfill=True)
+NOW = contract(key=("event_time",), backfill=False)
+
+
+@pytest.fixture
+def table(ledger: Ledger) -> LogicalTable:
+    facts = TableFacts("orders", "s", "Orders", "event_time", (), timedelta(hours=1), 1)
+    return ledger.register_table(facts)
+
+
+def _recorded(ledger: Ledger, table: LogicalTable, *sources: TableSchema) -> list[SchemaVersion]:
+    for source in sources:
+        seen = ledger.newest_schema(table)
+        plan = plan_table(THEN, source, version_of(seen))
+        record_version(ledger, table, THEN, seen, plan, "ann", "a test")
+    return list(ledger.schema_history(table))
+
+
+@pytest.mark.promise("F1")
+def test_a_version_keeps_the_words_and_the_source_of_its_day(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    sources = schema(NUMBER), schema(NUMBER, SPEED)
+    first, second = _recorded(ledger, table, *sources)
+    assert [each.source_fingerprint for each in (first, second)] == [
+        source.fingerprint() for source in sources
+    ]
+    assert changes_of(first, None, NOW) == ()
+    told = changes_between(version_of(first), version_of(second), THEN)
+    (would_be_told,) = changes_between(version_of(first), version_of(second), NOW)
+    assert changes_of(second, first, NOW) == told
+    assert told != (would_be_told,)
+    # A record of an earlier release, which kept neither.
+    old = replace(second, changes=None, source_fingerprint=None)
+    assert changes_of(old, first, NOW) == (would_be_told,)
+
+
+def test_a_change_is_read_back_as_it_was_told(ledger: Ledger, table: LogicalTable) -> None:
+    text = Column("number", Kind.STRING)
+    first, second = _recorded(ledger, table, schema(NUMBER), schema(text, SPEED))
+    told = changes_between(version_of(first), version_of(second), THEN)
+    assert len(told) == 2
+    assert tuple(Change.parse(each.body()) for each in told) == told
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        TableSchema((NUMBER, TS)),
+        TableSchema((TS, replace(NUMBER, kind=Kind.STRING))),
+        TableSchema((TS, replace(NUMBER, repeated=True))),
+        TableSchema((TS, replace(NUMBER, required=True))),
+        TableSchema((TS, replace(NUMBER, description="of the hull"))),
+        TableSchema((TS, NUMBER, SPEED)),
+        TableSchema((TS, Column("number", Kind.STRUCT, fields=(SPEED,)))),
+        TableSchema((TS, NUMBER), partition_field="event_time"),
+        TableSchema((TS, NUMBER), clustering=("number",)),
+        TableSchema((TS, NUMBER), primary_key=("number",)),
+    ],
+)
+def test_any_difference_of_two_sources_is_one_of_their_fingerprints(other: TableSchema) -> None:
+    assert other.fingerprint() != schema(NUMBER).fingerprint()
+
+
+def test_a_fingerprint_is_the_same_in_every_release() -> None:
+    assert schema(NUMBER).fingerprint() == "71bee86215cf8ae5e408a4d439e6a35f"
