@@ -60,7 +60,7 @@ promises: setup ## print how many promises of docs/promises.md are kept, by grou
 bench: setup ## run the benchmarks with few rows and print their ratios
 	@$(BIN)/python benchmarks/maritime_generator.py
 	@for name in mover_vs_others more_tasks task_memory many_cells mover_vs_trivial_client \
-		reconcile_and_proof check_bookkeeping live_sync; do \
+		reconcile_and_proof check_bookkeeping live_sync schema_figures; do \
 		$(BIN)/python -m benchmarks.$$name --quick || exit 1; done
 
 clean: ## delete .venv and .local: the next target sets up again

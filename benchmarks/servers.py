@@ -10,10 +10,12 @@ from bq_harper_assets.local.stack import SERVERS, LocalStack
 
 
 @contextmanager
-def stack(name: str, servers: Sequence[str] = SERVERS) -> Iterator[StackAddresses]:
+def stack(
+    name: str, servers: Sequence[str] = SERVERS, *, threads: int | None = None
+) -> Iterator[StackAddresses]:
     """Empty at the start; two benchmarks may run at once."""
     folder = local_folder(ROOT) / f"benchmark-{name}"
-    local = LocalStack(ROOT, folder, preferred={}, persistent=False)
+    local = LocalStack(ROOT, folder, preferred={}, persistent=False, threads=threads)
     local.purge(lambda line: None)
     try:
         yield local.up(print, servers=servers)

@@ -1,10 +1,9 @@
 """The table is there as planned before any row is, whoever else makes it at the same time."""
 
 import subprocess
-import sys
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,7 +29,7 @@ from bq_harper_assets.stores.harper.ensure_table import (
 )
 from bq_harper_assets_tests.conftest import PROJECT_ROOT, environ_without_settings
 from bq_harper_assets_tests.schema.samples import contract, schema
-from bq_harper_assets_tests.stores.racing_tables import plan_with
+from bq_harper_assets_tests.stores.racing_tables import plan_with, race, racing, said_wrong
 
 RACERS = 12
 
@@ -222,39 +221,10 @@ def racers(
     two_threads: StackAddresses, table: str, tmp_path: Path
 ) -> Iterator[list[subprocess.Popen[str]]]:
     """Processes that all have a connection to the same Harper, and wait for their columns."""
-    command = [
-        sys.executable, "-m", "bq_harper_assets_tests.stores.racing_tables",
-        two_threads.harper_url, str(two_threads.harper_password_file), table,
-        f"sqlite:///{tmp_path}/ledger.db",
-    ]  # fmt: skip
-    started = [
-        subprocess.Popen(
-            command, cwd=PROJECT_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, encoding="utf-8",
-        )
-        for _ in range(RACERS)
-    ]  # fmt: skip
-    try:
-        assert [_line(racer) for racer in started] == ["ready"] * RACERS
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    with racing(two_threads, table, url, RACERS) as started:
         yield started
-    finally:
-        errors = [racer.communicate(timeout=90)[1] for racer in started]
-        assert errors == [""] * RACERS
-
-
-def _line(racer: subprocess.Popen[str]) -> str:
-    assert racer.stdout is not None
-    return racer.stdout.readline().strip()
-
-
-def _race(
-    racers: list[subprocess.Popen[str]], columns: Callable[[int], Iterable[str]]
-) -> Counter[str]:
-    for number, racer in enumerate(racers):
-        assert racer.stdin is not None
-        racer.stdin.write(f"{' '.join(columns(number))}\n")
-        racer.stdin.flush()
-    return Counter(_line(racer) for racer in racers)
+        assert said_wrong(started) == [""] * RACERS
 
 
 @pytest.mark.harper
@@ -262,14 +232,14 @@ def _race(
 def test_twelve_processes_make_one_table_and_follow_two_changes_of_it_without_losing_a_column(
     two_threads: StackAddresses, table: str, racers: list[subprocess.Popen[str]]
 ) -> None:
-    first = _race(racers, lambda racer: [f"c{number}_id" for number in range(racer + 1)])
+    first = race(racers, lambda racer: [f"c{number}_id" for number in range(racer + 1)])
     assert first["created"] == 1
     assert set(first) <= {"created", "migrated", "up_to_date"}
 
     # Some see the first change, some the second, some neither.
     everything = [f"c{number}_id" for number in range(RACERS)]
-    second = _race(racers, lambda racer: [*everything, *["d_id", "e_id"][: racer % 3]])
-    third = _race(racers, lambda racer: [*everything, f"f{racer}_id"])
+    second = race(racers, lambda racer: [*everything, *["d_id", "e_id"][: racer % 3]])
+    third = race(racers, lambda racer: [*everything, f"f{racer}_id"])
 
     assert set(second) | set(third) <= {"migrated", "up_to_date"}
     expected = {"event_time", *everything, "d_id", "e_id", *(f"f{n}_id" for n in range(RACERS))}

@@ -1,0 +1,199 @@
+"""The figures of docs/schema.md: how schemas are made, seen to change and followed, by counting.
+
+python -m benchmarks.schema_figures [--quick]: processes that make one table at once, the schema
+sensor's looks over a day whose clock is set forward, and a type that changes under synced rows; all
+on real servers. Without --quick the page's table is written anew too.
+"""
+
+import argparse
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.mover_vs_trivial_client import connections
+from benchmarks.moves import spark_session
+from benchmarks.rounds import record
+from benchmarks.schema_table import table, write_page
+from benchmarks.servers import stack
+from bq_harper_assets.contract.addresses import StackAddresses
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.claims import ClaimRecord
+from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.drift_pace import SHORTEST
+from bq_harper_assets.sync.drift_round import Round, look_around
+from bq_harper_assets.sync.scene import Stores
+from bq_harper_assets_tests.defs.drifting import LedgerClock
+from bq_harper_assets_tests.stores.racing_tables import race, racing, said_wrong
+from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
+from bq_harper_assets_tests.sync.conftest import Sync
+
+START, HOUR, MINUTE = utc(2026, 1, 5), timedelta(hours=1), timedelta(minutes=1)
+DAY = timedelta(days=1)
+ASKED = 8  # connections that describe a table, so that each server thread is asked
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of it."""
+
+    processes: int
+    rows: int  # of each of two windows
+    day: timedelta
+
+
+FULL, QUICK = Size(12, 5_000, DAY), Size(3, 200, timedelta(hours=3))
+
+
+def race_figures(harper: StackAddresses, folder: Path, processes: int) -> dict[str, Any]:
+    """Three times at once, each process with columns that the others do not have."""
+    table = f"T{uuid.uuid4().hex[:12]}"
+    wanted, done = {"event_time"}, []
+    with racing(harper, table, f"sqlite:///{folder}/race.db", processes) as racers:
+        for letter in "abc":
+            wanted |= {f"{letter}{number}_id" for number in range(processes)}
+            done.append(race(racers, lambda racer, letter=letter: [f"{letter}{racer}_id"]))
+        failed = sum(bool(said) for said in said_wrong(racers))
+    seen = set()
+    for _ in range(ASKED):
+        with HarperClient(connections(harper)[1]) as client:
+            found = client.describe_table(table)
+        seen.add(frozenset(each.name for each in found.attributes if each.indexed))
+    return {
+        "processes": processes,
+        "times": len(done),
+        "errors": failed,
+        "tables_made": sum(actions["created"] for actions in done),
+        "schemas_at_the_end": len(seen),
+        "columns": len(wanted),
+        "columns_lost": len(wanted - frozenset.intersection(*seen)),
+    }
+
+
+@dataclass
+class Day:
+    """A sensor's looks by a clock that is set to each of them; the first one is waited for too."""
+
+    look: Callable[[], Round | ClaimRecord]
+    clock: LedgerClock
+    wait: timedelta = SHORTEST
+
+    def looks(self, lasts: timedelta) -> Iterator[tuple[timedelta, Round]]:
+        """The wait before each, and what it found."""
+        passed = timedelta(0)
+        while passed < lasts:
+            waited = self.wait
+            self.clock.forward(waited + timedelta(seconds=1))
+            found = self.look()
+            assert isinstance(found, Round)
+            self.wait = found.last.pace.wait
+            passed += waited
+            yield waited, found
+
+
+def drift_figures(sync: Sync, tables: SmallTables, contract: TableContract, size: Size) -> Any:
+    """A day without a change, then one directly after a look, at the longest and at once again."""
+    ledger, bigquery = sync.stores.ledger, sync.stores.bigquery
+    source = f"{contract.dataset}.{contract.table}"
+
+    def look() -> Round | ClaimRecord:
+        return look_around(ledger, bigquery, [contract], "a benchmark", lambda _: nullcontext())
+
+    def seen_after(column: str) -> float:
+        described = tables.queries.client.get_table(source)
+        described.schema = [*described.schema, {"name": column, "type": "STRING"}]
+        tables.queries.client.update_table(described, ["schema"])
+        newest = ledger.newest_schema(known).version
+        minutes = 0.0
+        for wait, found in day.looks(DAY):
+            minutes += wait / MINUTE
+            if found.last.versions[contract.id] > newest:
+                return minutes
+        raise AssertionError("a change was not seen within a day")
+
+    known = ledger.find_table(contract.id)
+    with pytest.MonkeyPatch.context() as patch:
+        day = Day(look, LedgerClock(patch))
+        looks = list(day.looks(size.day))
+        idle, again = seen_after("first"), seen_after("second")
+    waits = [wait / MINUTE for wait, _ in looks]
+    return {
+        "first_waits_min": waits[:9],
+        "longest_wait_min": max(waits),
+        "looks_a_day": len(looks),
+        "calls_a_look": max(found.calls for _, found in looks),
+        "seen_at_most_min_idle": idle,
+        "seen_at_most_min_after_a_change": again,
+    }
+
+
+def type_figures(sync: Sync, tables: SmallTables, rows: int) -> tuple[TableContract, Any]:
+    """Rows of an hour are synced, their column becomes text, and those of the next hour follow."""
+    source = tables.make_from(_rows("n", rows))
+    contract = sync.contract(source, key=["number"], slices=1)
+    hours = [sync.cells(contract, at, at + HOUR) for at in (START, START + HOUR)]
+    sync.run(contract, hours[0])
+    tables.run(f"CREATE OR REPLACE TABLE {source.sql} AS {_rows('CAST(n AS STRING)', rows)}")
+    known = sync.stores.ledger.find_table(contract.id)
+    recorded = sync.stores.ledger.newest_schema(known).version
+    seen_by_sync = sync.run(contract, hours[1]).schema_version - recorded
+    held = {row["number"]: row for row in sync.rows(contract)}
+    old, new = range(rows), range(rows, 2 * rows)
+    lost = [n for n in old if held.get(n, {}).get("speed") != n]
+    lost += [n for n in new if held.get(n, {}).get("speed_v2") != str(n)]
+    return contract, {
+        "rows": 2 * rows,
+        "rows_lost": 2 * rows - len(held),
+        "values_lost": len(lost),
+        "versions_recorded_by_the_next_sync": seen_by_sync,
+        "poll_interval_s": contract.sync.poll_interval / 1000,
+    }
+
+
+def _rows(speed: str, rows: int) -> str:
+    """So many in each of two hours."""
+    step = int(HOUR.total_seconds() * 1_000_000) // rows
+    return (
+        f"SELECT n AS number, {speed} AS speed, TIMESTAMP_ADD(TIMESTAMP '{START:%F %T}+00',"
+        f" INTERVAL n * {step} MICROSECOND) AS ts FROM UNNEST(GENERATE_ARRAY(0, {2 * rows - 1})) n"
+    )
+
+
+def measure(size: Size, *, keep: bool) -> None:
+    """Prints and keeps counts, no rates: a real Harper takes part."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        stack("schema-figures", threads=2) as addresses,
+        spark_session() as spark,
+        open_ledger(f"sqlite:///{Path(folder) / 'ledger.db'}") as ledger,
+    ):
+        bigquery, harper = connections(addresses)
+        raced = race_figures(addresses, Path(folder), size.processes)
+        with HarperClient(harper) as client:
+            sync = Sync(Stores(bigquery, harper, ledger), spark, client)
+            tables = SmallTables.at(bigquery)
+            contract, types = type_figures(sync, tables, size.rows)
+        drift = drift_figures(sync, tables, contract, size)
+    figures = {"race": raced, "drift": drift, "type_change": types}
+    record("schema_figures", "Schemas, counted", table(figures), figures, keep=keep)
+    if keep:
+        write_page(figures)
+
+
+def main() -> None:
+    """Read the arguments and measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few of each: does it still run?")
+    quick = parser.parse_args().quick
+    measure(QUICK if quick else FULL, keep=not quick)
+
+
+if __name__ == "__main__":
+    main()
