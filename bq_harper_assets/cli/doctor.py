@@ -21,7 +21,7 @@ from bq_harper_assets.stores.finding import Finding
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.probe import probe_harper
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.system_tables import SystemTable, look_at_system_tables
+from bq_harper_assets.sync.system_tables import LEASES, SystemTable, look_at_system_tables
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -87,13 +87,15 @@ def _finding(table: SystemTable) -> Finding:
             return Finding(subject, "ok", "not there yet: the first sync makes it")
         case "unknown":
             return Finding(subject, "warn", table.problem)
-    return Finding(
-        subject,
-        "warn",
-        f"lacks {', '.join(table.lacking)} of version {table.version} of its layout",
-        "syncs do not need it. If it is no other tool's, drop it: the ledger has what it shows, "
-        "and the next copy makes it anew",
-    )
+    if table.name == LEASES.name:
+        advice = "every run needs it. When none goes on, drop it: the next run makes it anew"
+    else:
+        advice = (
+            "syncs do not need it. If it is no other tool's, drop it: the ledger has what it shows,"
+            " and the next copy makes it anew"
+        )
+    lacks = f"lacks {', '.join(table.lacking)} of version {table.version} of its layout"
+    return Finding(subject, "warn", lacks, advice)
 
 
 def _unless_unset(subject: str, probe: Callable[[], list[Finding]]) -> list[Finding]:

@@ -63,29 +63,21 @@ def show(table: str, number: int | None, profile: str | None, output: str) -> No
 def history(table: str, profile: str | None, output: str) -> None:
     """List all schema versions of TABLE: when, by whom, why, and what changed."""
     from bq_harper_assets.cli.schema_text import change_lines, diff_lists, origin, recorded_json
-    from bq_harper_assets.schema.version import TableVersion
-    from bq_harper_assets.sync.recorded import changes_of
+    from bq_harper_assets.sync.version_steps import version_steps
 
     with asking(table, profile) as asked:
-        recorded = asked.history
-    contract = asked.contract
-    versions = [TableVersion.parse(each.body) for each in recorded]
-    steps = [
-        changes_of(each, before, contract)
-        for before, each in zip([None, *recorded], recorded, strict=False)
-    ]
+        contract = asked.contract
+        steps = version_steps(asked.ledger, contract)
     if output == "json":
-        told = [
-            recorded_json(each) | diff_lists(changes)
-            for each, changes in zip(recorded, steps, strict=True)
-        ]
+        told = [recorded_json(step.recorded) | diff_lists(step.changes) for step in steps]
         tell(contract.id, versions=told)
         return
-    for each, version, changes in zip(recorded, versions, steps, strict=True):
-        click.echo(f"version {each.version}: {len(version.live)} columns, {origin(each)}")
-        for line in change_lines(changes):
+    for step in steps:
+        live = len(step.version.live)
+        click.echo(f"version {step.recorded.version}: {live} columns, {origin(step.recorded)}")
+        for line in change_lines(step.changes):
             click.echo(line)
-    if not recorded:
+    if not steps:
         click.echo(f"{contract.id} has no schema version yet; the first: bqh sync {contract.id}")
 
 

@@ -141,7 +141,7 @@ def _figures(
     calls: int, seen_at: datetime, looked_before: datetime | None, verdict: DriftVerdict
 ) -> dict[str, Any]:
     figures: dict[str, Any] = {"metadata_calls": calls}
-    if looked_before is not None and not verdict.passed:
+    if looked_before is not None and looked_before < seen_at and not verdict.passed:
         # At worst it has changed directly after the look before.
         figures["drift_detection_seconds"] = (seen_at - looked_before) / timedelta(seconds=1)
     return figures

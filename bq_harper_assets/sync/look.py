@@ -70,7 +70,7 @@ def _compared(
     with pinned(queries, contract, start, end, before) as pin:
         bases = Bases.of(ledger, table, pin.plan.version)
         groups: dict[Basis, list[CellRecord]] = {}
-        for record in _not_spared(queries, contract, pin, records):
+        for record in _not_spared(queries, contract, pin, bases, records):
             basis = bases.basis(_last_look(record).schema_version)
             groups.setdefault(basis, []).append(record)
         for basis, group in groups.items():
@@ -109,13 +109,16 @@ def _due_all_the_same(
     record: CellRecord, print_: Fingerprint, bases: Bases, contract: TableContract
 ) -> str | None:
     """Why a window has to be synced again though its fingerprint is what it was."""
-    version = _commit(record).schema_version
-    if contract.backfill and bases.may_be_stale(version):
+    if contract.backfill and bases.may_be_stale(_commit(record).schema_version):
         return "holds values of a column from before it went"
-    is_numbered = not bases.now.key and print_.distinct < print_.rows
-    if is_numbered and not bases.has_stored_hashes(version):
+    if print_.distinct < print_.rows and _may_be_numbered_otherwise(record, bases):
         return "numbers its equal rows by a column that is gone"
     return None
+
+
+def _may_be_numbered_otherwise(record: CellRecord, bases: Bases) -> bool:
+    """Rows without a key that are equal by now were told apart by a column that is gone."""
+    return not bases.now.key and not bases.has_stored_hashes(_last_look(record).schema_version)
 
 
 def _commit(record: CellRecord) -> CellCommit:
@@ -129,7 +132,11 @@ def _last_look(record: CellRecord) -> CellCommit | Refusal:
 
 
 def _not_spared(
-    queries: Queries, contract: TableContract, pin: Pinned, records: Sequence[CellRecord]
+    queries: Queries,
+    contract: TableContract,
+    pin: Pinned,
+    bases: Bases,
+    records: Sequence[CellRecord],
 ) -> Sequence[CellRecord]:
     """Without the windows whose partitions did not change since they were synced."""
     is_partitioned = pin.schema.partition_field == contract.timestamp_column
@@ -137,7 +144,11 @@ def _not_spared(
     if pin.source.at is None or not is_partitioned or contract.backfill:
         return records
     times = partition_times(queries, pin.source.table)
-    return [record for record in records if not _is_untouched(record, times)]
+    return [
+        record
+        for record in records
+        if _may_be_numbered_otherwise(record, bases) or not _is_untouched(record, times)
+    ]
 
 
 def _is_untouched(record: CellRecord, times: Mapping[str, datetime]) -> bool:

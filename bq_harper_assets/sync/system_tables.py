@@ -1,7 +1,8 @@
-"""The sync's own tables in Harper, as data: they show what the ledger knows, and decide nothing.
+"""The sync's own tables in Harper, as data: they show what the ledger knows.
 
 Each is made by whoever has something for it, and all of them by a table's first run. The ledger
-has all that they show, so that one that cannot be made is only told.
+has all that they show, so that one that cannot be made is only told; only SyncLease is needed, by
+the tasks of a run, and it decides nothing but that they stop.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from bq_harper_assets.stores.harper.errors import HarperNotFound
 
 @dataclass(frozen=True)
 class MirrorTable:
-    """A Harper table that only shows what the ledger knows."""
+    """A Harper table that shows what the ledger knows."""
 
     name: str
     version: int  # one more each time that its attributes change

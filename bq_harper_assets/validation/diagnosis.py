@@ -9,6 +9,7 @@ from bq_harper_assets.ledger.progress import Checkpoint
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.sync.checkpoint_mirror import checkpoint_id
+from bq_harper_assets.sync.recorded import version_of
 from bq_harper_assets.sync.source import KeyNotUnique, pinned, require_unique_key
 from bq_harper_assets.sync.system_tables import CHECKPOINTS
 from bq_harper_assets.validation.subject import Subject, instant_of
@@ -30,11 +31,13 @@ def diagnose(subject: Subject, table: LogicalTable, points: Sequence[Checkpoint]
             )
 
 
-def colliding_keys(subject: Subject, start: datetime, end: datetime) -> Iterator[str]:
+def colliding_keys(
+    subject: Subject, table: LogicalTable, start: datetime, end: datetime
+) -> Iterator[str]:
     """No run goes on while two rows have one key, so this is why rows of [start, end) wait."""
+    before = version_of(subject.ledger.newest_schema(table))
     try:
-        # Read from the source as it is: what was recorded of it says nothing about its rows.
-        with pinned(subject.queries, subject.contract, start, end) as pin:
+        with pinned(subject.queries, subject.contract, start, end, before) as pin:
             require_unique_key(subject.queries, subject.contract, pin)
     except KeyNotUnique as error:
         yield str(error)

@@ -112,9 +112,11 @@ def _judged(
     points = subject.ledger.checkpoints(table, first)
     behind = slices_behind(points) if standing.overdue > LAGGING_AFTER else ()
     notes = [*diagnose(subject, table, points)]
-    if waiting.oldest and unknown is None and standing.overdue > LAGGING_AFTER:
+    status = judge(standing)
+    # Only then: each run looks for them itself, and it reads the key of every row.
+    if waiting.oldest and unknown is None and status is ProgressStatus.STALLED:
         window = floor_to_window(waiting.oldest, contract.window)
-        notes += colliding_keys(subject, window, window + contract.window)
+        notes += colliding_keys(subject, table, window, window + contract.window)
     if behind:
         notes.append(f"behind the other slices: {', '.join(behind)}")
     if unknown:
@@ -132,7 +134,6 @@ def _judged(
         "diagnosis": notes,
         **outside,
     }
-    status = judge(standing)
     return _verdict(status, _message(subject, status, waiting, standing, notes), metadata)
 
 

@@ -108,8 +108,10 @@ def schema_goes_back(patch: Patch) -> None:
 def fingerprint_per_window(patch: Patch) -> None:
     commit = committing.commit
 
-    def for_all_slices(connection: Connection, leases: Any, done: Sequence[Any]) -> None:
-        commit(connection, leases, done)
+    def for_all_slices(
+        connection: Connection, leases: Any, done: Sequence[Any], deletes_allowed: bool
+    ) -> None:
+        commit(connection, leases, done, deletes_allowed)
         for batch, _ in done:
             here = (CELLS.c.table_id == batch.table.id, CELLS.c.batch.is_not(None))
             mine = connection.execute(CELLS.select().where(*here, CELLS.c.batch == batch.seq)).one()

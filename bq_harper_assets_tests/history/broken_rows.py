@@ -127,7 +127,7 @@ def fingerprint_of_old_columns(patch: Patch) -> None:
 
 
 def topup_unseen(patch: Patch) -> None:
-    def prefixes(scene_: Any, held_: Any) -> Any:
+    def prefixes(scene_: Any, held_: Any, bases_: Any) -> Any:
         source, found = scene_.source, {}
         for cell, record in held_.items():
             commit = record.commit
@@ -147,8 +147,8 @@ def close_by_topup(patch: Patch) -> None:
     prefixes, wanted = planned._prefixes, planned.Wanted
     held_until: dict[Any, datetime] = {}
 
-    def remembered(scene_: Any, held_: Any) -> Any:
-        found = prefixes(scene_, held_)
+    def remembered(scene_: Any, held_: Any, bases_: Any) -> Any:
+        found = prefixes(scene_, held_, bases_)
         held_until.clear()
         held_until.update({planned.cell_key(cell): upto for cell, (upto, _) in found.items()})
         return found

@@ -29,6 +29,10 @@ class ProcessDied(BqhError):
     """The run's process was killed; nothing it does reaches anybody."""
 
 
+class StageBroken(Exception):
+    """The stage or a mutant does not fit the code any more: that is no failure of the protocol."""
+
+
 class StagedRun:
     """One run as a process of its own; `at` says before or after what it stands."""
 
@@ -56,6 +60,8 @@ class StagedRun:
         assert self._back.acquire(timeout=LONGEST_STEP_S), f"{self.name} hangs after {self.at!r}"
         if self.is_over:
             self._thread.join()
+            if isinstance(self.error, (TypeError, AttributeError, NameError)):
+                raise StageBroken(f"{self.name}: {self.error!r}") from self.error
         return self.at
 
     def kill(self) -> None:

@@ -87,8 +87,8 @@ def _stand_ins(world: World) -> Iterator[None]:
             world.named(self._owner).beats = None
             super().__exit__(*exc)
 
-    def keeper(*args: Any) -> Keeper:
-        return SteppedKeeper(*args, wall=clock.seconds, monotonic=clock.seconds)
+    def keeper(*args: Any, **named: Any) -> Keeper:
+        return SteppedKeeper(*args, **named, wall=clock.seconds, monotonic=clock.seconds)
 
     def deadline(*args: Any) -> Deadline:
         return Deadline(*args, now=clock.seconds)

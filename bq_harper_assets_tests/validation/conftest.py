@@ -20,12 +20,14 @@ from bq_harper_assets.ledger.records import (
     Mode,
     Wanted,
 )
+from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.text_forms import timestamp_text
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.recorded import table_facts
+from bq_harper_assets.sync.recorded import table_facts, version_of
+from bq_harper_assets.sync.source import source_schema
 from bq_harper_assets.sync.windows import windows_between
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -35,7 +37,6 @@ from bq_harper_assets_tests.sync.test_shapes_values import edges
 __all__ = ["edges", "ledger", "spark", "sync", "tables"]
 MINUTE = timedelta(minutes=1)
 SLICES = 2
-SCHEMA = {"columns": [{"name": "ts", "kind": "TIMESTAMP"}]}
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,9 @@ class Bench:
         facts = table_facts(contract, self.tables.queries.connection)
         table = self.ledger.register_table(facts)
         seen = self.ledger.newest_schema(table)
-        version = self.ledger.record_schema(table, SCHEMA, seen.version if seen else 0).version
+        schema = source_schema(self.tables.queries, contract)
+        body = plan_table(contract, schema, version_of(seen)).version.body()
+        version = self.ledger.record_schema(table, body, seen.version if seen else 0).version
         leases = self.ledger.acquire(table, slices, "test", 3 * MINUTE)
         wanted = [
             Wanted(CellKey(window.start, window.end, part), Mode.COPY, "fingerprint")
