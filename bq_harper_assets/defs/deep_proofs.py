@@ -25,7 +25,7 @@ from pydantic import Field
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.validating import validate_cells
-from bq_harper_assets.ledger.audit import Note
+from bq_harper_assets.ledger.audit import AuditEntry, Note
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
@@ -46,7 +46,7 @@ class Look:
     """When a day's windows were last proved deeply, or synced if they never were."""
 
     at: datetime
-    in_vain: bool = False  # it had a turn since, and could not be judged
+    in_vain: datetime | None = None  # its last turn since, in which it could not be judged
 
 
 class TurnConfig(Config):
@@ -132,14 +132,16 @@ def whose_turn(contract: TableContract, looks: Mapping[date, Look], now: datetim
     """The days that were not looked at for the longest time: so many that all have their turn.
 
     After nights that failed it is up to twice as many, until none is late: a schedule that was off
-    for long must not prove all of the history in one night. A day that can never be judged is tried
-    again each night, and takes no other day's place.
+    for long must not prove all of the history in one night. Days that could not be judged take
+    turns, besides the share of the others: one that never can be takes no other day's place.
     """
     share = -(-len(looks) // (contract.scrub // DAY))
     # Half a day, because nights do not begin on the minute: tomorrow's turn is not late yet.
     late = sum(now - look.at > contract.scrub - DAY / 2 for look in looks.values())
     longest_ago = sorted(looks, key=lambda day: (looks[day].at, day))
-    again = [day for day in longest_ago if looks[day].in_vain][:share]
+    # By their last turn: a day that is never judged stays the one proved the longest ago.
+    tried = [(look.in_vain, look.at, day) for day, look in looks.items() if look.in_vain]
+    again = [day for *_, day in sorted(tried)[:share]]
     others = [day for day in longest_ago if not looks[day].in_vain]
     total = share + min(share, max(len(again), late - share))
     return sorted(again + others[: total - len(again)])
@@ -155,15 +157,16 @@ def last_looks(
         ledger.audit(table, 4 * (len(cells) + contract.scrub // DAY), kind=KIND) if table else ()
     )
     proved: dict[str, datetime] = {}
-    newest: dict[str, str] = {}
+    newest: dict[str, AuditEntry] = {}
     for note in notes:  # the newest comes first
-        newest.setdefault(note.subject, note.outcome)
+        newest.setdefault(note.subject, note)
         if note.outcome != IN_VAIN:
             proved.setdefault(note.subject, note.at)
     looks = {}
     for day, of_day in cells.items():
         at = proved.get(day.isoformat(), min(t for _, t in of_day))
-        looks[day] = Look(at, newest.get(day.isoformat()) == IN_VAIN)
+        last = newest.get(day.isoformat())
+        looks[day] = Look(at, last.at if last and last.outcome == IN_VAIN else None)
     return looks
 
 

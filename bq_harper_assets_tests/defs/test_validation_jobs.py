@@ -54,15 +54,17 @@ def test_the_newest_closed_windows_are_taken_and_none_before_the_table_begins() 
 @given(
     days=st.integers(1, 40),
     scrub=st.integers(1, 9),
-    failed=st.dictionaries(st.integers(0, 29), st.booleans()),  # whether it told of that
+    failed=st.sets(st.integers(0, 29)),
+    told=st.booleans(),  # of a failed night: one that left no notes shows once days are late
     minutes=st.lists(st.integers(0, 300), min_size=30, max_size=30),
 )
 def test_each_day_is_proved_within_the_scrub_period_and_a_failed_night_is_caught_up_by_the_next(
-    days: int, scrub: int, failed: dict[int, bool], minutes: list[int]
+    days: int, scrub: int, failed: set[int], told: bool, minutes: list[int]
 ) -> None:
     table = contract(scrub=f"{scrub}d")
     share = -(-days // scrub)
-    looks = {START.date() + timedelta(days=n): Look(START) for n in range(days)}
+    synced = Look(START - timedelta(minutes=1))
+    looks = {START.date() + timedelta(days=n): synced for n in range(days)}
     behind = 0  # nights
     for number in range(30):
         night = START + timedelta(days=number)
@@ -70,12 +72,12 @@ def test_each_day_is_proved_within_the_scrub_period_and_a_failed_night_is_caught
         assert len(set(turn)) == len(turn) <= 2 * share
         if number in failed:
             behind += 1
-            if failed[number]:
-                looks |= {day: Look(looks[day].at, in_vain=True) for day in turn}
+            if told:
+                looks |= {day: Look(looks[day].at, night) for day in turn}
             continue
         behind = max(0, behind - 1)  # it makes up for one night besides its own
         looks |= dict.fromkeys(turn, Look(night + timedelta(minutes=minutes[number])))
-        if not behind:
+        if not behind and (told or failed.isdisjoint(range(number - scrub, number))):
             assert all(night - look.at < table.scrub for look in looks.values())
 
 
@@ -89,8 +91,24 @@ def test_a_day_that_can_never_be_judged_is_tried_each_night_and_holds_up_no_othe
         turn = whose_turn(table, looks, night)
         assert number < 4 or stuck in turn
         for day in turn:
-            looks[day] = Look(START, in_vain=True) if day == stuck else Look(night)
+            looks[day] = Look(START, night) if day == stuck else Look(night)
         assert all(night - looks[day].at < table.scrub for day in days if day != stuck)
+
+
+def test_days_that_were_not_judged_take_turns_and_none_waits_for_one_that_never_can_be() -> None:
+    table = contract(scrub="9d")
+    days = [START.date() + timedelta(days=n) for n in range(9)]
+    looks = {day: Look(START) for day in days}
+    stuck, moved = days[3], days[5]
+    turns = dict.fromkeys(days, 0)
+    for number in range(1, 30):
+        night = START + timedelta(days=number)
+        for day in whose_turn(table, looks, night):
+            turns[day] += 1
+            in_vain = day == stuck or (day == moved and turns[day] == 1)
+            looks[day] = Look(START, night) if in_vain else Look(night)
+        assert all(night - looks[day].at < table.scrub for day in days if day != stuck)
+    assert turns[stuck] > 20
 
 
 def test_a_night_asks_for_one_run() -> None:
