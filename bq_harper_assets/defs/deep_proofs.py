@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from dagster import (
     Config,
+    Failure,
     JobDefinition,
     OpExecutionContext,
     RunRequest,
@@ -77,26 +78,36 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
         if config.day:
             turn = [date.fromisoformat(config.day)]
         verdicts: list[Verdict] = []
+        crashed: dict[str, Exception] = {}
         for day in turn:
-            found = validate_cells(
-                context,
-                contract,
-                [cell for cell, _ in cells.get(day, ())],
-                bigquery,
-                harper,
-                ledger,
-                spark,
-                checks=[cell_proof.CHECK],
-                deep=True,
-            )
-            verdicts += found.verdicts
-            if not found.proofs:
-                continue
-            in_vain = any(each.status in UNJUDGED for each in found.proofs)
-            outcome = IN_VAIN if in_vain else found.overall.value
-            with ledger.open() as opened:
-                note = Note(KIND, day.isoformat(), outcome, {"cells": len(found.proofs)})
-                opened.record_audit(opened.find_table(contract.id), note)
+            of_day = [cell for cell, _ in cells.get(day, ())]
+            try:
+                found = validate_cells(
+                    context,
+                    contract,
+                    of_day,
+                    bigquery,
+                    harper,
+                    ledger,
+                    spark,
+                    checks=[cell_proof.CHECK],
+                    deep=True,
+                )
+            except Exception as error:  # without a note the same days would come first each night
+                context.log.exception(f"{contract.id}: the deep proof of {day} crashed")
+                crashed[day.isoformat()] = error
+                in_vain = True
+            else:
+                verdicts += found.verdicts
+                in_vain = any(each.status in UNJUDGED for each in found.proofs)
+            if of_day:
+                outcome = IN_VAIN if in_vain else found.overall.value
+                with ledger.open() as opened:
+                    note = Note(KIND, day.isoformat(), outcome, {"cells": len(of_day)})
+                    opened.record_audit(opened.find_table(contract.id), note)
+        if crashed:
+            first = next(iter(crashed.values()))
+            raise Failure(_told(contract, crashed), allow_retries=False) from first
         proved = sum(len(cells.get(day, ())) for day in turn)
         context.add_output_metadata({"status": overall(verdicts).value, "cells": proved})
 
@@ -108,6 +119,15 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
         prove_deeply()
 
     return deep_proof
+
+
+def _told(contract: TableContract, crashed: Mapping[str, Exception]) -> str:
+    first = next(iter(crashed.values()))
+    return (
+        f"{contract.id} has no deep proof of {', '.join(crashed)}: it comes again in the next"
+        " nights, and the other days of this one were looked at. A proof writes nothing. The first"
+        f" error: {str(first) or type(first).__name__}"
+    )
 
 
 def build_deep_proof_schedule(

@@ -44,6 +44,11 @@ from bq_harper_assets.sync.work import Work
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_UNCOMMITTED = (
+    "None of them is committed; what was written stays and is written again by the next run, which"
+    " has to wait until the lease runs out, three minutes at most"
+)
+
 
 @dataclass(frozen=True)
 class Written:
@@ -117,7 +122,8 @@ class Run:
                 waiting = waiting_changes(pin.plan.version, self.contract)
                 for change in waiting:
                     self.say(f"{self.contract.id} goes on with the columns it has: {change}")
-                with errors_of_spark(self.contract.id, cells):
+                then = f"{_UNCOMMITTED}. Next: bqh sync {self.contract.id}"
+                with errors_of_spark(self.contract.id, cells, then):
                     self._prepare(scene, works)
                     written = self._write(scene, works)
                 if self._all_answered(written):

@@ -1,6 +1,6 @@
 """What Spark raises for itself, told as an error of ours: which cells, what is safe, what to do."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from bq_harper_assets.errors import BqhError
@@ -12,8 +12,8 @@ class SparkGaveUp(BqhError):
 
 
 @contextmanager
-def errors_of_spark(table: str, cells: Sequence[Cell]) -> Iterator[None]:
-    """For a block that runs Spark jobs for these cells."""
+def errors_of_spark(table: str, cells: Iterable[Cell], then: str) -> Iterator[None]:
+    """For a block that runs Spark jobs for these cells; `then` is what is safe, and what to do."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -23,9 +23,7 @@ def errors_of_spark(table: str, cells: Sequence[Cell]) -> Iterator[None]:
         keys = sorted(cell.key for cell in cells)
         raise SparkGaveUp(
             f"Spark gave up on {table}, {len(keys)} cells from {keys[0]} to {keys[-1]}: "
-            f"{_said(error)}. None of them is committed; what was written stays and is written "
-            "again by the next run, which has to wait until the lease runs out, three minutes at "
-            f"most. Next: bqh sync {table}"
+            f"{_said(error)}. {then}"
         ) from error
 
 

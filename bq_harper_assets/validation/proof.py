@@ -27,6 +27,7 @@ from bq_harper_assets.sync.recorded import cell_key, version_of
 from bq_harper_assets.sync.retelling import is_kept, told_anew
 from bq_harper_assets.sync.scene import Source, Stores
 from bq_harper_assets.sync.source import Pinned, pinned
+from bq_harper_assets.sync.spark_errors import errors_of_spark
 from bq_harper_assets.validation.cell_differences import Explained, explain
 from bq_harper_assets.validation.cell_proof import (
     SHOWN,
@@ -172,8 +173,10 @@ class Prover:
             is_past or any(prints[cell].distinct < prints[cell].rows for cell in commits)
         )
         rows = {cell.window: max(prints[cell].rows, commits[cell].rows) for cell in commits}
-        diffs = compare_cells(source, parts, rows, has_equal_rows=has_equal_rows, deep=deep)
-        explained = explain(source, parts, diffs, has_equal_rows=has_equal_rows, shown=shown)
+        then = f"A proof writes nothing. Next: bqh verify {self.contract.id}"
+        with errors_of_spark(self.contract.id, commits, then):
+            diffs = compare_cells(source, parts, rows, has_equal_rows=has_equal_rows, deep=deep)
+            explained = explain(source, parts, diffs, has_equal_rows=has_equal_rows, shown=shown)
         for cell, diff in diffs.items():
             why = explained.get(cell, Explained())
             yield cell, judged(cell, commits[cell], source, diff, why, cell in changed, deep)

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dagster import ExecuteInProcessResult
+from dagster import ExecuteInProcessResult, Failure, OpExecutionContext
 
 from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs import deep_proofs
 from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.launch import QUIET, launch, project_instance
 from bq_harper_assets.defs.partitions import range_tags
+from bq_harper_assets.defs.validating import Validation, validate_cells
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import Mode, Wanted
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -246,6 +248,53 @@ def test_a_day_that_a_night_could_not_judge_has_its_turn_in_the_next_besides_tha
         assert night() == {cells[1].key: "moving"}
         ledger.fail_batch(batch, "it was killed")
     assert night() == {cells[1].key: "proved", cells[2].key: "proved"}
+
+
+@pytest.mark.promise("M13")
+def test_a_day_whose_proof_crashes_is_named_and_keeps_no_other_day_from_its_turn(
+    dagster: Dagster,
+    project: TemporaryProject,
+    tables: SmallTables,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = hours_ago(0).replace(hour=0) - timedelta(days=5)
+    source = tables.make_from(numbered_rows(start, rows=72, minutes=60))
+    project_of = project.declare(table(source, start, window="1d", slices=1, scrub="2d"))
+    [contract] = project_of.tables
+    cells = [Cell(w, 0) for w in windows_between(start, start + timedelta(days=3), contract.window)]
+    assert launch(dagster.definitions(), dagster.instance, contract, cells).error is None
+    days = [cell.window.start.date().isoformat() for cell in cells]
+
+    def crashes_on_the_first_day(
+        context: OpExecutionContext,
+        contract: TableContract,
+        asked: list[Cell],
+        *rest: Any,
+        **how: Any,
+    ) -> Validation:
+        if cells[0] in asked:
+            raise RuntimeError("out of the blue")
+        return validate_cells(context, contract, asked, *rest, **how)
+
+    def notes() -> list[tuple[str, str]]:
+        with open_ledger(project_of.ledger.url) as ledger:
+            found = ledger.audit(ledger.find_table(contract.id), 10, kind=deep_proofs.KIND)
+        return [(note.subject, note.outcome) for note in reversed(found)]
+
+    synced = Synced(dagster, contract, tuple(cells), "")
+    with monkeypatch.context() as patch:
+        patch.setattr(deep_proofs, "validate_cells", crashes_on_the_first_day)
+        with pytest.raises(Failure) as caught:
+            synced.run("deep_proof", {})
+    assert str(caught.value) == (
+        f"{contract.id} has no deep proof of {days[0]}: it comes again in the next nights, and the"
+        " other days of this one were looked at. A proof writes nothing. The first error: out of"
+        " the blue"
+    )
+    first = [(days[0], "in_vain"), (days[1], "healthy")]
+    assert notes() == first
+    assert synced.run("deep_proof", {}).success
+    assert notes() == [*first, (days[0], "healthy"), (days[1], "healthy"), (days[2], "healthy")]
 
 
 @pytest.mark.promise("H5", "O3")

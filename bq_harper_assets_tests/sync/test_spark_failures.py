@@ -17,6 +17,8 @@ from bq_harper_assets.ledger.records import BatchState, LogicalTable
 from bq_harper_assets.sync.keeper import LeaseTimes
 from bq_harper_assets.sync.report import RunReport
 from bq_harper_assets.sync.spark_errors import SparkGaveUp
+from bq_harper_assets.validation.proof import Prover
+from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -96,6 +98,36 @@ def test_a_worker_that_dies_at_every_try_ends_the_run_with_its_cells_and_what_to
         time.sleep(0.1)
     assert sync.run(contract, cells).rows == ROWS
     assert sorted(row["number"] for row in sync.rows(contract)) == list(range(ROWS))
+
+
+@pytest.mark.promise("M13")
+def test_a_proof_whose_workers_die_at_every_try_is_a_failed_check_of_its_cells(
+    sync: Sync, tables: SmallTables, proxy: FaultProxy
+) -> None:
+    contract = sync.contract(tables.make_from(SELECT))
+    cells = sync.cells(contract, START, END)
+    sync.run(contract, cells)
+    spoilt = sync.stores.harper.model_copy(update={"url": proxy.url})
+    prover = Prover(replace(sync.stores, harper=spoilt), contract, sync.spark, sync.retry)
+    never = threading.Event()
+    proxy.on(Delay(never), operation="search_by_conditions", table=contract.target_table, times=99)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(prover.prove, cells)
+        limit = time.monotonic() + 60
+        while not running.done():
+            assert time.monotonic() < limit
+            for worker in workers_at(proxy):
+                worker.kill()
+            time.sleep(0.02)
+    proofs = running.result()
+    assert {proof.status for proof in proofs} == {ProofStatus.CHECK_FAILED}
+    told = proofs[0].message
+    assert told.startswith(f"Spark gave up on {contract.id}, 4 cells from 2026-01-05T00:00|s00")
+    assert told.endswith(f". A proof writes nothing. Next: bqh verify {contract.id}")
+    assert "\n" not in told
+    assert {proof.status for proof in replace(prover, stores=sync.stores).prove(cells)} == {
+        ProofStatus.PROVED
+    }
 
 
 def _kill_the_worker(
