@@ -24,6 +24,8 @@ pytestmark = pytest.mark.harper
 ROWS, PER_REQUEST = 60_000, 5_000
 INDEXING = Answer(503, {"error": '"b_id" is not indexed yet, can not search for this attribute'})
 
+UNKNOWN = Answer(400, {"error": "unknown attribute 'b_id'"})
+
 
 @pytest.fixture
 def table() -> str:
@@ -95,7 +97,7 @@ def test_every_row_of_a_large_table_is_found_by_an_index_as_soon_as_it_is_called
     "answer",
     [
         INDEXING,
-        Answer(400, {"error": "unknown attribute 'b_id'"}),
+        UNKNOWN,
         Answer(200, json.dumps([{"id": "r0"}])),
     ],
     ids=["still built", "unknown to the thread", "found in part"],
@@ -123,6 +125,39 @@ def test_an_index_that_is_not_ready_is_waited_for_and_the_wait_is_told(
     ]
     found = make().search_by_value(table, "b_id", 3, ("id",))
     assert {row["id"] for row in found} == {f"r{n}" for n in range(40) if n % 7 == 3}
+
+
+@pytest.mark.promise("A7")
+@pytest.mark.parametrize(
+    "answer", [INDEXING, UNKNOWN], ids=["still built", "unknown to the thread"]
+)
+def test_the_index_on_a_column_that_no_row_has_yet_is_waited_for_too(
+    make: Make, proxy: FaultProxy, proxied: HarperClient, table: str, answer: Answer
+) -> None:
+    ensure_table(make(), plan_with(table, "a_id"))
+    make().upsert(table, [{"id": f"r{n}", "a_id": n} for n in range(40)])
+    proxy.on(answer, operation="search_by_conditions", table=table, times=4)
+    time = Passing()
+    ensure_table(proxied, plan_with(table, "a_id", "b_id"), sleep=time.sleep, clock=time)
+    assert time.waits[1:] == pytest.approx([0.2, 0.4, 0.8, 1.6])
+    assert make(retry=RetryPolicy(0)).search_by_value(table, "b_id", 3) == []
+
+
+@pytest.mark.promise("A7")
+def test_who_comes_back_after_an_index_was_not_ready_waits_for_it_again(
+    make: Make, proxy: FaultProxy, proxied: HarperClient, table: str
+) -> None:
+    rows_of(make(), table)
+    plan, time = plan_with(table, "a_id", "b_id"), Passing()
+    proxy.on(INDEXING, operation="search_by_conditions", table=table, times=1_000)
+    for _ in range(2):
+        with pytest.raises(IndexNotReady):
+            ensure_table(proxied, plan, sleep=time.sleep, clock=time)
+    proxy.heal()
+    before = len(proxy.seen(operation="search_by_conditions", table=table))
+    assert ensure_table(proxied, plan, sleep=time.sleep).action is TableAction.UP_TO_DATE
+    # One for the attribute that was added; those that the table was made with are not asked for.
+    assert len(proxy.seen(operation="search_by_conditions", table=table)) == before + 1
 
 
 @pytest.mark.promise("A7")

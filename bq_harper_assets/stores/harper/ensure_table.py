@@ -27,7 +27,7 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.answers import Attribute, TableDescription
 from bq_harper_assets.stores.harper.fitting import conflicts, read_back_by, undeclared, unfit
-from bq_harper_assets.stores.harper.index_parity import SearchVerbs, wait_for_indexes
+from bq_harper_assets.stores.harper.index_parity import SearchVerbs, still_built, wait_for_indexes
 
 ATTEMPTS = 3
 WAIT_S = 0.1  # times the attempt, and up to half of it more
@@ -117,17 +117,21 @@ def ensure_table(
 ) -> Ensured:
     """Create what is missing, never drop; `alone` is entered only if something is to be changed.
 
-    An index that was added is there for use when this ends.
+    An index that was added, now or by an earlier try, is there for use when this ends.
     """
     found = client.describe_table(plan.table)
     if found is None and adopted:
         raise NothingToAdopt(plan.table)
     if found is not None and not _missing(found, plan, adopted):
-        return _ensured(TableAction.UP_TO_DATE, (), found, plan)
-    with alone():
-        ensured = _change(client, plan, adopted, sleep, chance)
+        ensured = _ensured(TableAction.UP_TO_DATE, (), found, plan)
+        # Whoever added it may have gone before it was usable.
+        awaited = still_built(client, plan.table, _added_before(found, plan, adopted))
+    else:
+        with alone():
+            ensured = _change(client, plan, adopted, sleep, chance)
+        awaited = ensured.added
     # Nobody else has to wait for an index that may take minutes.
-    wait_for_indexes(client, plan.table, plan.primary_key, ensured.added, sleep, clock)
+    wait_for_indexes(client, plan.table, plan.primary_key, awaited, sleep, clock)
     return ensured
 
 
@@ -181,6 +185,13 @@ def _missing(found: TableDescription, plan: TablePlan, adopted: bool) -> tuple[s
         return undeclared(found, read_back_by(plan))
     # Where a table was made without attributes, Harper indexes whatever comes.
     return undeclared(found, plan.indexed) if found.schema_defined else ()
+
+
+def _added_before(found: TableDescription, plan: TablePlan, adopted: bool) -> tuple[str, ...]:
+    """Indexed names that came after the table was made: create_attribute gives them no type."""
+    wanted = read_back_by(plan) if adopted else plan.indexed
+    late = {each.name for each in found.attributes if each.indexed and each.type is None}
+    return tuple(name for name in wanted if name in late) if found.schema_defined else ()
 
 
 def _ensured(

@@ -1,4 +1,4 @@
-"""An index is called usable once rows that the primary key shows are found by it.
+"""An index is called usable once Harper searches by it, and finds rows that the primary key shows.
 
 Measured with Harper 4.7.29: create_attribute answers, and describe_table calls the attribute
 indexed, while the index is still being built. A search by it is then answered 503 "is not indexed
@@ -7,6 +7,7 @@ yet", or 400 "unknown attribute" by a thread that has not heard of it.
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from bq_harper_assets.errors import BqhError
@@ -15,6 +16,7 @@ from bq_harper_assets.stores.harper.errors import HarperIndexing, HarperRefused
 
 SAMPLE = 10  # rows from each end of the primary key, in whose order Harper builds
 MOST_ALIKE = 50_000  # rows of one value that are read to find some of them
+NOBODYS = "bqh: a value that no row has"
 PATIENCE_S = 900.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 30.0  # it doubles
 TOLD_FROM_S = 1.0  # shorter waits are not worth a line
@@ -66,7 +68,8 @@ def wait_for_indexes(
     """IndexNotReady if one is not usable in time."""
     for name in names:
         began, wait = clock(), FIRST_WAIT_S
-        while not _is_usable(client, table, primary_key, name):
+        look = partial(_finds_its_rows, client, table, primary_key, name)
+        while not _is_usable(look):
             waited = clock() - began
             if waited >= PATIENCE_S:
                 raise IndexNotReady(table, name, waited)
@@ -82,15 +85,25 @@ def wait_for_indexes(
             wait = min(2 * wait, LONGEST_WAIT_S)
 
 
-def _is_usable(client: SearchVerbs, table: str, primary_key: str, name: str) -> bool:
+def still_built(client: SearchVerbs, table: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Those by which Harper does not search yet, by one small search for each."""
+    return tuple(name for name in names if not _is_usable(partial(_answers, client, table, name)))
+
+
+def _is_usable(look: Callable[[], bool]) -> bool:
     try:
-        return _finds_its_rows(client, table, primary_key, name)
+        return look()
     except HarperIndexing:
         return False
     except HarperRefused as error:
         if "unknown attribute" not in error.said:
             raise
         return False
+
+
+def _answers(client: SearchVerbs, table: str, name: str) -> bool:
+    client.search_by_conditions(table, [Condition(name, "equals", NOBODYS)], (name,), limit=1)
+    return True
 
 
 def _finds_its_rows(client: SearchVerbs, table: str, primary_key: str, name: str) -> bool:
@@ -100,6 +113,8 @@ def _finds_its_rows(client: SearchVerbs, table: str, primary_key: str, name: str
             value = row.get(name)
             if isinstance(value, str | int | float):  # an array is indexed by what is in it
                 sampled.setdefault((type(value), value), set()).add(row[primary_key])
+    if not sampled:  # as in a new column: whoever searches by it would still be turned away
+        return _answers(client, table, name)
     for (_, value), ids in sampled.items():
         equal = Condition(name, "equals", value)
         found = client.search_by_conditions(table, [equal], (primary_key,), limit=MOST_ALIKE)
