@@ -11,7 +11,7 @@ import pytest
 from dagster import AssetCheckSeverity
 
 from bq_harper_assets.cli.sync import as_json
-from bq_harper_assets.validation import proof
+from bq_harper_assets.validation import cell_proof
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.evolving_project import EvolvingProject
 from bq_harper_assets_tests.sync.evolving import NEXT, NO, OLD, OLDER, OPEN, Evolving
@@ -115,7 +115,7 @@ def test_a_change_is_seen_told_followed_synced_and_proved(
     assert [values[n] for n in (0, 20, 30)] == list(zip(*case.held.values(), strict=True))
     [proved] = [
         each
-        for each in dagster.evaluations(contract, proof.CHECK, launched.run_id)
+        for each in dagster.evaluations(contract, cell_proof.CHECK, launched.run_id)
         if each.partition in {cell.key for cell in source.cells(NEXT)}
     ]
     assert proved.passed

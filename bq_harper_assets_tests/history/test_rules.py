@@ -318,7 +318,8 @@ def test_equal_rows_get_their_numbers_over_all_streams(keyless: World) -> None:
 
 
 def test_equal_rows_are_all_in_one_slice(keyless_sliced: World) -> None:
-    put(keyless_sliced, *(row(n, 0) for n in range(1, 7)))
+    # Of several contents, so that some belong into the slice that is synced first.
+    put(keyless_sliced, *(row(n, 0, second=7.0 + n % 4) for n in range(1, 25)))
     for cell in keyless_sliced.cells(0, 0):
         ended_well(keyless_sliced.sync([cell]))
     pass_over_what_is_due(keyless_sliced)
