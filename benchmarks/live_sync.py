@@ -9,6 +9,7 @@ BigQuery does not.
 import argparse
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -58,6 +59,7 @@ class Watch:
     phases: list[Phase] = field(default_factory=list)
     lags: list[timedelta] = field(default_factory=list)
     windows: set[datetime] = field(default_factory=set)
+    left_open: Counter[datetime] = field(default_factory=Counter)  # polls, by window
     waits: int = 0
     upto: datetime | None = None
 
@@ -71,6 +73,7 @@ class Watch:
         self.lags.append(datetime.now(UTC) - (self.upto or report.t))
         self.upto = max(cell.upto for cell in report.cells)
         self.windows |= {c.cell.window.start for c in report.cells if not c.is_open}
+        self.left_open.update({c.cell.window.start for c in report.cells if c.is_open})
 
 
 def make_source(bigquery: BigQueryConnection, begin: datetime, plan: Plan) -> int:
