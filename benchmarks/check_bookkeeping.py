@@ -4,7 +4,6 @@ python -m benchmarks.check_bookkeeping [--quick]: 24 windows x 4 slices are sync
 by the job that moves nothing, on real servers. What the stores take part in is left out.
 """
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -16,7 +15,7 @@ from benchmarks.many_cells import START, WINDOW, make_project, make_sources
 from benchmarks.mover_vs_trivial_client import connections
 from benchmarks.moves import SLICES, spark_session
 from benchmarks.parts_of_a_run import timed
-from benchmarks.rounds import record
+from benchmarks.rounds import is_quick, record
 from benchmarks.servers import stack
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.defs import validating
@@ -84,9 +83,7 @@ def measure(windows: int, rounds: int, *, keep: bool) -> None:
 
 def main() -> None:
     """Read the arguments and measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few windows: does it still run?")
-    quick = parser.parse_args().quick
+    quick = is_quick(__doc__)
     measure(QUICK_WINDOWS if quick else WINDOWS, 1 if quick else ROUNDS, keep=not quick)
 
 

@@ -6,7 +6,6 @@ its own time, and become due one by one: the emulator copies a table with every 
 BigQuery does not.
 """
 
-import argparse
 import tempfile
 import time
 from collections import Counter
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.mover_vs_trivial_client import connections
 from benchmarks.moves import SLICES, spark_session
-from benchmarks.rounds import record
+from benchmarks.rounds import is_quick, record
 from benchmarks.servers import stack
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import Sync, TableContract
@@ -173,9 +172,7 @@ def _since_steady(phases: Sequence[Phase]) -> Sequence[Phase]:
 
 def main() -> None:
     """Read the arguments and measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a minute: does it still run?")
-    quick = parser.parse_args().quick
+    quick = is_quick(__doc__)
     measure(QUICK if quick else FULL, keep=not quick)
 
 

@@ -4,7 +4,6 @@ python -m benchmarks.many_cells [--quick]: 96 windows x 4 slices of 1,000 rows f
 emulator into a sink in Harper's place, so that the figures are ours and not the store's.
 """
 
-import argparse
 import json
 import statistics
 import tempfile
@@ -16,7 +15,7 @@ from dagster import DagsterInstance
 
 from benchmarks.moves import SLICES, spark_session
 from benchmarks.parts_of_a_run import PARTS, WHOLE, timed
-from benchmarks.rounds import record
+from benchmarks.rounds import is_quick, record
 from benchmarks.servers import stack
 from benchmarks.sink import sink
 from bq_harper_assets.contract.addresses import StackAddresses
@@ -157,9 +156,7 @@ def _per_cell(passes: list[dict[str, float]], cells: int) -> dict[str, float]:
 
 def main() -> None:
     """Read the arguments and measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few windows: does it still run?")
-    quick = parser.parse_args().quick
+    quick = is_quick(__doc__)
     measure(QUICK_WINDOWS if quick else WINDOWS, 1 if quick else ROUNDS, keep=not quick)
 
 

@@ -4,12 +4,11 @@ python -m benchmarks.more_tasks [--quick]. It stops growing where the cores do, 
 many requests a Harper takes at once decides how many tasks a run has.
 """
 
-import argparse
 import os
 
 from benchmarks.mover_vs_others import moved
 from benchmarks.moves import move_of, spark_session
-from benchmarks.rounds import in_turns, ratios, record
+from benchmarks.rounds import in_turns, is_quick, ratios, record
 from benchmarks.sink import sink
 from benchmarks.streams import TIME, Span, stream_server
 
@@ -50,9 +49,7 @@ def measure(rows: int, rounds: int, *, keep: bool) -> None:
 
 def main() -> None:
     """Read the arguments and measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few rows: does it still run?")
-    quick = parser.parse_args().quick
+    quick = is_quick(__doc__)
     measure(QUICK_ROWS if quick else ROWS, 1 if quick else ROUNDS, keep=not quick)
 
 

@@ -4,7 +4,6 @@ python -m benchmarks.reconcile_and_proof [--quick]. Only ratios are printed and 
 licence does not allow its figures to be published.
 """
 
-import argparse
 import tempfile
 import time
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.mover_vs_trivial_client import DATASET, DAY, connections, make_source
 from benchmarks.moves import SLICES, spark_session
-from benchmarks.rounds import Cost, ratios, record
+from benchmarks.rounds import Cost, is_quick, ratios, record
 from benchmarks.servers import stack
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
@@ -121,9 +120,7 @@ def measure(rows: int, rounds: int, *, keep: bool) -> None:
 
 def main() -> None:
     """Read the arguments and measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few rows: does it still run?")
-    quick = parser.parse_args().quick
+    quick = is_quick(__doc__)
     measure(QUICK_ROWS if quick else ROWS, 1 if quick else ROUNDS, keep=not quick)
 
 

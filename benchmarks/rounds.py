@@ -1,5 +1,6 @@
 """Ways compared in turns, so that other work on the machine falls on all of them alike."""
 
+import argparse
 import json
 import os
 import statistics
@@ -10,6 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
+
+
+def is_quick(about: str | None) -> bool:
+    """Whether a benchmark was asked only for a sign of life; `--help` says what it is `about`."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--quick", action="store_true", help="little of it: does it still run?")
+    quick: bool = parser.parse_args().quick
+    return quick
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ sensor's looks over a day whose clock is set forward, and a type that changes un
 on real servers. Without --quick the page's table is written anew too.
 """
 
-import argparse
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ import pytest
 
 from benchmarks.mover_vs_trivial_client import connections
 from benchmarks.moves import spark_session
-from benchmarks.rounds import record
+from benchmarks.rounds import is_quick, record
 from benchmarks.schema_table import table, write_page
 from benchmarks.servers import stack
 from bq_harper_assets.contract.addresses import StackAddresses
@@ -189,9 +188,7 @@ def measure(size: Size, *, keep: bool) -> None:
 
 def main() -> None:
     """Read the arguments and measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few of each: does it still run?")
-    quick = parser.parse_args().quick
+    quick = is_quick(__doc__)
     measure(QUICK if quick else FULL, keep=not quick)
 
 
