@@ -62,11 +62,8 @@ class Watch:
     waits: int = 0
     upto: datetime | None = None
 
-    def poll(self, report: RunReport | None) -> None:
-        """After each poll of a live run."""
-        if report is None:
-            self.waits += 1
-            return
+    def look(self, report: RunReport) -> None:
+        """After each poll of a live run that has not had to wait."""
         self.phases.append(report.phase)
         # At its worst: when the poll has ended and readers still saw what the one before left.
         self.lags.append(datetime.now(UTC) - (self.upto or report.t))
@@ -98,7 +95,12 @@ def follow(run: Run, start: datetime, end: datetime) -> Watch:
     while (now := ledger.now()) < end:
         if due := standing(ledger, contract, start, now).due:
             run.sync([each.cell for each in due])
-        Live(run.sync, contract, ledger, watch.poll).follow(min(end, ledger.now() + LIVE_RUN))
+        live = Live(run.sync, contract, ledger, watch.look)
+        until = min(end, ledger.now() + LIVE_RUN)
+        has_closed = live.follow(until)
+        watch.waits += live.polls - len(live.reports)
+        if not has_closed:  # its next poll would be later: a sensor starts the next run then
+            time.sleep(max((until - ledger.now()).total_seconds(), 0))
     return watch
 
 
