@@ -203,7 +203,7 @@ def test_patience_ends(ledger: Ledger, harper: HarperClient, table: LogicalTable
             Keeper(ledger, harper, table, [0], "a backfill", short),
         ):
             pass
-        assert time.monotonic() - began >= 1.5
+        assert 1.5 <= time.monotonic() - began < 30
 
 
 def test_a_live_run_pauses_for_longer_than_a_waiting_run_takes_to_ask_again() -> None:
