@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from bq_harper_assets.cli.doctor import _finding
 from bq_harper_assets.cli.main import bqh
 from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.problems import ConfigError
 from bq_harper_assets.contract.root import local_folder
 from bq_harper_assets.maritime.warehouse import Warehouse
+from bq_harper_assets.sync.system_tables import SystemTable
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
 
@@ -87,3 +89,14 @@ def _connection(project: Path):  # type: ignore[no-untyped-def]
     from bq_harper_assets.contract.project import load_project
 
     return load_project(project).bigquery
+
+
+def test_the_one_table_that_runs_need_is_not_called_needless() -> None:
+    advice = {
+        name: _finding(SystemTable(name, 1, "other layout", ("id",), ("epoch",))).next_step
+        for name in ("SyncLease", "SyncAudit")
+    }
+    assert advice["SyncLease"] == (
+        "every run needs it. When none goes on, drop it: the next run makes it anew"
+    )
+    assert (advice["SyncAudit"] or "").startswith("syncs do not need it.")

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.defs.drift import _figures
 from bq_harper_assets.defs.keys import schema_key, target_key
 from bq_harper_assets.defs.launch import QUIET
 from bq_harper_assets.ledger.claims import Claim
@@ -24,6 +25,8 @@ from bq_harper_assets.sync import drift_round
 from bq_harper_assets.sync.drift_pace import SHORTEST
 from bq_harper_assets.sync.drift_round import CLAIM, TTL
 from bq_harper_assets.sync.system_tables import LOCKS, SCHEMAS
+from bq_harper_assets.validation.drift import DriftVerdict
+from bq_harper_assets.validation.verdict import Severity
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.drifting import (
     CHECK,
@@ -376,3 +379,10 @@ def _row_when_there(harper: HarperClient) -> dict[str, Any]:
         except Exception:  # the table is made with the first claim
             continue
     raise AssertionError("no claim was mirrored")
+
+
+def test_a_change_seen_before_the_last_look_is_told_without_how_long_it_took() -> None:
+    late = DriftVerdict(2, False, Severity.WARN, "changed")
+    seen, hour = hours_ago(3), timedelta(hours=1)
+    assert _figures(0, seen, seen - hour, late)["drift_detection_seconds"] == 3600
+    assert "drift_detection_seconds" not in _figures(0, seen, seen + hour, late)
