@@ -5,7 +5,7 @@ skipped. A result that names its partition is shown only if it also names the ma
 it looked at, which Dagster has no public class for.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from dagster import (
@@ -43,14 +43,14 @@ _SCHEMA = TableSchema(
 def file_verdicts(
     context: OpExecutionContext,
     key: AssetKey,
+    of_cells: Sequence[tuple[Cell, Verdict]],
     of_table: Sequence[Verdict],
-    of_cells: Mapping[Cell, Verdict],
 ) -> None:
-    """Each becomes the current result of its check: of the asset, or of one of its partitions."""
-    targets = newest_materialisations(context.instance, key, [cell.key for cell in of_cells])
-    for cell, verdict in of_cells.items():
+    """Each becomes the current result of its check: of one of the asset's partitions, or of all."""
+    targets = newest_materialisations(context.instance, key, {cell.key for cell, _ in of_cells})
+    for cell, verdict in of_cells:
         _log(context, _evaluation(key, verdict, targets.get(cell.key), cell.key))
-    if of_table:
+    if of_table:  # last: a check without a partition in view shows its newest result
         newest = context.instance.fetch_materializations(key, limit=1).records
         target = _target(newest[0]) if newest else None
         for verdict in of_table:

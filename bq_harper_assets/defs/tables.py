@@ -41,7 +41,6 @@ from bq_harper_assets.sync.scene import Stores
 from bq_harper_assets.sync.schema_mirror import mirror_schemas
 from bq_harper_assets.sync.system_tables import make_system_tables
 from bq_harper_assets.sync.transient import TRANSIENT
-from bq_harper_assets.validation import cell_proof
 
 # A lease that was left to expire does so within three minutes; a live run holds one for a poll.
 PATIENCE = timedelta(minutes=4)
@@ -138,16 +137,8 @@ def sync_cells(
             if done and not error.report.is_transient:  # else the next try proves them
                 # The checks of a run that fails are left out.
                 with suppress(Failure):
-                    validate_cells(
-                        _step_of(context),
-                        contract,
-                        done,
-                        bigquery,
-                        harper,
-                        ledger,
-                        spark,
-                        checks=[cell_proof.CHECK],
-                    )
+                    step = _step_of(context)
+                    validate_cells(step, contract, done, bigquery, harper, ledger, spark)
             raise Failure(str(error), allow_retries=error.report.is_transient) from error
         except BqhError as error:
             raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error

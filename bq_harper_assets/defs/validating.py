@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from dagster import Failure, OpExecutionContext
 from dagster_pyspark import LazyPySparkResource
@@ -20,15 +19,14 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.scene import Stores
-from bq_harper_assets.validation import cell_proof, progress, smoke, spot
+from bq_harper_assets.validation import cell_proof, table_and_cells
 from bq_harper_assets.validation.cell_proof import CellProof
 from bq_harper_assets.validation.proof import Prover
 from bq_harper_assets.validation.proofs import record_checks, verdicts_of
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Overall, Verdict, overall
 
-OF_TABLE = (progress.CHECK, smoke.CHECK, spot.CHECK)
-CHECKS = (*OF_TABLE, cell_proof.CHECK)
+CHECKS = (*table_and_cells.CHECKS, cell_proof.CHECK)
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,13 @@ def validate_cells(
     spark: LazyPySparkResource,
     *,
     checks: Sequence[str] = CHECKS,
+    prove: Sequence[Cell] | None = None,
     deep: bool = False,
 ) -> Validation:
-    """Looks and moves nothing; what it finds is filed, and kept in the audit."""
+    """Looks and moves nothing; what it finds is filed, and kept in the audit.
+
+    Of the cells all are proved, or those of `prove`.
+    """
     queries = Queries(
         BigQueryCalls(bigquery.connection(), breakers=PROCESS_BREAKERS),
         labels={"bqh": "validation", "bqh_table": contract.id},
@@ -73,12 +75,18 @@ def validate_cells(
             HarperClient(harper.connection(), retry=harper.retry()) as client,
         ):
             subject = Subject(contract, queries, client, opened)
-            of_table = [check_table(name, subject, cells) for name in OF_TABLE if name in checks]
+            checked = [
+                table_and_cells.check_table(name, subject, cells)
+                for name in table_and_cells.CHECKS
+                if name in checks
+            ]
+            of_table = [each.of_table for each in checked]
             proofs: list[CellProof] = []
-            if cells and cell_proof.CHECK in checks:
+            to_prove = cells if prove is None else prove
+            if to_prove and cell_proof.CHECK in checks:
                 stores = Stores(bigquery.connection(), harper.connection(), opened)
                 prover = Prover(stores, contract, spark.spark_session, harper.retry())
-                proofs = prover.prove(cells, deep=deep)
+                proofs = prover.prove(to_prove, deep=deep)
             found = Validation(tuple(of_table), tuple(proofs))
             table = subject.table()
             if table is not None:
@@ -86,27 +94,9 @@ def validate_cells(
                     context.log.warning(warning)
     except BqhError as error:
         raise Failure(f"{error}. What was synced is safe", allow_retries=False) from error
-    of_cells = {each.cell: each.verdict for each in proofs}
-    file_verdicts(context, target_key(contract), of_table, of_cells)
+    of_cells = [pair for each in checked for pair in each.of_cells.items()]
+    of_cells += [(each.cell, each.verdict) for each in proofs]
+    file_verdicts(context, target_key(contract), of_cells, of_table)
     told = "; ".join(f"{each.check} {each.status.value}" for each in found.verdicts)
     context.log.info(f"{contract.id} is {found.overall.value}: {told}")
     return found
-
-
-def check_table(
-    name: str, subject: Subject, cells: Sequence[Cell], now: datetime | None = None
-) -> Verdict:
-    """One check that is not partitioned, with the cells' windows as its scope where it has one."""
-    if name == progress.CHECK:
-        return progress.check_progress(subject)
-    if not cells:
-        return spot.check_spot(subject) if name == spot.CHECK else smoke.check_smoke(subject)
-    newest = max(cell.window for cell in cells)
-    if name == spot.CHECK:
-        start = min(cell.window.start for cell in cells)
-        slices = sorted({cell.slice for cell in cells})
-        return spot.check_spot(subject, start, newest.end, slices)
-    # Old windows that are synced again say nothing of the last five minutes.
-    next_closes = newest.end + subject.contract.window + subject.contract.safety_lag
-    is_old = next_closes <= (now or datetime.now(UTC))
-    return smoke.check_smoke(subject, window=newest if is_old else None)

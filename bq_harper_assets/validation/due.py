@@ -4,7 +4,7 @@ A live table owes a row once it is older than the safety lag. A table that syncs
 only owes it once its window has closed and the safety lag has passed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -18,6 +18,7 @@ from bq_harper_assets.sync.windows import floor_to_window
 from bq_harper_assets.validation.subject import Subject
 
 Range = tuple[datetime, datetime]  # half-open
+RANGES_PER_QUERY = 100  # each is two columns of it
 
 
 def due_until(contract: TableContract, now: datetime) -> datetime:
@@ -74,22 +75,42 @@ def source_now(subject: Subject) -> Source:
 
 
 def waiting_rows(subject: Subject, ranges: Sequence[Range]) -> Waiting:
-    """The source's rows in the ranges; reads the time column alone."""
-    ranges = [(start, end) for start, end in ranges if start < end]
-    if not ranges:
-        return Waiting()
+    """The source's rows in all of the ranges together."""
+    found = waiting_in(subject, ranges).values()
+    oldest = min((each.oldest for each in found if each.oldest), default=None)
+    return Waiting(sum(each.rows for each in found), oldest)
+
+
+def waiting_in(subject: Subject, ranges: Iterable[Range]) -> dict[Range, Waiting]:
+    """The source's rows in each range; reads the time column alone, once for many ranges."""
+    asked = [(start, end) for start, end in dict.fromkeys(ranges) if start < end]
+    found: dict[Range, Waiting] = {}
+    for first in range(0, len(asked), RANGES_PER_QUERY):
+        found |= _waiting(subject, asked[first : first + RANGES_PER_QUERY])
+    return found
+
+
+def _waiting(subject: Subject, ranges: Sequence[Range]) -> dict[Range, Waiting]:
     source = source_now(subject)
     column = source.time_column
-    within = " OR ".join(restriction.between(column, start, end) for start, end in ranges)
-    answer = subject.queries.run(
-        f"SELECT COUNT(*) AS n, CAST(MIN({quoted(column.name)}) AS TIMESTAMP) AS oldest"
-        f" FROM {source.sql} WHERE {restriction.with_filter(within, source.row_filter)}",
+    name, within = quoted(column.name), [restriction.between(column, *each) for each in ranges]
+    counted = (
+        f"COUNTIF({each}) AS n{at}, CAST(MIN(IF({each}, {name}, NULL)) AS TIMESTAMP) AS oldest{at}"
+        for at, each in enumerate(within)
+    )
+    row = subject.queries.run(
+        f"SELECT {', '.join(counted)} FROM {source.sql}"
+        f" WHERE {restriction.with_filter(' OR '.join(within), source.row_filter)}",
         doing="looking for rows that are due",
         table=str(source.table),
-    )
-    found = answer.rows[0]
-    oldest: datetime | None = found["oldest"]
-    return Waiting(found["n"], oldest.astimezone(UTC) if oldest else None)
+    ).rows[0]
+    return {
+        each: Waiting(row[f"n{at}"], _utc(row[f"oldest{at}"])) for at, each in enumerate(ranges)
+    }
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    return moment.astimezone(UTC) if moment else None
 
 
 def in_words(span: timedelta) -> str:

@@ -69,11 +69,7 @@ def check_progress(subject: Subject, now: datetime | None = None) -> Verdict:
     table, start = subject.table(), subject.start()
     known = subject.ledger.progress(table, start) if table and start else None
     if table is None or start is None or known is None or known.newest_commit_at is None:
-        return _verdict(
-            ProgressStatus.NO_CHECKPOINT,
-            f"{subject.contract.id} was never synced. Next: bqh sync {subject.contract.id}",
-            {},
-        )
+        return never_synced(subject)
     return _judged(subject, table, start, known, known.newest_commit_at, now)
 
 
@@ -134,7 +130,7 @@ def _judged(
         "diagnosis": notes,
         **outside,
     }
-    return _verdict(status, _message(subject, status, waiting, standing, notes), metadata)
+    return progress_verdict(status, _message(subject, status, waiting, standing, notes), metadata)
 
 
 def gaps(
@@ -188,6 +184,14 @@ def _message(
     return "; ".join((text, *notes))
 
 
-def _verdict(status: ProgressStatus, message: str, metadata: dict[str, Any]) -> Verdict:
+def never_synced(subject: Subject) -> Verdict:
+    """The table's verdict, and that of each of its cells."""
+    name = subject.contract.id
+    text = f"{name} was never synced. Next: bqh sync {name}"
+    return progress_verdict(ProgressStatus.NO_CHECKPOINT, text, {})
+
+
+def progress_verdict(status: ProgressStatus, message: str, metadata: dict[str, Any]) -> Verdict:
+    """With the severity that belongs to the word."""
     passed = status is ProgressStatus.HEALTHY
     return Verdict(CHECK, status, passed, _SEVERITY[status], message, metadata)

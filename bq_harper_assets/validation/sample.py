@@ -1,7 +1,8 @@
-"""Where a spot check looks: places that the ledger calls synced, and instants spread over them."""
+"""Where a spot check looks: cells that the ledger calls synced, and how many rows of each."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
@@ -12,60 +13,56 @@ from bq_harper_assets.ledger.status import CellRecord
 
 @dataclass(frozen=True)
 class Place:
-    """Cells of one window that were committed at one instant, under one schema version."""
+    """A cell as its newest commit left it."""
 
     start: datetime
     until: datetime
+    slice: int
     t: datetime
     schema_version: int
-    batches: tuple[tuple[int, int], ...]  # slice and batch of each cell
+    batch: int
     rows: int
-
-    @property
-    def slices(self) -> frozenset[int]:
-        return frozenset(part for part, _ in self.batches)
-
-
-@dataclass(frozen=True)
-class Pick:
-    """The row at or after `instant` is looked at; after the last one comes the first again."""
-
-    place: Place
-    instant: datetime
 
 
 def places_of(cells: Sequence[CellRecord]) -> list[Place]:
-    """A cell that is being moved, or waits to be, is in none: nothing is promised of it now."""
-    grouped: dict[tuple[datetime, datetime, datetime, int], list[tuple[int, int, int]]] = {}
-    for record in cells:
-        commit = record.commit
-        if commit is None or not record.is_clean:
-            continue
-        key = (record.cell.window_start, commit.upto, commit.t, commit.schema_version)
-        grouped.setdefault(key, []).append((record.cell.slice, commit.batch, commit.rows))
+    """A cell that is being moved, or waits to be, is none: nothing is promised of it now."""
     return [
-        Place(*key, tuple((part, batch) for part, batch, _ in held), sum(rows for *_, rows in held))
-        for key, held in sorted(grouped.items())
+        Place(
+            record.cell.window_start,
+            record.commit.upto,
+            record.cell.slice,
+            record.commit.t,
+            record.commit.schema_version,
+            record.commit.batch,
+            record.commit.rows,
+        )
+        for record in cells
+        if record.commit is not None and record.is_clean
     ]
 
 
-def picks(places: Sequence[Place], size: int, chance: Random, *, by_rows: bool) -> list[Pick]:
-    """So many instants, one in each equal share of all rows, or of all places.
+def of_each(places: Sequence[Place], size: int) -> dict[Place, int]:
+    """So many rows of all places together, but at least one of each."""
+    return dict.fromkeys(places, -(-size // len(places))) if places else {}
 
-    By rows few instants fall where the ledger knows of no rows; by places none is spared, which is
-    where rows turn up that should not be there.
+
+def of_some(
+    places: Sequence[Place], size: int, chance: Random, *, by_rows: bool
+) -> Mapping[Place, int]:
+    """So many rows, one in each equal share of all rows, or of all places.
+
+    By rows few fall where the ledger knows of no rows; by places none is spared, which is where
+    rows turn up that should not be there.
     """
-    if not places:
-        return []
     weights = [place.rows if by_rows else 1 for place in places]
     ends = list(accumulate(weights))
-    if not ends[-1]:
-        return []
-    found = []
-    for number in range(size):
-        at = (number + chance.random()) / size * ends[-1]
-        index = min(bisect_right(ends, at), len(places) - 1)
-        place = places[index]
-        share = 1 - (ends[index] - at) / weights[index] if weights[index] else 0.0
-        found.append(Pick(place, place.start + share * (place.until - place.start)))
-    return found
+    if not ends or not ends[-1]:
+        return {}
+    shares = ((number + chance.random()) / size * ends[-1] for number in range(size))
+    return Counter(places[min(bisect_right(ends, at), len(places) - 1)] for at in shares)
+
+
+def instants(start: datetime, end: datetime, count: int, chance: Random) -> list[datetime]:
+    """One in each equal share of the time between."""
+    shares = ((number + chance.random()) / count for number in range(count))
+    return [start + share * (end - start) for share in shares]

@@ -1,5 +1,6 @@
 """Does the query that a user would send find the newest rows?"""
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.held import text_of
 from bq_harper_assets.sync.windows import Window
-from bq_harper_assets.validation.due import Range, due_until, in_words, waiting_rows
+from bq_harper_assets.validation.due import Range, Waiting, due_until, in_words, waiting_in
 from bq_harper_assets.validation.subject import Subject, instant_of
 from bq_harper_assets.validation.verdict import Severity, SmokeStatus, Verdict
 
@@ -25,60 +26,109 @@ def check_smoke(
     subject: Subject, now: datetime | None = None, window: Window | None = None
 ) -> Verdict:
     """The last five minutes, or the given window: an old one is not expected to be recent."""
-    try:
-        now = now or server_time(subject.queries)
-    except BqhError:
-        now = datetime.now(UTC)
-    recent = (window.start, min(window.end, now)) if window else (now - RECENT, now)
+    if window:
+        return check_windows(subject, [window], now)[window]
+    now = now or _now(subject)
+    recent = (now - RECENT, now)
     try:
         count = _count(subject, recent)
-        newest = None if count or window else _newest(subject, now)
+        newest = None if count else _newest(subject, now)
     except BqhError as error:
-        is_there = _is_there(subject)
-        status = SmokeStatus.QUERY_FAILED if is_there else SmokeStatus.TABLE_NOT_FOUND
-        return _verdict(status, str(error), recent, {})
-    metadata = {"rows_found": count, "newest_row": newest.isoformat() if newest else None}
+        return _failed(subject, error, recent)
+    metadata = {"newest_row": newest.isoformat() if newest else None}
     if count:
-        many = f"at least {count:,}" if count == MOST_COUNTED else f"{count:,}"
-        return _verdict(SmokeStatus.HEALTHY, f"the query finds {many} rows", recent, metadata)
-    return _without_rows(subject, now, recent, window, newest, metadata)
+        return _with_rows(count, recent, metadata)
+    after = newest + _MICROSECOND if newest else subject.contract.sync.start_timestamp
+    expected = (after or _BEGINNING, due_until(subject.contract, now))
+    return _without_rows(subject, now, recent, metadata, _asked(subject, [expected])[0])
+
+
+def check_windows(
+    subject: Subject, windows: Iterable[Window], now: datetime | None = None
+) -> dict[Window, Verdict]:
+    """Each by what a query for its rows finds; of the silent ones BigQuery is asked at once."""
+    now = now or _now(subject)
+    found: dict[Window, Verdict] = {}
+    silent: list[Window] = []
+    failed: BqhError | None = None
+    for window in dict.fromkeys(windows):
+        asked = _asked_of(window, now)
+        try:
+            count = 0 if failed else _count(subject, asked)
+        except BqhError as error:
+            failed = error  # so will be the others, and each would wait for as long
+        if failed:
+            found[window] = _failed(subject, failed, asked)
+        elif count:
+            found[window] = _with_rows(count, asked, {})
+        else:
+            silent.append(window)
+    until = due_until(subject.contract, now)
+    expected = [(window.start, min(window.end, until)) for window in silent]
+    for window, waiting in zip(silent, _asked(subject, expected), strict=True):
+        found[window] = _without_rows(subject, now, _asked_of(window, now), {}, waiting)
+    return found
+
+
+def _now(subject: Subject) -> datetime:
+    try:
+        return server_time(subject.queries)
+    except BqhError:
+        return datetime.now(UTC)
+
+
+def _asked_of(window: Window, now: datetime) -> Range:
+    return (window.start, min(window.end, now))
+
+
+def _asked(subject: Subject, expected: Sequence[Range]) -> list[Waiting | BqhError]:
+    """What BigQuery has in each range, or why it could not be asked."""
+    try:
+        found = waiting_in(subject, expected)
+    except BqhError as error:
+        return [error] * len(expected)
+    return [found.get(each, Waiting()) for each in expected]
+
+
+def _with_rows(count: int, asked: Range, metadata: dict[str, Any]) -> Verdict:
+    many = f"at least {count:,}" if count == MOST_COUNTED else f"{count:,}"
+    text = f"the query finds {many} rows"
+    return _verdict(SmokeStatus.HEALTHY, text, asked, {"rows_found": count, **metadata})
 
 
 def _without_rows(
     subject: Subject,
     now: datetime,
-    recent: Range,
-    window: Window | None,
-    newest: datetime | None,
+    asked: Range,
     metadata: dict[str, Any],
+    waiting: Waiting | BqhError,
 ) -> Verdict:
     """Silence is fine if the source is silent too; else it depends on for how long."""
-    contract = subject.contract
-    until = due_until(contract, now)
-    if window:
-        expected = (window.start, min(window.end, until))
-    else:
-        after = contract.sync.start_timestamp or _BEGINNING
-        expected = (newest + _MICROSECOND if newest else after, until)
-    try:
-        waiting = waiting_rows(subject, [expected])
-    except BqhError as error:
-        text = f"the query finds no row, and BigQuery could not be asked if there are any: {error}"
-        status, severity = SmokeStatus.NO_RECENT_DATA, Severity.WARN
-        return _verdict(status, text, recent, metadata, severity)
-    overdue = waiting.overdue(contract, now)
-    metadata |= {"source_rows": waiting.rows, "overdue_seconds": overdue.total_seconds()}
+    shown = {"rows_found": 0, **metadata}
+    if isinstance(waiting, BqhError):
+        text = (
+            f"the query finds no row, and BigQuery could not be asked if there are any: {waiting}"
+        )
+        return _verdict(SmokeStatus.NO_RECENT_DATA, text, asked, shown, Severity.WARN)
+    overdue = waiting.overdue(subject.contract, now)
+    shown |= {"source_rows": waiting.rows, "overdue_seconds": overdue.total_seconds()}
     if waiting.oldest is None:
         text = "the query finds no row, and BigQuery has none either that should be there"
-        return _verdict(SmokeStatus.HEALTHY, text, recent, metadata)
+        return _verdict(SmokeStatus.HEALTHY, text, asked, shown)
     told = (
         f"the query finds no row; BigQuery has {waiting.rows:,}, and the oldest of them, of "
         f"{waiting.oldest:%F %T} UTC, has been due for {in_words(overdue)}"
     )
     if overdue <= RECENT:
-        return _verdict(SmokeStatus.HEALTHY, told, recent, metadata)
+        return _verdict(SmokeStatus.HEALTHY, told, asked, shown)
     severity = Severity.WARN if overdue <= LATE else Severity.ERROR
-    return _verdict(SmokeStatus.NO_RECENT_DATA, told, recent, metadata, severity)
+    return _verdict(SmokeStatus.NO_RECENT_DATA, told, asked, shown, severity)
+
+
+def _failed(subject: Subject, error: BqhError, asked: Range) -> Verdict:
+    is_there = _is_there(subject)
+    status = SmokeStatus.QUERY_FAILED if is_there else SmokeStatus.TABLE_NOT_FOUND
+    return _verdict(status, str(error), asked, {})
 
 
 def _is_there(subject: Subject) -> bool:
@@ -89,10 +139,10 @@ def _is_there(subject: Subject) -> bool:
         return True  # nobody knows: what failed is the query
 
 
-def _count(subject: Subject, recent: Range) -> int:
+def _count(subject: Subject, asked: Range) -> int:
     """Up to a limit; one row is fetched whole, as a user would."""
     target, column = subject.contract.target_table, subject.time_column()
-    bounds = [text_of(column.kind, moment) for moment in recent]
+    bounds = [text_of(column.kind, moment) for moment in asked]
     within = [Condition(column.name, "gelt", bounds)]
     if not subject.harper.search_by_conditions(target, within, limit=1):
         return 0
@@ -120,10 +170,10 @@ def _newest(subject: Subject, now: datetime) -> datetime | None:
 def _verdict(
     status: SmokeStatus,
     message: str,
-    recent: Range,
+    asked: Range,
     metadata: dict[str, Any],
     severity: Severity = Severity.ERROR,
 ) -> Verdict:
-    start, end = recent
+    start, end = asked
     shown = {"from": start.isoformat(), "to": end.isoformat(), **metadata}
     return Verdict(CHECK, status, status is SmokeStatus.HEALTHY, severity, message, shown)

@@ -14,9 +14,10 @@ import pyarrow as pa
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.client import connect_storage
-from bq_harper_assets.stores.bigquery.fingerprint import Source
+from bq_harper_assets.stores.bigquery.fingerprint import Source, micros_sql
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.read_session import open_session, read_stream
+from bq_harper_assets.sync.arrow_buffers import Int64s
 from bq_harper_assets.sync.encode import encode_batch
 from bq_harper_assets.sync.json_body import bodies
 from bq_harper_assets.sync.numbering import Counter, numbers_by_stream
@@ -24,8 +25,8 @@ from bq_harper_assets.sync.row_hash import row_hashes
 from bq_harper_assets.sync.row_ids import Identity, hashes_of_ids, identify
 from bq_harper_assets.sync.slices import slice_of
 from bq_harper_assets.sync.stored import RowPlan
-from bq_harper_assets.sync.windows import micros_of
-from bq_harper_assets.validation.sample import Pick
+from bq_harper_assets.sync.windows import micros_at, micros_of
+from bq_harper_assets.validation.sample import Place
 
 MOST_ROWS = 100_000  # read at once: rows of one time come together, for equal ones are numbered
 _MICROSECOND = timedelta(microseconds=1)
@@ -51,11 +52,18 @@ class SourceRows:
         """The row of each id."""
         return {row_id: row for row, row_id in enumerate(self.ids) if row_id is not None}
 
-    def rows_at(self, moment: datetime, slices: Iterable[int], of: int) -> list[int]:
-        """Rows of this time in these slices, of so many, that can have an id."""
-        micros = micros_of(self.batch.column(self.plan.timestamp)).to_numpy(zero_copy_only=False)
-        ours = np.isin(slice_of(self.identity.id_hashes, of), list(slices))
-        there = np.flatnonzero((micros == (moment - _EPOCH) // _MICROSECOND) & ours)
+    @cached_property
+    def micros(self) -> Int64s:
+        """The time of each row."""
+        times = micros_of(self.batch.column(self.plan.timestamp))
+        found: Int64s = times.to_numpy(zero_copy_only=False)
+        return found
+
+    def rows_in(self, place: Place, slices: int) -> list[int]:
+        """Rows of a cell, of so many slices, that can have an id."""
+        is_there = (self.micros >= micros_at(place.start)) & (self.micros < micros_at(place.until))
+        is_ours = slice_of(self.identity.id_hashes, slices) == place.slice
+        there = np.flatnonzero(is_there & is_ours)
         return [int(row) for row in there if self.ids[row] is not None]
 
     def records(self, rows: Sequence[int]) -> Mapping[int, dict[str, Any]]:
@@ -74,29 +82,45 @@ class SourceRows:
         return {self.place_of_id[record[self.plan.primary_key]]: record for record in found}
 
 
-def times_at(queries: Queries, source: Source, picks: Sequence[Pick]) -> list[datetime | None]:
-    """The time of the first row at or after each instant, or else of the first in its place."""
-    name = quoted(source.time_column.name)
-    columns, ranges = [], dict[str, None]()
-    for number, pick in enumerate(picks):
-        place = pick.place
-        after = restriction.between(source.time_column, pick.instant, place.until)
-        before = restriction.between(source.time_column, place.start, pick.instant)
-        columns += [
-            f"CAST(MIN(IF({after}, {name}, NULL)) AS TIMESTAMP) AS after_{number}",
-            f"CAST(MIN(IF({before}, {name}, NULL)) AS TIMESTAMP) AS first_{number}",
-        ]
-        ranges[restriction.between(source.time_column, place.start, place.until)] = None
-    if not columns:
+def times_of(
+    queries: Queries,
+    source: Source,
+    until: Mapping[datetime, datetime],
+    window: timedelta,
+    most: int,
+    seed: int,
+) -> list[datetime]:
+    """Times that rows have, at most so many of each window, any of them with the same chance.
+
+    `until` says by the start of each window how far it is looked at.
+    """
+    if not until:
         return []
-    within = restriction.with_filter(" OR ".join(ranges), source.row_filter)
-    row = queries.run(
-        f"SELECT {', '.join(columns)} FROM {source.sql} WHERE {within}",
+    column, length = source.time_column, window // _MICROSECOND
+    within = " OR ".join(restriction.between(column, *each) for each in _merged(until))
+    # DIV and MOD round towards zero, and there were rows before 1970.
+    begin = f"m - MOD(MOD(m, {length}) + {length}, {length})"
+    rows = queries.run(
+        f"SELECT m FROM (SELECT m, ROW_NUMBER() OVER (PARTITION BY {begin}"
+        " ORDER BY FARM_FINGERPRINT(CONCAT(CAST(m AS STRING), @seed)), m) AS place"
+        f" FROM (SELECT DISTINCT {micros_sql(column)} AS m FROM {source.sql}"
+        f" WHERE {restriction.with_filter(within, source.row_filter)})) WHERE place <= {most}",
+        {"seed": f"|{seed}"},
         doing="picking rows for a spot check",
         table=str(source.table),
-    ).rows[0]
-    found = [row[f"after_{number}"] or row[f"first_{number}"] for number in range(len(picks))]
-    return [moment.astimezone(UTC) if moment else None for moment in found]
+    ).rows
+    return sorted(_EPOCH + row["m"] * _MICROSECOND for row in rows)
+
+
+def _merged(until: Mapping[datetime, datetime]) -> list[tuple[datetime, datetime]]:
+    """Windows that follow each other, as one range."""
+    found: list[tuple[datetime, datetime]] = []
+    for start, end in sorted(until.items()):
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
 
 
 def uncrowded(queries: Queries, source: Source, times: Iterable[datetime]) -> list[datetime]:

@@ -1,8 +1,9 @@
 """The rows of a spot check: found in one store, looked up in the other, and compared."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum
 from random import Random
 from typing import Any
 
@@ -18,44 +19,51 @@ from bq_harper_assets.sync.slices import id_hashes, slice_of
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.windows import EPOCH
 from bq_harper_assets.validation.compare import DELETED_AT, differing_columns
-from bq_harper_assets.validation.sample import Pick, Place
-from bq_harper_assets.validation.source_sample import SourceRows, read_rows, times_at, uncrowded
+from bq_harper_assets.validation.sample import Place, instants
+from bq_harper_assets.validation.source_sample import SourceRows, read_rows, uncrowded
 from bq_harper_assets.validation.subject import Subject, instant_of
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
 
-PICKS_PER_QUERY = 100  # each is two columns of it
-ROWS_PER_LOOK = 50  # of which some may belong to other slices
+ROWS_PER_SEARCH = 50  # of which some may belong to other slices
+SEARCHES = 2  # per window at least: in a page of one time there may be no row of some slice
+
+
+class Side(Enum):
+    """Where a row was found before it was looked up in the other store."""
+
+    BIGQUERY = "bigquery"
+    HARPER = "harper"
+
+
+class Outcome(Enum):
+    """What came of looking it up."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    UNSTORABLE = "unstorable"  # it belongs into quarantine
+    KEPT = "kept"  # gone from the source, and still in Harper as the contract wants it
+    MOVED = "moved"  # different, but a run has touched its cell since the check began
 
 
 @dataclass(frozen=True)
-class Found:
-    """A difference, and the place whose promise it breaks."""
+class Look:
+    """One row of a cell."""
 
     place: Place
-    slice: int
-    difference: Difference
+    side: Side
+    outcome: Outcome
+    difference: Difference | None = None
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What was looked at, and what is not the same."""
+    """What was looked at."""
 
-    from_source: int = 0
-    from_harper: int = 0
-    unstorable: int = 0  # rows of the source that belong into quarantine
-    kept: int = 0  # gone from the source, and still in Harper as the contract wants it
+    looks: tuple[Look, ...] = ()
     crowded: int = 0  # times with too many rows to be looked at
-    differences: tuple[Found, ...] = ()
 
     def __add__(self, other: "Compared") -> "Compared":
-        return Compared(
-            self.from_source + other.from_source,
-            self.from_harper + other.from_harper,
-            self.unstorable + other.unstorable,
-            self.kept + other.kept,
-            self.crowded + other.crowded,
-            (*self.differences, *other.differences),
-        )
+        return Compared((*self.looks, *other.looks), self.crowded + other.crowded)
 
 
 @dataclass(frozen=True)
@@ -68,88 +76,76 @@ class Comparison:
     plan: RowPlan
     chance: Random
 
-    def of(self, picks: Sequence[Pick], found: Sequence[tuple[Place, Row]], most: int) -> Compared:
-        """The source's rows at the picks, at most so many, and these rows of Harper."""
+    def of(
+        self,
+        wanted: Mapping[Place, int],
+        times: Sequence[datetime],
+        found: Sequence[tuple[Place, Row]],
+    ) -> Compared:
+        """So many rows of the source in each place, at these times, and these rows of Harper."""
         queries = self.subject.queries
         kind = self.source.time_column.kind
-        times = [
-            moment
-            for first in range(0, len(picks), PICKS_PER_QUERY)
-            for moment in times_at(queries, self.source, picks[first : first + PICKS_PER_QUERY])
-        ]
         stored_at = [instant_of(kind, row[self.plan.timestamp]) for _, row in found]
-        wanted = {moment for moment in (*times, *stored_at) if moment is not None}
-        readable = set(uncrowded(queries, self.source, wanted))
+        asked = {*times, *stored_at}
+        readable = set(uncrowded(queries, self.source, asked))
         rows = read_rows(queries, self.source, self.plan, sorted(readable))
-        chosen = self._chosen(rows, picks, times, most)
         looked = [pair for pair, at in zip(found, stored_at, strict=True) if at in readable]
-        return (
-            self._missing_or_changed(rows, chosen)
-            + self._phantom_or_changed(rows, looked)
-            + Compared(crowded=len(wanted - readable))
+        looks = (
+            *self._missing_or_changed(rows, self._chosen(rows, wanted)),
+            *self._phantom_or_changed(rows, looked),
         )
+        return Compared(looks, len(asked - readable))
 
-    def _chosen(
-        self,
-        rows: SourceRows | None,
-        picks: Sequence[Pick],
-        times: Sequence[datetime | None],
-        most: int,
-    ) -> dict[int, Place]:
-        """One row of each time, with its place."""
+    def _chosen(self, rows: SourceRows | None, wanted: Mapping[Place, int]) -> dict[int, Place]:
         chosen: dict[int, Place] = {}
-        for pick, moment in zip(picks, times, strict=True):
-            if rows is None or moment is None or len(chosen) >= most:
-                continue
-            candidates = rows.rows_at(moment, pick.place.slices, self.slices)
-            if candidates:
-                chosen[self.chance.choice(candidates)] = pick.place
+        for place, count in wanted.items() if rows else ():
+            there = rows.rows_in(place, self.slices) if rows else []
+            some = self.chance.sample(there, min(count, len(there)))
+            chosen |= dict.fromkeys(some, place)
         return chosen
 
-    def _missing_or_changed(self, rows: SourceRows | None, chosen: dict[int, Place]) -> Compared:
+    def _missing_or_changed(
+        self, rows: SourceRows | None, chosen: dict[int, Place]
+    ) -> Iterator[Look]:
         if rows is None or not chosen:
-            return Compared()
+            return
         records = rows.records(list(chosen))
         ids = [rows.ids[row] for row in records]
         target, key = self.subject.contract.target_table, self.plan.primary_key
         stored = {row[key]: row for row in self.subject.harper.search_by_id(target, ids)}
-        differences = []
-        for row, expected in records.items():
+        for row, place in chosen.items():
             row_id = rows.ids[row]
-            if row_id not in stored:
+            if row not in records:
+                yield Look(place, Side.BIGQUERY, Outcome.UNSTORABLE)
+            elif row_id not in stored:
                 missing = Difference(DifferenceKind.MISSING, row_id)
-                differences.append(self._found(chosen[row], missing))
-            elif columns := differing_columns(expected, stored[row_id], self.plan.columns):
-                changed = Difference(DifferenceKind.CHANGED, row_id, columns)
-                differences.append(self._found(chosen[row], changed))
-        return Compared(
-            from_source=len(records),
-            unstorable=len(chosen) - len(records),
-            differences=tuple(differences),
-        )
+                yield Look(place, Side.BIGQUERY, Outcome.DIFFERENT, missing)
+            else:
+                yield self._same_or_changed(place, Side.BIGQUERY, records[row], stored[row_id])
 
     def _phantom_or_changed(
         self, rows: SourceRows | None, found: Sequence[tuple[Place, Row]]
-    ) -> Compared:
-        places = rows.place_of_id if rows else {}
+    ) -> Iterator[Look]:
+        row_of = rows.place_of_id if rows else {}
         key = self.plan.primary_key
-        known = [places[row[key]] for _, row in found if row[key] in places]
+        known = [row_of[row[key]] for _, row in found if row[key] in row_of]
         records = rows.records(known) if rows and known else {}
-        differences, kept = [], 0
         for place, row in found:
-            expected = records.get(places.get(row[key], -1))
+            expected = records.get(row_of.get(row[key], -1))
             if expected is not None:
-                if columns := differing_columns(expected, row, self.plan.columns):
-                    changed = Difference(DifferenceKind.CHANGED, row[key], columns)
-                    differences.append(self._found(place, changed))
+                yield self._same_or_changed(place, Side.HARPER, expected, row)
             elif self._is_meant_to_stay(row):
-                kept += 1
+                yield Look(place, Side.HARPER, Outcome.KEPT)
             else:
-                differences.append(self._found(place, self._not_at_its_time(row)))
-        return Compared(from_harper=len(found), kept=kept, differences=tuple(differences))
+                elsewhere = self._not_at_its_time(row)
+                yield Look(place, Side.HARPER, Outcome.DIFFERENT, elsewhere)
 
-    def _found(self, place: Place, difference: Difference) -> Found:
-        return Found(place, slice_of_id(difference.id, self.plan, self.slices), difference)
+    def _same_or_changed(self, place: Place, side: Side, expected: Row, stored: Row) -> Look:
+        columns = differing_columns(expected, stored, self.plan.columns)
+        if not columns:
+            return Look(place, side, Outcome.SAME)
+        changed = Difference(DifferenceKind.CHANGED, stored[self.plan.primary_key], columns)
+        return Look(place, side, Outcome.DIFFERENT, changed)
 
     def _is_meant_to_stay(self, row: Row) -> bool:
         policy = self.subject.contract.deletes
@@ -192,38 +188,45 @@ def harper_rows(
     plan: RowPlan,
     slices: int,
     kind: Kind,
-    picks: Sequence[Pick],
-    most: int,
+    wanted: Mapping[Place, int],
     chance: Random,
 ) -> Iterator[tuple[Place, Row]]:
-    """Rows of Harper at the picks, each once, at most so many; of equal times any of the first."""
-    seen: set[Any] = set()
-    for pick in picks:
-        if len(seen) >= most:
-            return
-        page = [
-            row
-            for row in _around(subject, plan, kind, pick)
-            if slice_of_id(row[plan.primary_key], plan, slices) in pick.place.slices
-        ]
-        if not page:
-            continue
-        row = chance.choice([r for r in page if r[plan.timestamp] == page[0][plan.timestamp]])
-        if row[plan.primary_key] not in seen:
-            seen.add(row[plan.primary_key])
-            yield pick.place, row
+    """Rows of Harper, so many of each place; a page of one window serves all its slices."""
+    by_window: dict[tuple[datetime, datetime], dict[int, Place]] = {}
+    for place in wanted:
+        by_window.setdefault((place.start, place.until), {})[place.slice] = place
+    for (start, until), places in by_window.items():
+        left = {part: wanted[place] for part, place in places.items()}
+        seen: set[Any] = set()
+        for instant in instants(start, until, max(SEARCHES, *left.values()), chance):
+            if not any(left.values()):
+                break
+            page: dict[int, list[Row]] = {}
+            for row in _page(subject, plan, kind, (start, instant, until)):
+                part = slice_of_id(row[plan.primary_key], plan, slices)
+                page.setdefault(part, []).append(row)
+            for part, rows in page.items():
+                # Of equal times any: the first by id would always be the same.
+                row = chance.choice(
+                    [r for r in rows if r[plan.timestamp] == rows[0][plan.timestamp]]
+                )
+                if left.get(part) and row[plan.primary_key] not in seen:
+                    seen.add(row[plan.primary_key])
+                    left[part] -= 1
+                    yield places[part], row
 
 
-def _around(subject: Subject, plan: RowPlan, kind: Kind, pick: Pick) -> list[Row]:
-    """A page of those at or after the instant, or else of those from the start of its place on."""
-    ends = [pick.place.start, pick.instant, pick.place.until]
-    start, middle, end = (text_of(kind, moment) for moment in ends)
+def _page(
+    subject: Subject, plan: RowPlan, kind: Kind, span: tuple[datetime, datetime, datetime]
+) -> list[Row]:
+    """Some rows at or after the second instant, or else from the first on, before the third."""
+    start, middle, end = (text_of(kind, moment) for moment in span)
     for bounds in ([middle, end], [start, middle]):
         page = subject.harper.search_by_conditions(
             subject.contract.target_table,
             [Condition(plan.timestamp, "gelt", bounds)],
             sort_by=plan.timestamp,
-            limit=ROWS_PER_LOOK,
+            limit=ROWS_PER_SEARCH,
         )
         if page:
             return page

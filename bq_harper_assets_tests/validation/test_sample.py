@@ -9,16 +9,25 @@ from hypothesis import strategies as st
 
 from bq_harper_assets.ledger.records import CellKey, CellState
 from bq_harper_assets.ledger.status import CellCommit, CellRecord
-from bq_harper_assets.validation.sample import Place, picks, places_of
+from bq_harper_assets.validation.sample import Place, instants, of_each, of_some, places_of
 from bq_harper_assets_tests.stores.small_tables import utc
 
 NOON = utc(2026, 1, 5, 12)
 HOUR = timedelta(hours=1)
 
 
-def place(hour: int, rows: int) -> Place:
+def place(hour: int, rows: int, part: int = 0) -> Place:
     """An hour after noon."""
-    return Place(NOON + hour * HOUR, NOON + (hour + 1) * HOUR, NOON, 1, ((0, 1),), rows)
+    return Place(NOON + hour * HOUR, NOON + (hour + 1) * HOUR, part, NOON, 1, 1, rows)
+
+
+@given(count=st.integers(1, 300), size=st.integers(1, 1_000))
+def test_every_place_has_its_share_and_at_least_one_row(count: int, size: int) -> None:
+    places = [place(0, 5, part) for part in range(count)]
+    found = of_each(places, size)
+    assert set(found) == set(places)
+    assert len(set(found.values())) == 1
+    assert max(size, count) <= sum(found.values()) < size + count
 
 
 @settings(deadline=None)
@@ -28,26 +37,22 @@ def place(hour: int, rows: int) -> Place:
     seed=st.integers(0, 2**32),
     by_rows=st.booleans(),
 )
-def test_every_instant_lies_in_its_place_and_a_seed_repeats_the_sample(
+def test_so_many_rows_are_drawn_and_a_seed_repeats_the_sample(
     rows: list[int], size: int, seed: int, by_rows: bool
 ) -> None:
     places = [place(hour, n) for hour, n in enumerate(rows)]
-    found = picks(places, size, Random(seed), by_rows=by_rows)
-    assert found == picks(places, size, Random(seed), by_rows=by_rows)
-    assert len(found) == (0 if by_rows and not sum(rows) else size)
-    for pick in found:
-        assert pick.place.start <= pick.instant <= pick.place.until
-        assert pick.place.rows or not by_rows
+    found = of_some(places, size, Random(seed), by_rows=by_rows)
+    assert found == of_some(places, size, Random(seed), by_rows=by_rows)
+    assert sum(found.values()) == (0 if by_rows and not sum(rows) else size)
+    assert all(each.rows for each in found) or not by_rows
 
 
-def test_instants_are_spread_evenly_over_rows_or_over_places() -> None:
+def test_rows_are_spread_evenly_over_rows_or_over_places() -> None:
     places = [place(0, 90), place(1, 10), place(2, 0)]
-    by_rows = [pick.place for pick in picks(places, 100, Random(1), by_rows=True)]
-    assert [by_rows.count(each) for each in places] == [90, 10, 0]
-    by_places = [pick.place for pick in picks(places, 99, Random(1), by_rows=False)]
-    assert [by_places.count(each) for each in places] == [33, 33, 33]
-    inside = [pick.instant for pick in picks([place(0, 5)], 60, Random(1), by_rows=True)]
-    assert [instant.minute for instant in inside] == list(range(60))
+    assert of_some(places, 100, Random(1), by_rows=True) == {places[0]: 90, places[1]: 10}
+    assert of_some(places, 99, Random(1), by_rows=False) == dict.fromkeys(places, 33)
+    found = instants(NOON, NOON + HOUR, 60, Random(1))
+    assert [instant.minute for instant in found] == list(range(60))
 
 
 @pytest.mark.parametrize(
@@ -68,6 +73,6 @@ def test_only_cells_that_hold_what_their_commit_says_are_looked_at(
         )
         return CellRecord(CellKey(NOON, NOON + HOUR, part), state, commit, marks)
 
-    found = places_of([cell(0, 1), cell(1, 1), cell(2, 2)])
-    expected = [(((0, 7), (1, 8)), 10), (((2, 9),), 5)]
-    assert [(each.batches, each.rows) for each in found] == (expected if kept else [])
+    found = places_of([cell(0, 1), cell(1, 2)])
+    expected = [(0, 7, NOON + HOUR), (1, 8, NOON + 2 * HOUR)]
+    assert [(each.slice, each.batch, each.t) for each in found] == (expected if kept else [])

@@ -1,8 +1,10 @@
 """The four words of the spot check, and the rows it names, after real syncs."""
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
@@ -14,7 +16,9 @@ from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.validation.spot import check_spot
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.slices import id_hashes, slice_of
+from bq_harper_assets.validation.spot import SpotCheck, check_spot
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Severity, SpotStatus, Verdict
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
@@ -44,9 +48,23 @@ def land_two_hours(
 
 
 def spot(sync: Sync, tables: SmallTables, contract: TableContract, **keys: Any) -> Verdict:
+    """Of all cells together."""
+    return spot_check(sync, tables, contract, **keys).verdict
+
+
+def spot_check(
+    sync: Sync,
+    tables: SmallTables,
+    contract: TableContract,
+    start: datetime = NOON,
+    end: datetime = TWO,
+    slices: Sequence[int] = (0, 1),
+    **keys: Any,
+) -> SpotCheck:
     """With a seed, so that a failure can be repeated."""
     subject = Subject(contract, tables.queries, sync.harper, sync.stores.ledger)
-    return check_spot(subject, **({"size": ALL, "seed": 7} | keys))
+    cells = [cell for cell in sync.cells(contract, start, end) if cell.slice in slices]
+    return check_spot(subject, cells, **({"size": ALL, "seed": 7} | keys))
 
 
 def named(verdict: Verdict) -> dict[Any, tuple[str, dict[str, Any]]]:
@@ -62,8 +80,8 @@ def test_a_missing_a_changed_and_a_phantom_row_are_named_and_nothing_else(
     contract, rows = land_two_hours(sync, tables.make_from(EVERY_FIVE_MINUTES))
     clean = spot(sync, tables, contract, size=10)
     assert (clean.status, clean.passed) == (SpotStatus.HEALTHY, True)
-    assert 7 <= clean.metadata["rows_from_bigquery"] <= 10
-    assert 7 <= clean.metadata["rows_from_harper"] <= 10
+    assert 10 <= clean.metadata["rows_from_bigquery"] <= 12  # three of each cell
+    assert 7 <= clean.metadata["rows_from_harper"] <= 12
     assert clean.metadata["seed"] == 7
 
     missing, changed, phantom = rows[3], rows[9], rows[15] | {"id": "PHANTOM"}
@@ -84,6 +102,56 @@ def test_a_missing_a_changed_and_a_phantom_row_are_named_and_nothing_else(
     sync.harper.upsert(contract.target_table, [missing, changed])
     sync.harper.delete(contract.target_table, ["PHANTOM"])
     assert spot(sync, tables, contract).passed
+
+
+@pytest.mark.promise("M3", "O3")
+def test_each_cell_has_a_verdict_of_its_own_by_at_least_one_row_in_each_direction(
+    sync: Sync, tables: SmallTables
+) -> None:
+    contract, rows = land_two_hours(sync, tables.make_from(EVERY_FIVE_MINUTES))
+    cells = sync.cells(contract, NOON, TWO)
+    found = spot_check(sync, tables, contract, size=1)
+    assert set(found.cells) == set(cells)
+    for verdict in found.cells.values():
+        assert verdict.status is SpotStatus.HEALTHY
+        assert verdict.metadata["rows_from_bigquery"] == 1
+        assert verdict.metadata["rows_from_harper"] == 1
+    assert found.verdict.metadata["rows_from_bigquery"] == len(cells)
+
+    lost = cells[2]
+    ids = [row["id"] for row in rows if cell_of(row, contract, cells) == lost]
+    sync.harper.delete(contract.target_table, ids)
+    found = spot_check(sync, tables, contract, size=1)
+    assert [cell for cell in cells if not found.of_cell(cell).passed] == [lost]
+    assert {row.id for row in found.of_cell(lost).rows} <= set(ids)
+    assert found.verdict.status is SpotStatus.ISSUES_FOUND
+    assert found.verdict.rows == found.of_cell(lost).rows
+    [unsynced] = sync.cells(contract, TWO, TWO + 60 * MINUTE)[:1]
+    assert (found.of_cell(unsynced).status, found.of_cell(unsynced).passed) == (
+        SpotStatus.NO_DATA,
+        False,
+    )
+
+
+def test_without_cells_rows_of_the_whole_table_are_picked(sync: Sync, tables: SmallTables) -> None:
+    contract, rows = land_two_hours(sync, tables.make_from(EVERY_FIVE_MINUTES))
+    subject = Subject(contract, tables.queries, sync.harper, sync.stores.ledger)
+    found = check_spot(subject, size=3, seed=7)
+    assert (found.verdict.metadata["rows_from_bigquery"], found.verdict.passed) == (3, True)
+    assert found.verdict.metadata["rows_from_harper"] == 3
+    sync.harper.delete(contract.target_table, [row["id"] for row in rows])
+    assert len(check_spot(subject, size=3, seed=7).verdict.rows) == 3
+
+
+def cell_of(row: dict[str, Any], contract: TableContract, cells: Sequence[Cell]) -> Cell:
+    """Of a stored row without a key."""
+    part = int(slice_of(id_hashes(pa.array([row["id"]]), keyless=True), contract.slices)[0])
+    return next(
+        cell
+        for cell in cells
+        if cell.slice == part
+        and cell.window.start <= datetime.fromisoformat(row["ts"]) < cell.window.end
+    )
 
 
 @pytest.mark.promise("M3")
@@ -206,11 +274,11 @@ def test_no_rows_are_no_data_and_a_store_that_is_away_is_told_and_not_raised(
     away = bigquery_connection.model_copy(update={"endpoint": nowhere, "max_retries": 0})
     ledger = sync.stores.ledger
     subject = Subject(contract, Queries(BigQueryCalls(away)), sync.harper, ledger)
-    verdict = check_spot(subject)
+    verdict = check_spot(subject).verdict
     assert (verdict.status, verdict.severity) == (SpotStatus.CHECK_FAILED, Severity.ERROR)
     assert nowhere in verdict.message
 
     stopped = harper_connection.model_copy(update={"url": nowhere})
     with HarperClient(stopped, retry=RetryPolicy(0), breakers=Breakers()) as harper:
-        verdict = check_spot(Subject(contract, tables.queries, harper, ledger))
+        verdict = check_spot(Subject(contract, tables.queries, harper, ledger)).verdict
     assert verdict.status is SpotStatus.CHECK_FAILED
