@@ -77,7 +77,7 @@ def measure(windows: int, rounds: int, *, keep: bool) -> None:
         f" {rounds} rounds.",
         "",
         f"**{median:.1f} s** (median; target for 24 x 4: under {TARGET_S}) besides the comparing:"
-        f" {len(validating.CHECKS)} results for each partition, the audit, and Dagster's own events.",
+        f" {len(validating.CHECKS)} results for each partition, the audit, Dagster's own events.",
     ]
     figures = {"cells": len(cells), "rounds": rounds, "seconds": round(median, 2)}
     record("check_bookkeeping", "What keeping check results costs", lines, figures, keep=keep)

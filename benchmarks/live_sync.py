@@ -1,15 +1,18 @@
 """A live table on the local stack: does it reach phase steady, and keep it over a window's close?
 
-python -m benchmarks.live_sync [--quick]: a source of 1,000 rows a second, 15 minutes long, followed
-by live runs on one warm Spark into a real Harper. The rows lie in the source beforehand, each with
-its own time, and become due one by one: the emulator copies a table with every write to it, which
+python -m benchmarks.live_sync [--quick]: a source that grows by 1,000 rows a second, 15 minutes
+long, followed by live runs on one warm Spark into a real Harper. Rows come in loads of some
+seconds, as a streaming job writes them; the emulator copies the whole table with each load, which
 BigQuery does not.
 """
 
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -45,10 +48,12 @@ class Plan:
     lasts: timedelta
     backlog: timedelta  # that is there at the start
     window: timedelta
+    load: timedelta  # how often rows come
 
 
-FULL = Plan(1_000, timedelta(minutes=15), timedelta(minutes=12), timedelta(minutes=15))
-QUICK = Plan(200, timedelta(minutes=1), timedelta(minutes=1), timedelta(minutes=5))
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+FULL = Plan(1_000, 15 * MINUTE, 12 * MINUTE, 15 * MINUTE, 10 * SECOND)
+QUICK = Plan(200, MINUTE, MINUTE, 5 * MINUTE, 5 * SECOND)
 
 
 @dataclass
@@ -72,21 +77,46 @@ class Watch:
         self.left_open.update({c.cell.window.start for c in report.cells if c.is_open})
 
 
-def make_source(bigquery: BigQueryConnection, begin: datetime, plan: Plan) -> int:
-    """How many rows it has."""
-    rows = plan.rows_per_second * int((plan.backlog + plan.lasts).total_seconds())
-    step = 1_000_000 // plan.rows_per_second
-    queries = Queries(BigQueryCalls(bigquery))
-    with queries.client as client:
-        client.create_dataset(DATASET, exists_ok=True)
-        queries.run(
-            f"CREATE TABLE `{DATASET}.positions` AS SELECT n AS number, n / 7 AS ratio,"
-            f" TIMESTAMP_ADD(TIMESTAMP '{begin:%F %T}+00', INTERVAL n * {step} MICROSECOND) AS ts,"
-            " CONCAT('vessel ', CAST(MOD(n, 500) AS STRING)) AS vessel"
-            f" FROM UNNEST(GENERATE_ARRAY(0, {rows - 1})) AS n",
-            doing="making the source",
+class Feed:
+    """A source table with the backlog in it, to which rows are added as their times come."""
+
+    def __init__(self, bigquery: BigQueryConnection, begin: datetime, plan: Plan) -> None:
+        self._queries = Queries(BigQueryCalls(bigquery))
+        self._begin, self._plan = begin, plan
+        self._stopped = threading.Event()
+        self.rows = 0
+        self._queries.client.create_dataset(DATASET, exists_ok=True)
+        self._write("CREATE TABLE `{}` AS", begin + plan.backlog)
+
+    @contextmanager
+    def growing(self) -> Iterator[None]:
+        """Rows come until the end of the block, or until the plan's time is over."""
+        with self._queries.client, ThreadPoolExecutor(1) as pool:
+            feeding = pool.submit(self._grow)
+            try:
+                yield
+            finally:
+                self._stopped.set()
+            feeding.result()
+
+    def _grow(self) -> None:
+        end = self._begin + self._plan.backlog + self._plan.lasts
+        now = datetime.now(UTC)
+        while now < end and not self._stopped.wait(self._plan.load.total_seconds()):
+            now = min(datetime.now(UTC), end)
+            self._write("INSERT INTO `{}`", now)
+
+    def _write(self, statement: str, until: datetime) -> None:
+        step = 1_000_000 // self._plan.rows_per_second
+        rows = (until - self._begin) // timedelta(microseconds=step)
+        self._queries.run(
+            f"{statement.format(f'{DATASET}.positions')} SELECT n AS number, n / 7 AS ratio,"
+            f" TIMESTAMP_ADD(TIMESTAMP '{self._begin:%F %T}+00', INTERVAL n * {step} MICROSECOND)"
+            " AS ts, CONCAT('vessel ', CAST(MOD(n, 500) AS STRING)) AS vessel"
+            f" FROM UNNEST(GENERATE_ARRAY({self.rows}, {rows - 1})) AS n",
+            doing="feeding the source",
         )
-    return rows
+        self.rows = rows
 
 
 def follow(run: Run, start: datetime, end: datetime) -> Watch:
@@ -114,7 +144,7 @@ def measure(plan: Plan, *, keep: bool) -> None:
     ):
         bigquery, harper = connections(addresses)
         begin = datetime.now(UTC).replace(microsecond=0) - plan.backlog
-        rows = make_source(bigquery, begin, plan)
+        feed = Feed(bigquery, begin, plan)
         start = floor_to_window(begin, plan.window)
         contract = TableContract(
             id="positions",
@@ -127,13 +157,14 @@ def measure(plan: Plan, *, keep: bool) -> None:
             sync=Sync(start_timestamp=start),
         )
         run = Run(Stores(bigquery, harper, ledger), contract, spark, "benchmark")
-        watch = follow(run, start, datetime.now(UTC) + plan.lasts)
+        with feed.growing():
+            watch = follow(run, start, begin + plan.backlog + plan.lasts)
         time.sleep((contract.safety_lag + timedelta(seconds=5)).total_seconds())
         last = _cells(contract, start, begin + plan.backlog + plan.lasts)
         report = run.sync(last)
         with HarperClient(harper) as client:
             held = client.describe_table("Positions")
-    steady = _since_steady(watch.phases)
+    rows, steady = feed.rows, _since_steady(watch.phases)
     threshold = timedelta(seconds=contract.sync.steady_threshold)
     share = sum(phase is Phase.STEADY for phase in steady) / max(len(steady), 1)
     figures = {

@@ -6,7 +6,8 @@ Each line that it reads is a cursor; each line that it writes is how the tick en
 import json
 import subprocess
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,9 @@ class OtherDeployment:
             bufsize=1,
         )
 
-    def wait(self) -> "OtherDeployment":
+    def wait(self) -> None:
         """Until it can tick."""
         assert self._line() == "ready\n"
-        return self
 
     def begin(self, cursor: dict[str, Any]) -> None:
         """A tick; returns at once."""
@@ -58,6 +58,17 @@ class OtherDeployment:
     def _line(self) -> str:
         assert self.process.stdout is not None
         return self.process.stdout.readline()
+
+
+@contextmanager
+def other_deployment(root: Path) -> Iterator[OtherDeployment]:
+    """One that can tick; killed at the end of the block."""
+    started = OtherDeployment(root)
+    try:
+        started.wait()
+        yield started
+    finally:
+        started.kill()
 
 
 def main(root: Path) -> None:

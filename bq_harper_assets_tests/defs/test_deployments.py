@@ -14,7 +14,7 @@ from bq_harper_assets.contract.root import local_folder
 from bq_harper_assets.ledger.database import Database
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets_tests.defs.drifting import first_version
-from bq_harper_assets_tests.defs.other_deployment import OtherDeployment
+from bq_harper_assets_tests.defs.other_deployment import other_deployment
 from bq_harper_assets_tests.fault_proxy import FaultProxy, LateAnswer, Seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import TemporaryProject, hours_ago, table
@@ -49,10 +49,8 @@ def test_a_deployment_that_is_killed_while_it_looks_is_replaced_once_its_claim_h
         return [seen for seen in proxy.seen() if describes(seen)]
 
     with ExitStack() as stack:
-        first, second = (OtherDeployment(project.root) for _ in range(2))
-        for each in (first, second):
-            stack.callback(each.kill)
-            each.wait()
+        # One after the other: two that make Dagster's own files at once fail in Dagster.
+        first, second = (stack.enter_context(other_deployment(project.root)) for _ in range(2))
         never = threading.Event()
         proxy.on(LateAnswer(never), matching=describes)
         first.begin(due)

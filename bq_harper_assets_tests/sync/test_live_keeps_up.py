@@ -5,11 +5,11 @@ hour.
 """
 
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
-from benchmarks.live_sync import DATASET, Plan, follow, make_source
+from benchmarks.live_sync import DATASET, MINUTE, SECOND, Feed, Plan, follow
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import Sync as Pace
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
@@ -17,8 +17,6 @@ from bq_harper_assets.sync.phases import Phase
 from bq_harper_assets.sync.run import Run
 from bq_harper_assets.sync.windows import floor_to_window
 from bq_harper_assets_tests.sync.conftest import Sync
-
-MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
 
 
 @pytest.mark.promise("H6")
@@ -32,8 +30,8 @@ def test_a_growing_table_is_steady_before_and_after_its_window_closes(
     began = _with_time_to_poll(datetime.now(UTC)).replace(microsecond=0)
     closes = floor_to_window(began, MINUTE) + MINUTE
     lasts = closes + 20 * SECOND - began
-    plan = Plan(rows_per_second=200, lasts=lasts, backlog=backlog, window=MINUTE)
-    rows = make_source(bigquery_connection, began - backlog, plan)
+    plan = Plan(200, lasts, backlog, window=MINUTE, load=SECOND)
+    feed = Feed(bigquery_connection, began - backlog, plan)
     start = floor_to_window(began - backlog, MINUTE)
     # A minute is shorter than a window may be declared: nothing else of it is made up.
     contract = sync.contract(
@@ -47,7 +45,8 @@ def test_a_growing_table_is_steady_before_and_after_its_window_closes(
         ),
     ).model_copy(update={"window": MINUTE})
     run = Run(sync.stores, contract, sync.spark, "live", retry=sync.retry)
-    watch = follow(run, start, closes + 20 * SECOND)
+    with feed.growing():
+        watch = follow(run, start, closes + 20 * SECOND)
 
     first, *after = watch.phases
     assert first in (Phase.STEADY, Phase.CATCHUP)  # it begins with what lay there before
@@ -57,7 +56,7 @@ def test_a_growing_table_is_steady_before_and_after_its_window_closes(
     assert closes - MINUTE in watch.windows
     time.sleep(lag.total_seconds() + 1)
     run.sync(sync.cells(contract, start, closes + MINUTE))
-    assert sorted(row["number"] for row in sync.rows(contract)) == list(range(rows))
+    assert sorted(row["number"] for row in sync.rows(contract)) == list(range(feed.rows))
 
 
 def _with_time_to_poll(now: datetime) -> datetime:
