@@ -1,4 +1,4 @@
-"""Four checks per table, run after each sync: of each partition, and three of the table too."""
+"""Four checks per table, run after each sync: of each partition, and of them all."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -96,7 +96,7 @@ def validate_cells(
         raise Failure(f"{error}. What was synced is safe", allow_retries=False) from error
     of_cells = [pair for each in checked for pair in each.of_cells.items()]
     of_cells += [(each.cell, each.verdict) for each in proofs]
-    file_verdicts(context, target_key(contract), of_cells, of_table)
+    file_verdicts(context, target_key(contract), of_cells, found.verdicts)
     told = "; ".join(f"{each.check} {each.status.value}" for each in found.verdicts)
     context.log.info(f"{contract.id} is {found.overall.value}: {told}")
     return found

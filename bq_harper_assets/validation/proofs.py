@@ -23,7 +23,8 @@ _WORST_FIRST = (
 def verdicts_of(of_table: Sequence[Verdict], proofs: Sequence[CellProof]) -> tuple[Verdict, ...]:
     """One per check; a window that is equal and still open is neither proved nor at fault."""
     judged = [proof for proof in proofs if proof.status is not ProofStatus.OPEN]
-    return (*of_table, _all_proofs(judged)) if judged else tuple(of_table)
+    still_open = len(proofs) - len(judged)
+    return (*of_table, _all_proofs(judged, still_open)) if judged else tuple(of_table)
 
 
 def record_checks(
@@ -45,13 +46,15 @@ def record_checks(
     return {warning for warning in told if warning}
 
 
-def _all_proofs(proofs: Sequence[CellProof]) -> Verdict:
+def _all_proofs(proofs: Sequence[CellProof], still_open: int) -> Verdict:
     """Proved only if each is."""
     counted = Counter(each.status for each in proofs)
     status = next((word for word in _WORST_FIRST if counted[word]), ProofStatus.PROVED)
     failed = [each for each in proofs if each.status is status is not ProofStatus.PROVED]
     parts = ", ".join(f"{number} {word.value}" for word, number in sorted(counted.items()))
     message = f"{len(proofs)} cells: {parts}"
+    if still_open:
+        message += f"; {still_open} more are equal so far and still open"
     if failed:
         message += f"; the first is {failed[0].verdict.message}"
     is_wrong = status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)

@@ -123,12 +123,12 @@ def test_each_partition_of_a_ranged_run_has_a_result_of_its_own_that_is_current(
         assert seen.checks[check]["blocking"] is False
         word = "proved" if check == "proof" else "healthy"
         assert seen.metadata(check)["status"] == word
-    assert 0 < seen.metadata("proof")["rows"] <= 20  # of the 20 rows of a window, one slice's
+    assert seen.metadata("proof")["rows"] == 80
     spot = seen.metadata("spot")
     assert spot["sample_size"] == 7  # as the contract says, but one of each cell
     assert spot["rows_from_bigquery"] == len(synced.cells)
     assert spot["rows_from_harper"] == len(synced.cells)
-    for check in ("progress", "smoke", "spot"):
+    for check in CHECKS:
         filed = synced.dagster.evaluations(synced.contract, check, synced.run_id)
         # The table's own result comes last, so that it is the one in view.
         assert [each.partition for each in filed] == [*(c.key for c in synced.cells), None]
@@ -172,10 +172,9 @@ def test_a_range_is_checked_without_moving_data_and_a_missing_row_fails_its_cell
         each.key: "failed" if each == cell else "succeeded" for each in synced.cells
     }
     assert dagster.rows(contract) == {n: row for n, row in before.items() if n != 45}
-    [failed] = [
-        each for each in dagster.evaluations(contract, "proof", ended.run_id) if not each.passed
-    ]
-    assert failed.partition == cell.key
+    proofs = dagster.evaluations(contract, "proof", ended.run_id)
+    failed, of_all = [each for each in proofs if not each.passed]
+    assert (failed.partition, of_all.partition) == (cell.key, None)
     assert failed.severity.value == "ERROR"
     assert failed.metadata["missing"].value == 1
     [named] = failed.metadata["differing_rows"].records  # type: ignore[union-attr]
@@ -187,7 +186,7 @@ def test_a_range_is_checked_without_moving_data_and_a_missing_row_fails_its_cell
     assert audit["status"] == "issues_detected"
     told = json.loads(audit["checkResults"])[contract.id]
     assert set(told) == {"progress", "smoke", "spot", "proof"}
-    for check in ("progress", "smoke", "spot"):
+    for check in CHECKS:
         all_filed = dagster.evaluations(contract, check, ended.run_id)
         [filed] = [each for each in all_filed if each.partition is None]
         assert told[check]["status"] == filed.metadata["status"].value
@@ -218,7 +217,9 @@ def test_the_deep_proof_of_a_day_sees_what_stored_hashes_hide(synced: Synced) ->
     finally:
         dagster.harper.upsert(contract.target_table, [row])
     of_day = {cell.key for cell in synced.cells if cell.window.start.date() == day}
+    *filed, of_all = filed
     assert {each.partition for each in filed} == of_day
+    assert (of_all.partition, of_all.passed) == (None, False)
     assert {each.metadata["form"].value for each in filed} == {"deep"}
     [failed] = [each for each in filed if not each.passed]
     assert failed.metadata["changed"].value == 1
@@ -243,7 +244,8 @@ def test_a_day_that_a_night_could_not_judge_has_its_turn_in_the_next_besides_tha
     def night() -> dict[str, Any]:
         run = synced.run("deep_proof", {})
         filed = dagster.evaluations(contract, "proof", run.run_id)
-        return {str(each.partition): each.metadata["status"].value for each in filed}
+        of_cells = [each for each in filed if each.partition]
+        return {str(each.partition): each.metadata["status"].value for each in of_cells}
 
     assert night() == {cells[0].key: "proved"}
     with open_ledger(project_of.ledger.url) as ledger:

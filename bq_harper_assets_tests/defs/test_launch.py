@@ -61,7 +61,8 @@ def test_one_job_syncs_the_newest_windows_of_all_tables_whatever_their_partition
         newest = newest_closed(contract, run.create_timestamp)
         assert max(cell.window for cell in cells) >= newest
         filed = dagster.evaluations(contract, "proof", ended.run_id)
-        assert {each.partition: each.passed for each in filed} == dict.fromkeys(keys, True)
+        of_cells = {each.partition: each.passed for each in filed if each.partition}
+        assert of_cells == dict.fromkeys(keys, True)
         partitions = shown(dagster.root, dagster.instance, contract).partitions()
         assert set(partitions.values()) == {"succeeded"}
         held = [row["ts"] for row in dagster.rows(contract).values()]

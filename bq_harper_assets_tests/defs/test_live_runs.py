@@ -98,8 +98,9 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
 
     checked = dagster.instance.all_logs(run.run_id, of_type=DagsterEventType.ASSET_CHECK_EVALUATION)
     verdicts = [log.get_dagster_event().asset_check_evaluation_data for log in checked]
-    proved = {each.partition for each in verdicts if each.check_name == "proof" and each.passed}
-    assert proved == keys
+    for check in ("progress", "smoke", "spot", "proof"):
+        passed = {each.partition for each in verdicts if each.check_name == check and each.passed}
+        assert passed == {*keys, None}
 
     revisit = Ticking(dagster, contract)
     assert revisit.tick() == ()
@@ -143,9 +144,17 @@ def test_an_open_partition_is_never_shown_as_proved_nor_kept_as_a_failure(
     assert filed == {
         **{cell.key: (True, "WARN", "proved") for cell in closed},
         **{cell.key: (False, "WARN", "open") for cell in still_open},
+        None: (True, "WARN", "proved"),
     }
-    seen = shown(dagster.root, dagster.instance, contract).partitions()
-    assert {key for key, word in seen.items() if word == "succeeded"} == {c.key for c in closed}
+    seen = shown(dagster.root, dagster.instance, contract)
+    proved = {key for key, word in seen.partitions().items() if word == "succeeded"}
+    assert proved == {cell.key for cell in closed}
+    assert seen.metadata("proof")["message"] == (
+        "2 cells: 2 proved; 2 more are equal so far and still open"
+    )
+    # The other checks tell of what an open one holds so far.
+    both = {cell.key: "succeeded" for cell in closed + still_open}
+    assert [seen.partitions(check) for check in ("progress", "smoke", "spot")] == [both] * 3
     audits = dagster.harper.search_by_value("SyncAudit", "tableId", contract.id, ("*",))
     [kept] = [row for row in audits if row["check"] == "all"]
     [told] = json.loads(kept["checkResults"]).values()
