@@ -115,6 +115,12 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
     assert request.run_key == f"{hour + HOUR:%FT%H:%M}#2"
     one_poll = {f"follow_{contract.id}": {"config": {"seconds": 1}}}
     assert live.run(request, ops=one_poll)  # which finds no rows
+    [newest] = dagster.instance.get_runs(RunsFilter(job_name=job.name), limit=1)
+    still_open = [f"{hour + HOUR:%FT%H:%M}|s0{number}" for number in (0, 1)]
+    for check in ("progress", "smoke", "spot"):
+        told = dagster.evaluations(contract, check, newest.run_id)
+        assert [each.partition for each in told] == [*still_open, None]
+    assert dagster.evaluations(contract, "proof", newest.run_id) == []
     empty = checkpoint(dagster, contract)
     assert empty["recordsIngested"] == mirrored["recordsIngested"]
     assert empty["lastSyncTime"] > mirrored["lastSyncTime"]

@@ -255,6 +255,12 @@ def test_a_query_is_compared_as_it_is_now_and_a_difference_is_a_warning(
     assert "may have changed since the sync" in verdict.message
     assert rows[8]["id"] in named(verdict)
 
+    tables.run(f"DELETE FROM {source.sql} WHERE TRUE")
+    sync.harper.delete(contract.target_table, [row["id"] for row in rows])
+    verdict = spot(sync, tables, contract)
+    assert (verdict.status, verdict.passed) == (SpotStatus.NO_DATA, False)
+    assert "none of the 24 rows that were synced was met" in verdict.message
+
 
 @pytest.mark.promise("M3")
 def test_no_rows_are_no_data_and_a_store_that_is_away_is_told_and_not_raised(
