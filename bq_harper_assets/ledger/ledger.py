@@ -13,6 +13,7 @@ from bq_harper_assets.ledger import (
     audit,
     claims,
     committing,
+    intending,
     leasing,
     marking,
     planning,
@@ -30,6 +31,7 @@ from bq_harper_assets.ledger.records import (
     Batch,
     CellKey,
     CellResult,
+    Intent,
     Leases,
     LogicalTable,
     Mark,
@@ -183,6 +185,14 @@ class Ledger(LedgerReader):
         """
         with self._database.writing() as connection:
             return marking.mark(connection, leases, t, marks, unless_committed_at_t)
+
+    def intend_deletes(self, leases: Leases, intents: Sequence[Intent], *, allowed: bool) -> None:
+        """What batches will delete or flag; to be done before their first write is sent.
+
+        Later runs count it until the batch is committed or refused, unless someone allowed it.
+        """
+        with self._database.writing() as connection:
+            intending.intend(connection, leases, intents, allowed)
 
     def commit_cells(
         self,

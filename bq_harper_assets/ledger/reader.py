@@ -17,7 +17,13 @@ from bq_harper_assets.ledger import (
 )
 from bq_harper_assets.ledger.columns import database_now
 from bq_harper_assets.ledger.database import Database
-from bq_harper_assets.ledger.records import CellKey, LogicalTable, NewestVersion, SchemaVersion
+from bq_harper_assets.ledger.records import (
+    Batch,
+    CellKey,
+    LogicalTable,
+    NewestVersion,
+    SchemaVersion,
+)
 from bq_harper_assets.ledger.tables import IDENTITY
 
 
@@ -100,10 +106,15 @@ class LedgerReader:
         with self._database.reading() as connection:
             return status.slices_committed_at_other_times(connection, table, t)
 
-    def recent_losses(self, table: LogicalTable, period: timedelta) -> tuple[losses.CellLoss, ...]:
-        """Rows that runs took out of cells within the period, and that nobody had allowed."""
+    def recent_losses(
+        self, table: LogicalTable, period: timedelta, besides: Sequence[Batch] = ()
+    ) -> tuple[losses.CellLoss, ...]:
+        """Rows that batches but `besides` took out of cells, or were about to, in the period.
+
+        What someone allowed is left out, and so is all that was before it.
+        """
         with self._database.reading() as connection:
-            return losses.losses(connection, table, period)
+            return losses.losses(connection, table, period, besides)
 
     def checkpoints(self, table: LogicalTable, start: datetime) -> tuple[progress.Checkpoint, ...]:
         """How far each slice has come, counted from the window that begins at `start`."""

@@ -164,11 +164,15 @@ def close_by_topup(patch: Patch) -> None:
 
 
 def guard_before_the_lookup(patch: Patch) -> None:
-    def refuse(scene_: Any, works: Sequence[Any]) -> None:
+    def refuse(scene_: Any, works: Sequence[Any], *, allowed: bool) -> None:
+        if allowed:
+            return
         losses = {each.cell: Loss(len(each.diff.vanished), each.diff.held) for each in works}
         refused = refusals(scene_.source.contract.id, losses)
         for each in works:
-            each.refusal = refused.get(each.cell)
+            if each.cell in refused:
+                each.refusal = refused[each.cell]
+                scene_.ledger.refuse_batch(each.batch, each.refusal)
 
     patch.setattr(reconcile, "refuse_great_losses", refuse)
 
