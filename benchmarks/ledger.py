@@ -30,7 +30,7 @@ def measure(ledger: Ledger) -> None:
     batches = ledger.plan(leases, START, 1, wanted, "run")
     began = _print("plan", began)
     for batch in batches:
-        ledger.commit_cell(leases, batch, result)
+        ledger.commit_cells(leases, [(batch, result)])
     began = _print("commit one by one", began)
     batches = ledger.plan(leases, START, 1, wanted, "run")
     began = _print("plan again", began)

@@ -1,48 +1,44 @@
-"""The ledger: each verb is one transaction."""
+"""The ledger's verbs, each one transaction; its questions are the reader's."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any
-from uuid import UUID
 
 from pydantic import SecretStr
-from sqlalchemy import select
 
 from bq_harper_assets.ledger import (
     audit,
     claims,
     committing,
+    intending,
     leasing,
-    losses,
     marking,
     planning,
-    progress,
     quarantine,
     rebasing,
     registry,
     reslicing,
     schema_versions,
-    status,
 )
 from bq_harper_assets.ledger.columns import database_now
 from bq_harper_assets.ledger.database import Database
 from bq_harper_assets.ledger.migrate import migrate
+from bq_harper_assets.ledger.reader import LedgerReader
 from bq_harper_assets.ledger.records import (
     Batch,
     CellKey,
     CellResult,
+    Intent,
     Leases,
     LogicalTable,
     Mark,
-    NewestVersion,
     SchemaVersion,
     TableFacts,
     Wanted,
 )
-from bq_harper_assets.ledger.tables import IDENTITY
 
 
 def open_ledger(
@@ -58,11 +54,11 @@ def open_ledger(
     return Ledger(database, monotonic)
 
 
-class Ledger:
+class Ledger(LedgerReader):
     """Who may move what, what was moved, and what was refused. Threads may share it."""
 
     def __init__(self, database: Database, monotonic: Callable[[], float]) -> None:
-        self._database = database
+        super().__init__(database)
         self._monotonic = monotonic
 
     def __repr__(self) -> str:
@@ -83,25 +79,10 @@ class Ledger:
         """Gives all connections back."""
         self._database.close()
 
-    def identity(self) -> UUID:
-        """Made once, with the ledger: a target that names another one belongs to another ledger."""
-        with self._database.reading() as connection:
-            return UUID(connection.execute(select(IDENTITY.c.uuid)).scalar_one())
-
-    def now(self) -> datetime:
-        """The database's clock."""
-        with self._database.reading() as connection:
-            return database_now(connection)
-
     def register_table(self, facts: TableFacts) -> LogicalTable:
         """The table by its name, made if new; TableChanged if its cells would change meaning."""
         with self._database.writing() as connection:
             return registry.register_table(connection, facts)
-
-    def find_table(self, name: str) -> LogicalTable | None:
-        """None if it was never registered."""
-        with self._database.reading() as connection:
-            return registry.find_table(connection, name)
 
     def change_slices(self, table: LogicalTable, slices: int) -> LogicalTable:
         """The table with that many slices, all its cells to be reconciled; LeaseHeld if in use."""
@@ -115,40 +96,10 @@ class Ledger:
             registry.lock(connection, table)
             yield
 
-    def start_of(self, name: str) -> datetime | None:
-        """Where the contract's first window begins; None if it was never recorded."""
-        with self._database.reading() as connection:
-            return registry.start_of(connection, name)
-
     def record_start(self, name: str, start: datetime) -> datetime:
         """The start that counts: the first that was recorded."""
         with self._database.writing() as connection:
             return registry.record_start(connection, name, start)
-
-    def tables(self) -> tuple[LogicalTable, ...]:
-        """By name."""
-        with self._database.reading() as connection:
-            return registry.all_tables(connection)
-
-    def newest_schema(self, table: LogicalTable) -> SchemaVersion | None:
-        """To be asked before the source's columns are read; None before the first."""
-        with self._database.reading() as connection:
-            return schema_versions.newest(connection, table)
-
-    def newest_versions(self) -> dict[str, NewestVersion]:
-        """Of all tables, by name, at the price of one query."""
-        with self._database.reading() as connection:
-            return schema_versions.newest_of_all(connection)
-
-    def schema_version(self, table: LogicalTable, version: int) -> SchemaVersion | None:
-        """None if there is none of that number."""
-        with self._database.reading() as connection:
-            return schema_versions.find(connection, table, version)
-
-    def schema_history(self, table: LogicalTable) -> tuple[SchemaVersion, ...]:
-        """All versions, oldest first."""
-        with self._database.reading() as connection:
-            return schema_versions.history(connection, table)
 
     def record_schema(
         self,
@@ -187,11 +138,6 @@ class Ledger:
         """
         with self._database.writing() as connection:
             return claims.release(connection, claim, note)
-
-    def claims(self) -> tuple[claims.ClaimRecord, ...]:
-        """By name: who may do what concerns no single table."""
-        with self._database.reading() as connection:
-            return claims.all_claims(connection)
 
     def acquire(
         self, table: LogicalTable, slices: Sequence[int], owner: str, ttl: timedelta
@@ -240,9 +186,13 @@ class Ledger:
         with self._database.writing() as connection:
             return marking.mark(connection, leases, t, marks, unless_committed_at_t)
 
-    def commit_cell(self, leases: Leases, batch: Batch, result: CellResult) -> None:
-        """The cell now holds what `result` says; refused without a live lease."""
-        self.commit_cells(leases, [(batch, result)])
+    def intend_deletes(self, leases: Leases, intents: Sequence[Intent], *, allowed: bool) -> None:
+        """What batches will delete or flag; to be done before their first write is sent.
+
+        Later runs count it until the batch is committed or refused, unless someone allowed it.
+        """
+        with self._database.writing() as connection:
+            intending.intend(connection, leases, intents, allowed)
 
     def commit_cells(
         self,
@@ -272,70 +222,6 @@ class Ledger:
         """For what happens outside the ledger: checks, changes to the target, commands."""
         with self._database.writing() as connection:
             audit.record(connection, table, database_now(connection), *notes)
-
-    def audit(
-        self, table: LogicalTable | None = None, limit: int = 100, *, kind: str | None = None
-    ) -> tuple[audit.AuditEntry, ...]:
-        """Newest first."""
-        with self._database.reading() as connection:
-            return audit.entries(connection, table, kind, limit)
-
-    def cells(
-        self,
-        table: LogicalTable,
-        start: datetime,
-        end: datetime,
-        slices: Sequence[int] | None = None,
-    ) -> tuple[status.CellRecord, ...]:
-        """Cells whose window starts in [start, end), by window and slice."""
-        with self._database.reading() as connection:
-            return status.cells(connection, table, start, end, slices)
-
-    def slices_committed_at_other_times(self, table: LogicalTable, t: datetime) -> frozenset[int]:
-        """Only in these can a write of `t` take a row out of a cell that does not know of it."""
-        with self._database.reading() as connection:
-            return status.slices_committed_at_other_times(connection, table, t)
-
-    def recent_losses(self, table: LogicalTable, period: timedelta) -> tuple[losses.CellLoss, ...]:
-        """Rows that runs took out of cells within the period, and that nobody had allowed."""
-        with self._database.reading() as connection:
-            return losses.losses(connection, table, period)
-
-    def checkpoints(self, table: LogicalTable, start: datetime) -> tuple[progress.Checkpoint, ...]:
-        """How far each slice has come, counted from the window that begins at `start`."""
-        with self._database.reading() as connection:
-            return progress.checkpoints(connection, table, start)
-
-    def progress(self, table: LogicalTable, start: datetime) -> progress.Progress:
-        """What lag and phase are computed from, counted from the window that begins at `start`."""
-        with self._database.reading() as connection:
-            return progress.progress(connection, table, start)
-
-    def history(
-        self, table: LogicalTable, cell: CellKey | None = None, limit: int = 100
-    ) -> tuple[status.BatchRecord, ...]:
-        """Batches of the table or of one cell, newest first."""
-        with self._database.reading() as connection:
-            return status.history(connection, table, cell, limit)
-
-    def schema_versions_of_batches(
-        self, table: LogicalTable, seqs: Collection[int]
-    ) -> dict[int, int]:
-        """The schema version that each of these batches wrote its rows under."""
-        with self._database.reading() as connection:
-            return status.schema_versions_of_batches(connection, table, seqs)
-
-    def leases(self, table: LogicalTable) -> tuple[status.LeaseRecord, ...]:
-        """Who holds which slice."""
-        with self._database.reading() as connection:
-            return status.leases(connection, table)
-
-    def quarantined(
-        self, table: LogicalTable, cell: CellKey | None = None, limit: int = 1000
-    ) -> tuple[status.QuarantinedRow, ...]:
-        """Rows now in quarantine, of the table or of one cell."""
-        with self._database.reading() as connection:
-            return status.quarantined(connection, table, cell, limit)
 
     def drop_quarantined(
         self, table: LogicalTable, cell: CellKey, numbers: Sequence[int] | None, who: str

@@ -1,60 +1,92 @@
-"""What runs took out of the target lately: the delete guard counts it as if it were one run."""
+"""What runs took out of the target lately: the delete guard counts it as if it were one run.
 
+A batch without a commit counts with what it was about to take out, for it may have done so.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import CompoundSelect, Connection, Row, and_, func, select, union_all
 
 from bq_harper_assets.ledger.columns import database_now
-from bq_harper_assets.ledger.records import CellKey, LogicalTable
+from bq_harper_assets.ledger.places import place_of
+from bq_harper_assets.ledger.records import Batch, BatchState, CellKey, LogicalTable
 from bq_harper_assets.ledger.tables import BATCHES, CELLS, LOST_ROWS
 
 
 @dataclass(frozen=True)
 class CellLoss:
-    """Rows that a cell has lost and still lacks, of those it held before."""
+    """Rows that a cell has lost, of those it held before; some may have been replaced since."""
 
     cell: CellKey
-    rows: int
+    lost: int
     held: int
-    since: datetime  # when the first of them was recorded as gone
+    rows: int  # that it surely holds now
+    since: datetime  # when the first of them was recorded
+    is_committed: bool  # else some were to be taken out, and may be there still
 
 
-def losses(connection: Connection, table: LogicalTable, period: timedelta) -> tuple[CellLoss, ...]:
+def losses(
+    connection: Connection, table: LogicalTable, period: timedelta, besides: Sequence[Batch]
+) -> tuple[CellLoss, ...]:
     """Of the period that ends now, from the newest loss that someone allowed on."""
-    recent = and_(
-        BATCHES.c.table_id == table.id,
-        BATCHES.c.ended_at >= database_now(connection) - period,
-        LOST_ROWS,  # as in the index: a table's whole history is not read
+    recent = connection.execute(_recent(table, database_now(connection) - period)).all()
+    after = max((row.seq for row in recent if row.deletes_allowed), default=0)
+    own = {batch.seq for batch in besides}
+    by_cell: dict[tuple[int, datetime], list[Row[Any]]] = {}
+    for row in sorted(recent, key=lambda row: row.seq):
+        if row.seq > after and row.seq not in own:
+            by_cell.setdefault(place_of(row), []).append(row)
+    found = (_loss(table, rows) for rows in by_cell.values())
+    return tuple(loss for loss in found if loss is not None)
+
+
+def _recent(table: LogicalTable, begin: datetime) -> CompoundSelect[Any]:
+    """Batches that ended since, or were planned since and have not ended, with their cells.
+
+    Each half is a range of the index of such batches: a table's whole history is not read.
+    """
+    here = and_(
+        CELLS.c.table_id == BATCHES.c.table_id,
+        CELLS.c.slice == BATCHES.c.slice,
+        CELLS.c.window_start == BATCHES.c.window_start,
     )
-    allowed = select(func.max(BATCHES.c.seq)).where(recent, BATCHES.c.deletes_allowed.is_(True))
-    after = connection.execute(allowed).scalar_one() or 0
-    query = (
+    lost = func.coalesce(
+        BATCHES.c.rows_deleted + BATCHES.c.rows_flagged, BATCHES.c.deletes_intended
+    )
+    batches = (
         select(
-            BATCHES.c.slice,
-            BATCHES.c.window_start,
-            func.sum(BATCHES.c.rows_deleted + BATCHES.c.rows_flagged).label("lost"),
-            func.coalesce(func.max(BATCHES.c.rows_held), 0).label("held"),
-            func.min(BATCHES.c.ended_at).label("since"),
-            func.coalesce(func.max(CELLS.c.rows), 0).label("rows"),
+            *(BATCHES.c.seq, BATCHES.c.slice, BATCHES.c.window_start, BATCHES.c.state),
+            lost.label("lost"),
+            func.coalesce(BATCHES.c.rows_held, 0).label("held"),
+            BATCHES.c.deletes_allowed,
+            func.coalesce(BATCHES.c.ended_at, BATCHES.c.planned_at).label("at"),
+            func.coalesce(CELLS.c.batch, 0).label("committed"),
+            CELLS.c.rows,
         )
-        .outerjoin(
-            CELLS,
-            and_(
-                CELLS.c.table_id == BATCHES.c.table_id,
-                CELLS.c.slice == BATCHES.c.slice,
-                CELLS.c.window_start == BATCHES.c.window_start,
-            ),
-        )
-        .where(recent, BATCHES.c.seq > after)
-        .group_by(BATCHES.c.slice, BATCHES.c.window_start)
+        .outerjoin(CELLS, here)
+        .where(BATCHES.c.table_id == table.id, LOST_ROWS)
     )
-    found = []
-    for row in connection.execute(query):
-        # Rows that others took the place of, or that are back, are not missed.
-        lacking = min(int(row.lost), row.held - row.rows)
-        if lacking > 0:
-            end = row.window_start + table.facts.window
-            cell = CellKey(row.window_start, end, row.slice)
-            found.append(CellLoss(cell, lacking, row.held, row.since))
-    return tuple(found)
+    return union_all(
+        batches.where(BATCHES.c.ended_at >= begin),
+        batches.where(BATCHES.c.ended_at.is_(None), BATCHES.c.planned_at >= begin),
+    )
+
+
+def _loss(table: LogicalTable, batches: Sequence[Row[Any]]) -> CellLoss | None:
+    """Of one cell, oldest first; what was refused has taken nothing out, but seen what is there."""
+    counted = [row for row in batches if row.state != BatchState.REFUSED]
+    if not counted:
+        return None
+    newest = batches[-1]
+    left = newest.held if newest.state == BatchState.REFUSED else newest.held - newest.lost
+    return CellLoss(
+        CellKey(newest.window_start, newest.window_start + table.facts.window, newest.slice),
+        sum(row.lost for row in counted),
+        max(row.held for row in batches),
+        newest.rows if newest.committed >= newest.seq else left,
+        min(row.at for row in counted),
+        all(row.state == BatchState.APPLIED for row in counted),
+    )

@@ -172,6 +172,15 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class Intent:
+    """What a batch is about to delete or flag."""
+
+    batch: Batch
+    rows: int
+    held: int  # by the target, before
+
+
+@dataclass(frozen=True)
 class Rejection:
     """A row the target refused; `payload` shows it, a replay reads the source again."""
 

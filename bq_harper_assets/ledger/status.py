@@ -68,7 +68,10 @@ class CellRecord:
 
 @dataclass(frozen=True)
 class BatchRecord:
-    """A batch as the ledger remembers it; counts are None unless it was applied."""
+    """A batch as the ledger remembers it.
+
+    Counts are None unless it was applied, but of what a batch was about to delete.
+    """
 
     seq: int
     cell: CellKey
@@ -91,6 +94,7 @@ class BatchRecord:
     rows_moved: int | None
     rows_flagged: int | None
     rows_kept: int | None
+    deletes_intended: int | None
     rows_held: int | None
     deletes_allowed: bool | None
     bytes: int | None

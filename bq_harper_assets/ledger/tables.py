@@ -138,7 +138,8 @@ MARKS = Table(
     ForeignKeyConstraint(_CELL, [f"cells.{name}" for name in _CELL]),
 )
 
-LOST_ROWS = text("rows_deleted + rows_flagged > 0")  # of a batch
+# Of a batch: what it took out, or while that is not known, what it was about to take out.
+LOST_ROWS = text("coalesce(rows_deleted + rows_flagged, deletes_intended) > 0")
 
 # Their cells may have left meanwhile: this is history.
 BATCHES = Table(
@@ -168,6 +169,7 @@ BATCHES = Table(
     Column("rows_moved", BigInteger),
     Column("rows_flagged", BigInteger),
     Column("rows_kept", BigInteger),
+    Column("deletes_intended", BigInteger),  # NULL: none; rows to be deleted or flagged
     Column("rows_held", BigInteger),  # by the target before, where that was looked at
     Column("deletes_allowed", Boolean),  # by a person: the guard was not asked
     Column("bytes", BigInteger),

@@ -13,7 +13,7 @@ _THIS_BATCH = (
     BATCHES.c.table_id == bindparam("of_table"),
     BATCHES.c.seq == bindparam("of_seq"),
 )
-_END_BATCH = update(BATCHES).where(*_THIS_BATCH, BATCHES.c.state == BatchState.PLANNED)
+_CHANGE_BATCH = update(BATCHES).where(*_THIS_BATCH, BATCHES.c.state == BatchState.PLANNED)
 _CHANGE_CELL = update(CELLS).where(
     CELLS.c.table_id == bindparam("of_table"),
     CELLS.c.slice == bindparam("of_slice"),
@@ -25,9 +25,14 @@ def end_batch(
     connection: Connection, table: LogicalTable, seq: int, state: BatchState, **values: Any
 ) -> None:
     """Takes a batch from planned to its last state, once."""
+    change_batch(connection, table, seq, state=state, **values)
+
+
+def change_batch(connection: Connection, table: LogicalTable, seq: int, **values: Any) -> None:
+    """Changes a batch that is still planned."""
     batch = {"of_table": table.id, "of_seq": seq}
-    ended = connection.execute(_END_BATCH, {**batch, "state": state, **values})
-    if ended.rowcount != 1:
+    changed = connection.execute(_CHANGE_BATCH, {**batch, **values})
+    if changed.rowcount != 1:
         found = connection.execute(select(BATCHES).where(*_THIS_BATCH), batch).one_or_none()
         if found is None:
             what = "was never planned"

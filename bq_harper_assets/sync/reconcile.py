@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bq_harper_assets.ledger.records import CellKey, Mark
+from bq_harper_assets.ledger.records import CellKey, Intent, Mark
 from bq_harper_assets.sync.arrow_buffers import UInt64s
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.comparison import compare_cells
 from bq_harper_assets.sync.elsewhere import Look, cells_elsewhere
 from bq_harper_assets.sync.grid import Grid, Part
-from bq_harper_assets.sync.guard import REMEMBERED, Earlier, Loss, refusals
+from bq_harper_assets.sync.guard import REMEMBERED, Loss, refusals
 from bq_harper_assets.sync.mover import Moved, move_all
 from bq_harper_assets.sync.reading import Reading
 from bq_harper_assets.sync.recorded import cell_key
@@ -87,8 +87,8 @@ def leaving(scene: Scene, work: Work, cells: Collection[Cell]) -> list[Any]:
     return [*work.vanished.gone, *absent]
 
 
-def refuse_great_losses(scene: Scene, works: Sequence[Work]) -> None:
-    """By the guard; a table that keeps what is gone loses nothing."""
+def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -> None:
+    """By the guard, unless they are allowed; a table that keeps what is gone loses nothing."""
     if scene.source.contract.deletes == "keep":
         return
     losses = {
@@ -96,12 +96,24 @@ def refuse_great_losses(scene: Scene, works: Sequence[Work]) -> None:
         for work in works
         if work.diff is not None
     }
-    if not any(loss.deletes for loss in losses.values()):
+    intents = [
+        Intent(work.batch, loss.deletes, loss.held)
+        for work in works
+        if (loss := losses.get(work.cell)) and loss.deletes
+    ]
+    if not intents:
         return
-    earlier = Earlier.of(scene.ledger.recent_losses(scene.table, REMEMBERED))
-    refused = refusals(scene.source.contract.id, losses, earlier)
+    # Before others are looked at: of two runs side by side, one at least sees the other.
+    scene.ledger.intend_deletes(scene.keeper.leases, intents, allowed=allowed)
+    if allowed:
+        return
+    others = scene.ledger.recent_losses(scene.table, REMEMBERED, [work.batch for work in works])
+    refused = refusals(scene.source.contract.id, losses, others)
     for work in works:
-        work.refusal = refused.get(work.cell)
+        if (why := refused.get(work.cell)) is not None:
+            work.refusal = why
+            # At once: until then other runs count what it will not take out.
+            scene.ledger.refuse_batch(work.batch, why)
 
 
 def mark_destinations(scene: Scene, works: Sequence[Work]) -> None:

@@ -167,8 +167,7 @@ class Run:
         compared = [work for work in works if work.is_reconcile]
         reconcile.compare_works(scene.source, compared)
         reconcile.find_gone(scene, compared)
-        if not self.allow_deletes:
-            reconcile.refuse_great_losses(scene, compared)
+        reconcile.refuse_great_losses(scene, compared, allowed=self.allow_deletes)
 
     def _write(self, scene: Scene, works: Sequence[Work]) -> Written:
         move = self._move(scene, [work for work in works if work.has_rows_to_write])
@@ -242,11 +241,9 @@ class Run:
             scene.keeper.leases, done, deletes_allowed=self.allow_deletes
         )
         for work, outcome in both:
-            # If the lease ran out, the next run may have taken the cell: then it is that run's.
-            with suppress(LedgerConflict):
-                if work.refusal:
-                    self.stores.ledger.refuse_batch(work.batch, work.refusal)
-                elif outcome.problem:
+            if outcome.problem and not work.refusal:
+                # If the lease ran out, the next run may have taken the cell: then it is that run's.
+                with suppress(LedgerConflict):
                     self.stores.ledger.fail_batch(work.batch, outcome.problem)
 
 

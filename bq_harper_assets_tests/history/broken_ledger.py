@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, update
 
-from bq_harper_assets.ledger import committing, leasing, planning, quarantine
+from bq_harper_assets.ledger import committing, leasing, losses, planning, quarantine
 from bq_harper_assets.ledger.records import CellResult, Mode
 from bq_harper_assets.ledger.tables import CELLS
 from bq_harper_assets.sync.keeper import Keeper
@@ -103,6 +103,15 @@ def schema_goes_back(patch: Patch) -> None:
         return (why for why in refuse(*args) if "schema version" not in why)
 
     patch.setattr(planning, "_backward", backward)
+
+
+def failed_deletes_forgotten(patch: Patch) -> None:
+    recorded = losses.losses
+
+    def committed(*args: Any) -> Any:
+        return tuple(loss for loss in recorded(*args) if loss.is_committed)
+
+    patch.setattr(losses, "losses", committed)
 
 
 def fingerprint_per_window(patch: Patch) -> None:

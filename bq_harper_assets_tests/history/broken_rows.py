@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -164,13 +165,32 @@ def close_by_topup(patch: Patch) -> None:
 
 
 def guard_before_the_lookup(patch: Patch) -> None:
-    def refuse(scene_: Any, works: Sequence[Any]) -> None:
+    def refuse(scene_: Any, works: Sequence[Any], *, allowed: bool) -> None:
+        if allowed:
+            return
         losses = {each.cell: Loss(len(each.diff.vanished), each.diff.held) for each in works}
         refused = refusals(scene_.source.contract.id, losses)
         for each in works:
-            each.refusal = refused.get(each.cell)
+            if each.cell in refused:
+                each.refusal = refused[each.cell]
+                scene_.ledger.refuse_batch(each.batch, each.refusal)
 
     patch.setattr(reconcile, "refuse_great_losses", refuse)
+
+
+def guard_before_the_intents(patch: Patch) -> None:
+    refuse, decide = reconcile.refuse_great_losses, reconcile.refusals
+    seen: dict[int, Any] = {}  # by the run's thread
+
+    def looked_first(scene_: Any, works: Sequence[Any], *, allowed: bool) -> None:
+        seen[get_ident()] = scene_.ledger.recent_losses(scene_.table, reconcile.REMEMBERED)
+        refuse(scene_, works, allowed=allowed)
+
+    def refused(table: str, losses: Any, others: Any) -> dict[Any, str]:
+        return decide(table, losses, seen[get_ident()])
+
+    patch.setattr(reconcile, "refuse_great_losses", looked_first)
+    patch.setattr(reconcile, "refusals", refused)
 
 
 def numbers_per_stream(patch: Patch) -> None:

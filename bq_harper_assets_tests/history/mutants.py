@@ -149,6 +149,16 @@ MUTANTS = (
         "rows_that_only_moved_do_not_alarm_the_guard",
     ),
     Mutant(
+        "guard forgets what failed runs took out",
+        broken_ledger.failed_deletes_forgotten,
+        "what_a_failed_run_took_out_counts_for_the_guard",
+    ),
+    Mutant(
+        "guard looks at others before it says what it deletes",
+        broken_rows.guard_before_the_intents,
+        "of_two_runs_side_by_side_one_sees_what_the_other_takes_out",
+    ),
+    Mutant(
         "number of equal rows per stream",
         broken_rows.numbers_per_stream,
         "equal_rows_get_their_numbers_over_all_streams",

@@ -14,7 +14,7 @@ STOPS = (
     *("begin", "before acquire", "after acquire", "before record_schema", "before plan"),
     *("after plan", "read", "job", "before mark", "after mark", "answer", "wait"),
     *("before commit_cells", "after commit_cells", "before refuse_batch", "before fail_batch"),
-    "before release",
+    *("before intend_deletes", "after intend_deletes", "before release"),
 )
 _OFTEN = {"go": 18, "change": 12, "start": 4, "race": 3, "poll": 3, "kill": 1, "stall": 1}
 _STEP = re.compile(r"([a-z]+)(\d+)(!?)")

@@ -113,9 +113,9 @@ class StagedLedger:
 
     STOPS_BEFORE = frozenset(
         {"acquire", "record_schema", "plan", "mark", "commit_cells", "fail_batch", "refuse_batch"}
-        | {"release"}
+        | {"intend_deletes", "release"}
     )
-    STOPS_AFTER = frozenset({"acquire", "plan", "mark", "commit_cells"})
+    STOPS_AFTER = frozenset({"acquire", "plan", "intend_deletes", "mark", "commit_cells"})
 
     def __init__(
         self,

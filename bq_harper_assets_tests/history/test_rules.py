@@ -10,6 +10,7 @@ import pytest
 from bq_harper_assets.ledger.errors import LeaseHeld, LeaseLost, PlanRefused
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.sync.report import RunFailed
+from bq_harper_assets_tests.history.placing import Placing
 from bq_harper_assets_tests.history.script import STOPS
 from bq_harper_assets_tests.history.source import BAD, Row
 from bq_harper_assets_tests.history.stage import StagedRun
@@ -27,6 +28,12 @@ def row(n: int, window: int, v: float = 1.0, second: float = 7.0) -> Row:
 def put(world: World, *rows: Row) -> None:
     """Inserted or changed."""
     world.source.replace(*rows)
+
+
+def of_slice(part: int, count: int) -> list[int]:
+    """The first keys that belong to one of two slices."""
+    placing = Placing(keyed=True, slices=2)
+    return [n for n in range(1, 50) if placing.of_id(n) == part][:count]
 
 
 def ended_well(*staged: StagedRun) -> None:
@@ -306,6 +313,63 @@ def test_a_great_loss_is_refused_until_it_is_allowed(keyed: World) -> None:
     assert isinstance(refused.error, RunFailed)
     assert len(keyed.watch.held()) == 4
     pass_over_what_is_due(keyed)
+
+
+def test_what_a_failed_run_took_out_counts_for_the_guard(keyed: World) -> None:
+    put(keyed, row(1, 0), row(2, 0), row(3, 1), row(4, 1))
+    ended_well(keyed.sync(keyed.cells(0, 1)))
+    keyed.source.delete(1, 2, 3, 4)
+    dead = keyed.start(keyed.cells(0, 0))
+    keyed.run_until(dead, "before commit_cells")
+    keyed.kill(dead)
+    keyed.move_clock(TTL_S + 1)
+    refused = keyed.sync(keyed.cells(1, 1))
+    assert isinstance(refused.error, RunFailed)
+    assert set(keyed.watch.held()) == {3, 4}
+    pass_over_what_is_due(keyed)
+
+
+def test_a_retry_may_delete_what_the_run_before_it_was_about_to(keyed: World) -> None:
+    put(keyed, *(row(n, 0) for n in range(1, 9)))
+    ended_well(keyed.sync(keyed.cells(0, 0)))
+    keyed.source.delete(1, 2, 3)
+    for stop in ("after intend_deletes", "answer"):  # nothing is gone; then all are
+        dead = keyed.start(keyed.cells(0, 0))
+        keyed.run_until(dead, stop)
+        keyed.kill(dead)
+        keyed.move_clock(TTL_S + 1)
+    ended_well(keyed.sync(keyed.cells(0, 0)))
+    pass_over_what_is_due(keyed)
+
+
+def test_of_two_runs_side_by_side_one_sees_what_the_other_takes_out(sliced: World) -> None:
+    mine, others = of_slice(0, 2), of_slice(1, 2)
+    put(sliced, *(row(n, 0) for n in (*mine, *others)))
+    one, other = sliced.cells(0, 0)
+    ended_well(sliced.sync([one, other]))
+    sliced.source.delete(*mine, *others)
+    slow = sliced.start([one])
+    sliced.run_until(slow, "before intend_deletes")
+    ended_well(sliced.sync([other]))
+    sliced.finish(slow)
+    assert isinstance(slow.error, RunFailed)
+    assert set(sliced.watch.held()) == set(mine)
+    pass_over_what_is_due(sliced)
+
+
+def test_what_was_refused_counts_for_nobody_from_then_on(sliced: World) -> None:
+    (stays, *mine), others = of_slice(0, 5), of_slice(1, 2)
+    put(sliced, row(stays, 1), *(row(n, 0) for n in (*mine, *others)))
+    ended_well(sliced.sync(sliced.cells(0, 1)))
+    put(sliced, row(stays, 1, 2.5))
+    sliced.source.delete(*mine, *others)
+    slow = sliced.start([cell for cell in sliced.cells(0, 1) if cell.slice == 0])
+    sliced.run_until(slow, "answer")  # to what it writes in the other window
+    ended_well(sliced.sync([cell for cell in sliced.cells(0, 0) if cell.slice == 1]))
+    sliced.finish(slow)
+    assert isinstance(slow.error, RunFailed)
+    assert set(sliced.watch.held()) == {stays, *mine}
+    pass_over_what_is_due(sliced)
 
 
 def test_equal_rows_get_their_numbers_over_all_streams(keyless: World) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import Batch, CellKey, CellResult, LogicalTable, Mode
+from bq_harper_assets.ledger.records import Batch, CellKey, CellResult, Intent, LogicalTable, Mode
 from bq_harper_assets.ledger.status import CellRecord
 from bq_harper_assets.schema.table_plan import DELETED_AT
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -46,7 +46,7 @@ class Watch:
     _held: Records = field(default_factory=dict)  # as of the last write
     _newest: dict[Any, datetime] = field(default_factory=dict)  # T of the last write, by id
     _gone: dict[CellKey, Contents] = field(default_factory=dict)  # as of the last commit
-    _taken_out: int = 0  # rows, by all commits
+    _losses: dict[int, int] = field(default_factory=dict)  # rows, by batch: taken out, or to be
 
     def __post_init__(self) -> None:
         self._placing = Placing(self.is_keyed, self.contract.slices)
@@ -161,7 +161,7 @@ class Watch:
         table = self.table
         assert table is not None
         for batch, result in done:
-            self._taken_out += result.deleted + result.flagged
+            self._losses[batch.seq] = result.deleted + result.flagged
             good, bad = self.wanted(batch.cell, batch.t, batch.upto)
             gone = self.gone(batch.cell, batch.upto, good)
             if wrong := self._difference(good, gone, batch.cell, batch.upto):
@@ -189,18 +189,25 @@ class Watch:
         everything += self.found(batch.cell, batch.upto, flagged=True)
         return everything - self.source.ever(self.is_keyed)
 
-    def after_refusal(self, who: str, batches: Sequence[Batch]) -> None:
+    def after_intents(self, intents: Sequence[Intent]) -> None:
+        """From here on these rows may be gone."""
+        self._losses |= {intent.batch.seq: intent.rows for intent in intents}
+
+    def after_refusal(self, who: str, refused: Batch, batches: Sequence[Batch]) -> None:
         """The guard speaks up only if more rows than it lets pass would really be lost.
 
-        With those that runs before took out, of which the guard may count fewer.
+        With those that others took out or were about to, of which the guard may count fewer.
         """
+        own = {batch.seq for batch in batches}
+        others = sum(rows for seq, rows in self._losses.items() if seq not in own)
+        self._losses.pop(refused.seq, None)
         lost = 0
         for batch in batches if self.contract.deletes != "keep" else ():
             good, _ = self.wanted(batch.cell, batch.t, batch.upto)
             gone = self.found(batch.cell, batch.upto) - good
             alive = {row.n for row in self._alive(batch.t)} if self.is_keyed else set()
             lost += sum(count for content, count in gone.items() if content[0] not in alive)
-        if not lost or lost + self._taken_out <= MOST_DELETES:
+        if not lost or lost + others <= MOST_DELETES:
             self.violate(f"the guard refused {who}, which would lose {lost} rows")
 
     def at_end(self, now: datetime) -> None:

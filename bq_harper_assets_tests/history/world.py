@@ -246,9 +246,12 @@ class World:
         elif verb == "mark":
             say(f"{name} marks {', '.join(str(mark.cell) for mark in args[2])}")
             self.counts.update(mark.reason for mark in args[2])
+        elif verb == "intend_deletes":
+            say(f"{name} is about to delete {sum(intent.rows for intent in args[1])} rows")
+            self.watch.after_intents(args[1])
         elif verb == "refuse_batch":
             self.counts["refused by the guard"] += 1
-            self.watch.after_refusal(name, staged.batches)
+            self.watch.after_refusal(name, args[0], staged.batches)
         elif verb == "commit_cells" and args[1]:
             self.counts["cell committed"] += len(args[1])
             self.counts[f"commit where deletes is {self.contract.deletes}"] += 1

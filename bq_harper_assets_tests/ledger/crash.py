@@ -6,7 +6,7 @@ import time
 from sqlalchemy import Engine, event
 
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets_tests.ledger.sample import FACTS, TTL, T, cell, copy, result
+from bq_harper_assets_tests.ledger.sample import FACTS, TTL, T, cell, commit_cell, copy, result
 
 
 def _wait_for_death(*statement: object) -> None:
@@ -27,7 +27,7 @@ def main(url: str, point: str) -> None:
         _wait_for_death()
     if point == "inside commit":
         event.listen(Engine, "commit", _wait_for_death)
-    ledger.commit_cell(leases, batch, result())
+    commit_cell(ledger, leases, batch, result())
 
 
 if __name__ == "__main__":

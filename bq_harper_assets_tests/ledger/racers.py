@@ -6,7 +6,7 @@ from datetime import timedelta
 from bq_harper_assets.ledger.claims import Claim
 from bq_harper_assets.ledger.errors import LeaseHeld, LedgerError
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets_tests.ledger.sample import FACTS, TTL, T, cell, copy, result
+from bq_harper_assets_tests.ledger.sample import FACTS, TTL, T, cell, commit_cell, copy, result
 
 
 def open_at(url: str, start: float) -> str:
@@ -52,7 +52,7 @@ def take_turns(url: str, start: float, owner: str, rounds: int) -> list[tuple[in
                 time.sleep(0.002)
                 continue
             (batch,) = ledger.plan(leases, T, 1, [copy(cell())], owner)
-            ledger.commit_cell(leases, batch, result(digest=owner))
+            commit_cell(ledger, leases, batch, result(digest=owner))
             ledger.release(leases)
             commits.append((batch.epoch, batch.seq, batch.mode.value))
     return commits
@@ -67,7 +67,7 @@ def work_on_slice(url: str, start: float, slice: int, cells: int) -> str:
             leases = ledger.acquire(table, [slice], f"owner {slice}", TTL)
             for hour in range(cells):
                 (batch,) = ledger.plan(leases, T, 1, [copy(cell(hour, slice))], "run")
-                ledger.commit_cell(leases, batch, result())
+                commit_cell(ledger, leases, batch, result())
                 leases = ledger.renew(leases, TTL)
             ledger.release(leases)
         except LedgerError as error:

@@ -3,7 +3,17 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from bq_harper_assets.ledger.records import CellKey, CellResult, Mode, Rejection, TableFacts, Wanted
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import (
+    Batch,
+    CellKey,
+    CellResult,
+    Leases,
+    Mode,
+    Rejection,
+    TableFacts,
+    Wanted,
+)
 
 LetTimePass = Callable[[timedelta], None]
 START = datetime(2026, 11, 16, tzinfo=UTC)
@@ -43,3 +53,8 @@ def result(rows: int = 10, *rejections: Rejection, digest: str = "digest") -> Ce
         seconds=0.5,
         rejections=rejections,
     )
+
+
+def commit_cell(ledger: Ledger, leases: Leases, batch: Batch, done: CellResult) -> None:
+    """One cell in a transaction of its own."""
+    ledger.commit_cells(leases, [(batch, done)])

@@ -21,7 +21,16 @@ from hypothesis.stateful import (
 from bq_harper_assets.ledger.errors import PlanRefused
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import Batch, CellKey, CellState, Mark, Mode, Wanted
-from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, TTL, T, cell, result
+from bq_harper_assets_tests.ledger.sample import (
+    FACTS,
+    HOUR,
+    START,
+    TTL,
+    T,
+    cell,
+    commit_cell,
+    result,
+)
 
 MINUTE = timedelta(minutes=1)
 MINUTES = st.lists(st.sampled_from([0, 20, 40]), max_size=2)
@@ -141,7 +150,7 @@ class Change(RuleBasedStateMachine):
             self.ledger.refuse_batch(batch, "too many deletes")
             self.states[batch.cell] = CellState.REFUSED
         else:
-            self.ledger.commit_cell(self.leases, batch, result())
+            commit_cell(self.ledger, self.leases, batch, result())
             self.states[batch.cell] = CellState.SYNCED
             self.upto[batch.cell] = batch.upto
             self.marks = {mark for mark in self.marks if mark.outlives(batch)}

@@ -12,7 +12,16 @@ from bq_harper_assets.ledger.columns import AnyText
 from bq_harper_assets.ledger.errors import ConservationBroken, LeaseLost, LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable, Rejection
-from bq_harper_assets_tests.ledger.sample import START, TTL, LetTimePass, T, cell, copy, result
+from bq_harper_assets_tests.ledger.sample import (
+    START,
+    TTL,
+    LetTimePass,
+    T,
+    cell,
+    commit_cell,
+    copy,
+    result,
+)
 
 DAY = timedelta(days=1)
 BAD = Rejection("7", "not a number", '{"speed": "NaN"}')
@@ -22,8 +31,8 @@ WORSE = Rejection(None, "the key is NULL", "{}")
 def test_a_commit_records_cell_batch_and_quarantine(ledger: Ledger, table: LogicalTable) -> None:
     leases = ledger.acquire(table, [2], "ann", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell(slice=2), "fp-1")], "run-1")
-    ledger.commit_cell(
-        leases, batch, replace(result(10, BAD, WORSE), deleted=3, unchanged=1, written=7)
+    commit_cell(
+        ledger, leases, batch, replace(result(10, BAD, WORSE), deleted=3, unchanged=1, written=7)
     )
     (record,) = ledger.cells(table, START, START + DAY)
     assert (record.cell, record.state) == (cell(slice=2), CellState.SYNCED)
@@ -55,7 +64,7 @@ def test_a_commit_replaces_the_quarantine_of_its_cell_only(
         assert [row.rejection for row in ledger.quarantined(table, cell(0))] == list(rejections)
         assert [row.rejection for row in ledger.quarantined(table, cell(1))] == [BAD]
     (first,) = ledger.plan(leases, T, 1, [copy(cell(0))], "run-1")
-    ledger.commit_cell(leases, first, result(5))
+    commit_cell(ledger, leases, first, result(5))
     assert [row.rejection for row in ledger.quarantined(table)] == [BAD]
 
 
@@ -92,21 +101,21 @@ def test_a_commit_after_the_lease_was_lost_is_refused(
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run-1")
     let_time_pass(TTL)
     with pytest.raises(LeaseLost, match="cannot commit cells"):
-        ledger.commit_cell(leases, batch, result())
+        commit_cell(ledger, leases, batch, result())
     heir = ledger.acquire(table, [0], "bob", TTL)
     with pytest.raises(LeaseLost, match="slice 0: bob until"):
-        ledger.commit_cell(leases, batch, result())
+        commit_cell(ledger, leases, batch, result())
     with pytest.raises(LedgerConflict, match="not planned under the lease that bob holds"):
-        ledger.commit_cell(heir, batch, result())
+        commit_cell(ledger, heir, batch, result())
     assert ledger.history(table)[0].state is BatchState.PLANNED
 
 
 def test_a_batch_commits_once(ledger: Ledger, table: LogicalTable) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run-1")
-    ledger.commit_cell(leases, batch, result())
+    commit_cell(ledger, leases, batch, result())
     with pytest.raises(LedgerConflict, match="is applied already"):
-        ledger.commit_cell(leases, batch, result())
+        commit_cell(ledger, leases, batch, result())
     with pytest.raises(LedgerConflict, match="is applied already"):
         ledger.fail_batch(batch, "late")
     assert ledger.cells(table, START, START + DAY)[0].state is CellState.SYNCED
@@ -116,9 +125,9 @@ def test_a_batch_cannot_commit_the_cell_of_another(ledger: Ledger, table: Logica
     leases = ledger.acquire(table, [0], "ann", TTL)
     first, second = ledger.plan(leases, T, 1, [copy(cell(0)), copy(cell(1))], "run-1")
     with pytest.raises(LedgerConflict, match="was not planned"):
-        ledger.commit_cell(leases, replace(first, seq=second.seq), result())
+        commit_cell(ledger, leases, replace(first, seq=second.seq), result())
     with pytest.raises(LedgerConflict, match="was not planned"):
-        ledger.commit_cell(leases, replace(first, seq=99), result())
+        commit_cell(ledger, leases, replace(first, seq=99), result())
 
 
 def test_of_cells_committed_together_all_count_or_none(ledger: Ledger, table: LogicalTable) -> None:
@@ -163,7 +172,7 @@ def test_any_row_comes_back_from_quarantine_as_it_was(ledger: Ledger, table: Log
     leases = ledger.acquire(table, [3], "ann", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell(slice=3))], "run-1")
     hard = Rejection("\x00\\u0000\ud800", "\\", "\udfff\U0001f6a2" * 100_000)
-    ledger.commit_cell(leases, batch, result(2, hard))
+    commit_cell(ledger, leases, batch, result(2, hard))
     assert [row.rejection for row in ledger.quarantined(table)] == [hard]
 
 

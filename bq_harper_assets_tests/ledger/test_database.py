@@ -29,7 +29,16 @@ from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.ledger.tables import LEASES, METADATA
 from bq_harper_assets_tests.ledger.postgres_server import PASSWORD, PostgresServer
-from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, TTL, T, cell, copy, result
+from bq_harper_assets_tests.ledger.sample import (
+    FACTS,
+    HOUR,
+    TTL,
+    T,
+    cell,
+    commit_cell,
+    copy,
+    result,
+)
 
 
 def test_the_migrations_make_the_tables_that_the_code_uses(unused_url: str) -> None:
@@ -179,7 +188,7 @@ def test_a_lease_that_ends_while_a_commit_waits_for_a_lock_is_lost(
     holder.start()
     assert locked.wait(20)
     with pytest.raises(LeaseLost):
-        ledger.commit_cell(leases, batch, result())
+        commit_cell(ledger, leases, batch, result())
     holder.join()
     other.close()
 

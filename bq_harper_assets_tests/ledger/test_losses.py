@@ -1,17 +1,28 @@
-"""What runs took out of the target lately, as the delete guard asks for it."""
+"""What runs took out of the target lately, or were about to, as the delete guard asks for it."""
 
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from pydantic import SecretStr
-from sqlalchemy import text
+from sqlalchemy import insert, select, text
 
+from bq_harper_assets.ledger import losses
 from bq_harper_assets.ledger.columns import microseconds
 from bq_harper_assets.ledger.database import Database
+from bq_harper_assets.ledger.errors import LeaseLost, LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellResult, LogicalTable
-from bq_harper_assets_tests.ledger.sample import HOUR, TTL, T, cell, copy, result
+from bq_harper_assets.ledger.records import Batch, CellResult, Intent, LogicalTable
+from bq_harper_assets.ledger.tables import BATCHES
+from bq_harper_assets_tests.ledger.sample import (
+    HOUR,
+    TTL,
+    LetTimePass,
+    T,
+    cell,
+    copy,
+    result,
+)
 
 DAY = timedelta(days=1)
 
@@ -25,15 +36,32 @@ def _commit(
     ledger.release(leases)
 
 
-def _lost(ledger: Ledger, table: LogicalTable) -> dict[int, tuple[int, int]]:
-    found = ledger.recent_losses(table, DAY)
+def _planned(
+    ledger: Ledger, table: LogicalTable, hour: int, rows: int, held: int, *, allowed: bool = False
+) -> Batch:
+    """By a run that has gone no further, and whose lease has ended."""
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    (batch,) = ledger.plan(leases, T, 1, [copy(cell(hour))], "run")
+    ledger.intend_deletes(leases, [Intent(batch, rows, held)], allowed=allowed)
+    ledger.release(leases)
+    return batch
+
+
+def _lost(
+    ledger: Ledger, table: LogicalTable, *besides: Batch
+) -> dict[int, tuple[int, int, int, bool]]:
+    """By hour: lost of those that it held, how many it holds, and whether all is committed."""
     return {
-        (each.cell.window_start - cell(0).window_start) // HOUR: (each.rows, each.held)
-        for each in found
+        (each.cell.window_start - cell(0).window_start) // HOUR: (
+            *(each.lost, each.held, each.rows),
+            each.is_committed,
+        )
+        for each in ledger.recent_losses(table, DAY, besides)
     }
 
 
 EMPTIED = replace(result(0), deleted=9, held=9)
+ALL = (9, 9, 0, True)
 
 
 def test_rows_that_went_are_counted_by_cell_with_what_it_held(
@@ -46,9 +74,9 @@ def test_rows_that_went_are_counted_by_cell_with_what_it_held(
     _commit(ledger, table, 0, EMPTIED)
     _commit(ledger, table, 1, replace(result(5), flagged=4, held=9))
     _commit(ledger, table, 2, replace(result(9), held=9))
-    assert _lost(ledger, table) == {0: (9, 9), 1: (4, 9)}
+    assert _lost(ledger, table) == {0: ALL, 1: (4, 9, 5, True)}
     _commit(ledger, table, 1, replace(result(2), deleted=3, held=5))
-    assert _lost(ledger, table) == {0: (9, 9), 1: (7, 9)}
+    assert _lost(ledger, table) == {0: ALL, 1: (7, 9, 2, True)}
     first = ledger.recent_losses(table, DAY)[0]
     assert first.cell == cell(0)
     assert before <= first.since <= ledger.now()
@@ -63,15 +91,15 @@ def test_rows_that_are_kept_or_live_on_elsewhere_are_not_lost(
     assert _lost(ledger, table) == {}
 
 
-def test_rows_that_others_took_the_place_of_or_that_are_back_are_not_missed(
+def test_rows_that_others_took_the_place_of_or_that_are_back_are_held(
     ledger: Ledger, table: LogicalTable
 ) -> None:
     for _ in range(3):  # rows without a key that change go, and come under other ids
         _commit(ledger, table, 0, replace(result(9), deleted=9, held=9))
     _commit(ledger, table, 1, EMPTIED)
-    assert _lost(ledger, table) == {1: (9, 9)}
+    assert _lost(ledger, table) == {0: (27, 9, 9, True), 1: ALL}
     _commit(ledger, table, 1, result(7))
-    assert _lost(ledger, table) == {1: (2, 9)}
+    assert _lost(ledger, table) == {0: (27, 9, 9, True), 1: (9, 9, 7, True)}
 
 
 def test_what_was_allowed_is_not_counted_nor_what_was_lost_before_it(
@@ -81,9 +109,9 @@ def test_what_was_allowed_is_not_counted_nor_what_was_lost_before_it(
     _commit(ledger, table, 1, EMPTIED, allowed=True)
     assert _lost(ledger, table) == {}
     _commit(ledger, table, 2, EMPTIED)
-    assert _lost(ledger, table) == {2: (9, 9)}
+    assert _lost(ledger, table) == {2: ALL}
     _commit(ledger, table, 3, result(9), allowed=True)  # it took nothing out
-    assert _lost(ledger, table) == {2: (9, 9)}
+    assert _lost(ledger, table) == {2: ALL}
 
 
 def test_losses_are_forgotten_after_a_while_and_are_those_of_one_table(
@@ -93,10 +121,118 @@ def test_losses_are_forgotten_after_a_while_and_are_those_of_one_table(
     ledger.record_schema(other, {"columns": ["ts"]}, 0)
     _commit(ledger, table, 0, EMPTIED)
     _commit(ledger, other, 1, EMPTIED)
-    assert (_lost(ledger, table), _lost(ledger, other)) == ({0: (9, 9)}, {1: (9, 9)})
+    left = _planned(ledger, table, 2, 4, 9)
+    ended = (4, 9, 5, False)
+    assert (_lost(ledger, table), _lost(ledger, other)) == ({0: ALL, 2: ended}, {1: ALL})
+    _shift(ledger_url, table, "ended_at")
+    assert (_lost(ledger, table), _lost(ledger, other)) == ({2: ended}, {1: ALL})
+    _shift(ledger_url, table, "planned_at")
+    assert _lost(ledger, table) == {}
+    ledger.fail_batch(left, "gone away")  # it may have deleted until now
+    assert _lost(ledger, table) == {2: ended}
+
+
+def test_a_tables_whole_history_is_not_read(
+    ledger: Ledger, ledger_url: str, table: LogicalTable
+) -> None:
+    _commit(ledger, table, 0, EMPTIED)
     database = Database(SecretStr(ledger_url))
     with database.writing() as connection:
-        earlier = text("UPDATE batches SET ended_at = ended_at - :us WHERE table_id = :table")
+        one = dict(connection.execute(select(BATCHES)).mappings().one())
+        others = [{**one, "seq": 2 + n, "rows_deleted": 0} for n in range(3_000)]
+        connection.execute(insert(BATCHES), others)
+        connection.execute(text("ANALYZE"))
+        query = losses._recent(table, T).compile(connection, compile_kwargs={"literal_binds": True})
+        explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
+        plan = "\n".join(str(row) for row in connection.execute(text(f"{explain} {query}")))
+    database.close()
+    assert plan.count("batches_that_lost") == 2, plan
+
+
+def _shift(ledger_url: str, table: LogicalTable, column: str) -> None:
+    """A day back."""
+    database = Database(SecretStr(ledger_url))
+    with database.writing() as connection:
+        earlier = text(f"UPDATE batches SET {column} = {column} - :us WHERE table_id = :table")
         connection.execute(earlier, {"us": microseconds(DAY), "table": table.id})
     database.close()
-    assert (_lost(ledger, table), _lost(ledger, other)) == ({}, {1: (9, 9)})
+
+
+def test_what_a_batch_was_about_to_take_out_counts_until_its_cell_is_committed(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    _commit(ledger, table, 0, result(9))
+    before = ledger.now()
+    batch = _planned(ledger, table, 0, 4, 9)
+    assert _lost(ledger, table) == {0: (4, 9, 5, False)}
+    assert before <= ledger.recent_losses(table, DAY)[0].since <= ledger.now()
+    ledger.fail_batch(batch, "gone away")
+    assert _lost(ledger, table) == {0: (4, 9, 5, False)}
+    _planned(ledger, table, 0, 3, 8)  # the first had taken out one
+    assert _lost(ledger, table) == {0: (7, 9, 5, False)}
+    _commit(ledger, table, 0, replace(result(5), deleted=2, held=7))
+    assert _lost(ledger, table) == {0: (9, 9, 5, False)}  # what is missed is told by the rows
+
+
+def test_a_commit_says_what_was_really_taken_out(ledger: Ledger, table: LogicalTable) -> None:
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    (batch,) = ledger.plan(leases, T, 1, [copy(cell(0))], "run")
+    ledger.intend_deletes(leases, [Intent(batch, 4, 9)], allowed=False)
+    (planned,) = ledger.history(table)
+    assert (planned.deletes_intended, planned.rows_held, planned.deletes_allowed) == (4, 9, False)
+    done = replace(result(6), flagged=3, held=9)
+    ledger.commit_cells(leases, [(batch, done)], deletes_allowed=False)
+    assert _lost(ledger, table) == {0: (3, 9, 6, True)}
+
+
+def test_a_refused_batch_took_nothing_out_and_knows_what_is_there(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    ledger.refuse_batch(_planned(ledger, table, 0, 4, 9), "too much")
+    assert _lost(ledger, table) == {}
+    _planned(ledger, table, 0, 4, 9)  # of a run that was killed before the guard was asked
+    assert _lost(ledger, table) == {0: (4, 9, 5, False)}
+    ledger.refuse_batch(_planned(ledger, table, 0, 4, 9), "too much")
+    assert _lost(ledger, table) == {0: (4, 9, 9, False)}
+
+
+def test_deletes_that_were_allowed_are_not_counted_even_if_their_run_failed(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    _commit(ledger, table, 0, EMPTIED)
+    _planned(ledger, table, 1, 4, 9)
+    allowed = _planned(ledger, table, 2, 9, 9, allowed=True)
+    assert _lost(ledger, table) == {}
+    ledger.fail_batch(allowed, "gone away")
+    assert _lost(ledger, table) == {}
+    _planned(ledger, table, 3, 1, 9)
+    assert _lost(ledger, table) == {3: (1, 9, 8, False)}
+
+
+def test_a_run_does_not_count_its_own_batches(ledger: Ledger, table: LogicalTable) -> None:
+    _planned(ledger, table, 0, 4, 9)
+    leases = ledger.acquire(table, [0, 1], "bob", TTL)
+    wanted = [copy(cell(1)), copy(cell(2)), copy(cell(3, slice=1))]
+    own = ledger.plan(leases, T, 1, wanted, "run")
+    ledger.intend_deletes(leases, [Intent(each, 9, 9) for each in own], allowed=False)
+    ledger.release(leases)
+    _planned(ledger, table, 4, 5, 9)
+    assert _lost(ledger, table, *own) == {0: (4, 9, 5, False), 4: (5, 9, 4, False)}
+    (noted, *_) = ledger.audit(table, kind="delete")[1:]
+    assert (noted.subject, noted.outcome) == ("27 rows of 3 cells", "intended")
+
+
+def test_nothing_is_recorded_without_a_live_lease_or_after_the_batch_has_ended(
+    ledger: Ledger, table: LogicalTable, let_time_pass: LetTimePass
+) -> None:
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    first, second = ledger.plan(leases, T, 1, [copy(cell(0)), copy(cell(1))], "run")
+    ledger.fail_batch(second, "gone away")
+    with pytest.raises(LedgerConflict, match="is failed already"):
+        ledger.intend_deletes(leases, [Intent(b, 4, 9) for b in (first, second)], allowed=False)
+    assert _lost(ledger, table) == {}
+    let_time_pass(TTL)
+    with pytest.raises(LeaseLost, match="cannot record what is to be deleted for positions"):
+        ledger.intend_deletes(leases, [Intent(first, 4, 9)], allowed=False)
+    assert _lost(ledger, table) == {}
+    assert ledger.audit(table, kind="delete") == ()

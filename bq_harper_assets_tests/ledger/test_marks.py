@@ -23,6 +23,7 @@ from bq_harper_assets_tests.ledger.sample import (
     LetTimePass,
     T,
     cell,
+    commit_cell,
     copy,
     result,
 )
@@ -48,7 +49,7 @@ def _look(ledger: Ledger, leases: Leases, key: CellKey) -> CellRecord:
 def _sync(ledger: Ledger, leases: Leases, want: Wanted, at: int = 0) -> None:
     """Committed at T plus so many minutes."""
     (batch,) = ledger.plan(leases, T + at * MINUTE, 1, [want], "run")
-    ledger.commit_cell(leases, batch, result())
+    commit_cell(ledger, leases, batch, result())
 
 
 def test_a_marked_cell_is_dirty_until_a_commit_at_the_same_or_a_later_snapshot(
@@ -101,7 +102,7 @@ def test_a_cell_that_only_a_mark_has_named_is_never_copied(ledger: Ledger, lease
     assert (record.state, record.commit, record.marks) == (CellState.TOUCHED, None, 1)
     touched, beside = ledger.plan(leases, T, 1, [copy(cell()), copy(cell(1))], "run")
     assert (touched.mode, beside.mode) == (Mode.RECONCILE, Mode.COPY)
-    ledger.commit_cell(leases, touched, result())
+    commit_cell(ledger, leases, touched, result())
     assert _look(ledger, leases, cell()).is_clean
 
 

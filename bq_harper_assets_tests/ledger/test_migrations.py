@@ -1,20 +1,22 @@
 """A ledger of an earlier release is taken over with all that it holds."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from alembic import command
 from alembic.config import Config
 from pydantic import SecretStr
-from sqlalchemy import Connection, column, insert, table
+from sqlalchemy import Connection, column, insert, table, update
 
 from bq_harper_assets.ledger import migrations
-from bq_harper_assets.ledger.columns import Instant, microseconds
+from bq_harper_assets.ledger.columns import Instant, database_now, microseconds
 from bq_harper_assets.ledger.database import Database
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.ledger.records import BatchState, CellState, Mode, SchemaVersion
+from bq_harper_assets.ledger.records import BatchState, CellState, Intent, Mode, SchemaVersion
 from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, TTL, T, cell, copy, result
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _insert(connection: Connection, into: str, **values: Any) -> None:
@@ -26,14 +28,18 @@ def _insert(connection: Connection, into: str, **values: Any) -> None:
     connection.execute(insert(table(into, *columns)).values(**values))
 
 
+def _upgrade(connection: Connection, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+
+
 def _first_release(url: str) -> None:
     """A ledger with a table of two cells: one committed twice, one left planned."""
     database = Database(SecretStr(url))
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
     with database.writing() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "v0001")
+        _upgrade(connection, "v0001")
         _insert(
             connection,
             "logical_tables",
@@ -108,3 +114,25 @@ def test_a_ledger_of_the_first_release_can_be_worked_with(unused_url: str) -> No
         assert ledger.rebase_fingerprints(known, 2, [(cell(0), 4, "fewer")]) == 1
         assert ledger.claim("schema_check", "ann", TTL).epoch == 1
         assert ledger.change_slices(known, 2).facts.slices == 2
+
+
+def test_what_earlier_releases_took_out_is_counted_with_what_is_to_be_deleted(
+    unused_url: str,
+) -> None:
+    _first_release(unused_url)
+    database = Database(SecretStr(unused_url))
+    with database.writing() as connection:
+        _upgrade(connection, "v0005")
+        lost = {"rows_deleted": 5, "rows_held": 14, "deletes_allowed": False}
+        lost["ended_at"] = microseconds(database_now(connection) - EPOCH)
+        batches = table("batches", *(column(name) for name in ("seq", *lost)))
+        connection.execute(update(batches).where(batches.c.seq == 2).values(**lost))
+    database.close()
+    with open_ledger(unused_url) as ledger:
+        (known,) = ledger.tables()
+        (before,) = ledger.recent_losses(known, HOUR)
+        assert (before.cell, before.lost, before.held, before.rows) == (cell(0), 5, 14, 9)
+        leases = ledger.acquire(known, [0], "bob", TTL)
+        (batch,) = ledger.plan(leases, T, 1, [copy(cell(1))], "run")
+        ledger.intend_deletes(leases, [Intent(batch, 3, 4)], allowed=False)
+        assert [one.lost for one in ledger.recent_losses(known, HOUR)] == [5, 3]

@@ -19,7 +19,16 @@ from bq_harper_assets.ledger.records import (
     Wanted,
 )
 from bq_harper_assets.ledger.status import CellCommit
-from bq_harper_assets_tests.ledger.sample import HOUR, START, TTL, T, cell, copy, result
+from bq_harper_assets_tests.ledger.sample import (
+    HOUR,
+    START,
+    TTL,
+    T,
+    cell,
+    commit_cell,
+    copy,
+    result,
+)
 
 MINUTE = timedelta(minutes=1)
 BAD = Rejection("7", "not a number", '{"speed": "NaN"}')
@@ -61,12 +70,12 @@ def test_a_clean_open_cell_is_topped_up_from_where_it_is_held(
 ) -> None:
     first = _plan(ledger, leases, 10)
     assert (first.mode, first.upto, first.since) == (Mode.COPY, _minute(10), None)
-    ledger.commit_cell(leases, first, result(10, digest="d1"))
+    commit_cell(ledger, leases, first, result(10, digest="d1"))
     commit = _newest(ledger, leases)
     assert (commit.upto, commit.is_closed) == (_minute(10), False)
     batch = _plan(ledger, leases, 20, since=10, fingerprint="fp-20")
     assert (batch.mode, batch.upto, batch.since) == (Mode.TOPUP, _minute(20), _minute(10))
-    ledger.commit_cell(leases, batch, result(5, digest="d1+d2"))
+    commit_cell(ledger, leases, batch, result(5, digest="d1+d2"))
     commit = _newest(ledger, leases)
     assert (commit.rows, commit.digest, commit.fingerprint) == (15, "d1+d2", "fp-20")
     assert (commit.upto, commit.is_closed) == (_minute(20), False)
@@ -79,16 +88,16 @@ def test_a_clean_open_cell_is_topped_up_from_where_it_is_held(
 def test_a_closed_cell_is_committed_up_to_its_windows_end(ledger: Ledger, leases: Leases) -> None:
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run")
     assert batch.upto == START + HOUR
-    ledger.commit_cell(leases, batch, result())
+    commit_cell(ledger, leases, batch, result())
     commit = _newest(ledger, leases)
     assert (commit.upto, commit.is_closed) == (START + HOUR, True)
 
 
 def test_closing_a_cell_reconciles_it(ledger: Ledger, leases: Leases) -> None:
-    ledger.commit_cell(leases, _plan(ledger, leases, 10), result(10))
+    commit_cell(ledger, leases, _plan(ledger, leases, 10), result(10))
     batch = _plan(ledger, leases, 60, since=10)
     assert (batch.mode, batch.since) == (Mode.RECONCILE, None)
-    ledger.commit_cell(leases, batch, result(12))
+    commit_cell(ledger, leases, batch, result(12))
     assert (_newest(ledger, leases).rows, _newest(ledger, leases).is_closed) == (12, True)
     assert _plan(ledger, leases, 60, since=60).mode is Mode.RECONCILE
 
@@ -97,7 +106,7 @@ def test_closing_a_cell_reconciles_it(ledger: Ledger, leases: Leases) -> None:
 def test_an_open_cell_that_may_hold_something_else_is_reconciled(
     ledger: Ledger, leases: Leases, change: str
 ) -> None:
-    ledger.commit_cell(leases, _plan(ledger, leases, 10), result(10))
+    commit_cell(ledger, leases, _plan(ledger, leases, 10), result(10))
     if change == "mark":
         ledger.mark(leases, T, [Mark(cell(), _minute(30), "row 7 moved")])
     if change in ("plan", "fail", "refuse"):
@@ -117,7 +126,7 @@ def test_a_top_up_of_a_cell_that_was_never_committed_is_a_reconcile(
 
 
 def test_a_cell_is_never_committed_less_far_than_before(ledger: Ledger, leases: Leases) -> None:
-    ledger.commit_cell(leases, _plan(ledger, leases, 20), result())
+    commit_cell(ledger, leases, _plan(ledger, leases, 20), result())
     for _ in range(2):
         with pytest.raises(PlanRefused, match=r"was committed up to 2026-11-16 00:20:00\+00:00"):
             _plan(ledger, leases, 19)
@@ -130,12 +139,12 @@ def test_a_cell_is_never_committed_less_far_than_before(ledger: Ledger, leases: 
 def test_a_top_up_adds_to_the_quarantine_and_everything_else_replaces_it(
     ledger: Ledger, leases: Leases
 ) -> None:
-    ledger.commit_cell(leases, _plan(ledger, leases, 10), result(10, BAD, BAD))
-    ledger.commit_cell(leases, _plan(ledger, leases, 20, since=10), result(5, WORSE))
-    ledger.commit_cell(leases, _plan(ledger, leases, 30, since=20), result(5))
+    commit_cell(ledger, leases, _plan(ledger, leases, 10), result(10, BAD, BAD))
+    commit_cell(ledger, leases, _plan(ledger, leases, 20, since=10), result(5, WORSE))
+    commit_cell(ledger, leases, _plan(ledger, leases, 30, since=20), result(5))
     assert [row.rejection for row in ledger.quarantined(leases.table)] == [BAD, BAD, WORSE]
     assert [row.number for row in ledger.quarantined(leases.table)] == [0, 1, 2]
-    ledger.commit_cell(leases, _plan(ledger, leases, 40), result(5, WORSE))
+    commit_cell(ledger, leases, _plan(ledger, leases, 40), result(5, WORSE))
     assert [row.rejection for row in ledger.quarantined(leases.table)] == [WORSE]
 
 
@@ -149,7 +158,7 @@ def test_a_batch_that_says_more_than_was_planned_is_not_committed(
         replace(batch, t=T + HOUR),
     ):
         with pytest.raises(LedgerConflict, match="was not planned"):
-            ledger.commit_cell(leases, lie, result())
+            commit_cell(ledger, leases, lie, result())
 
 
 def test_a_table_is_synced_into_its_open_window_as_far_as_its_last_slice(
@@ -189,10 +198,10 @@ def test_a_refused_cell_is_reconciled_by_the_next_plan(ledger: Ledger, leases: L
     assert (entry.kind, entry.subject, entry.outcome) == ("commit", str(cell()), "refused")
     assert ledger.progress(leases.table, START).cells == {CellState.REFUSED: 1}
     with pytest.raises(LedgerConflict, match="is refused already: would delete"):
-        ledger.commit_cell(leases, batch, result())
+        commit_cell(ledger, leases, batch, result())
     again = _plan(ledger, leases, 60)
     assert again.mode is Mode.RECONCILE
-    ledger.commit_cell(leases, again, result())
+    commit_cell(ledger, leases, again, result())
     assert ledger.progress(leases.table, START).cells == {CellState.SYNCED: 1}
 
 
@@ -202,7 +211,7 @@ def test_what_became_of_vanished_rows_is_kept_with_the_batch(
     gone = CellResult(
         read=5, written=1, unchanged=4, quarantined=0, digest="d", moved=2, flagged=3, kept=4
     )
-    ledger.commit_cell(leases, _plan(ledger, leases, 60), gone)
+    commit_cell(ledger, leases, _plan(ledger, leases, 60), gone)
     (done,) = ledger.history(leases.table)
     assert (done.rows_moved, done.rows_flagged, done.rows_kept) == (2, 3, 4)
     assert _newest(ledger, leases).rows == 5

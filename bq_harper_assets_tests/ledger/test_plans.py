@@ -15,7 +15,16 @@ from bq_harper_assets.ledger.records import (
     Mode,
     Wanted,
 )
-from bq_harper_assets_tests.ledger.sample import HOUR, TTL, LetTimePass, T, cell, copy, result
+from bq_harper_assets_tests.ledger.sample import (
+    HOUR,
+    TTL,
+    LetTimePass,
+    T,
+    cell,
+    commit_cell,
+    copy,
+    result,
+)
 
 SECOND = timedelta(seconds=1)
 
@@ -40,7 +49,7 @@ def test_a_batch_in_any_state_rules_copy_out(ledger: Ledger, leases: Leases, end
     if ending == "failed":
         ledger.fail_batch(first, "Harper went away")
     if ending == "applied":
-        ledger.commit_cell(leases, first, result())
+        commit_cell(ledger, leases, first, result())
     again, other = ledger.plan(leases, T, 1, [copy(cell()), copy(cell(1))], "run-2")
     assert (again.mode, other.mode) == (Mode.RECONCILE, Mode.COPY)
 
@@ -65,10 +74,10 @@ def test_a_batch_left_planned_ends_as_failed_and_can_no_longer_commit(
         (1, BatchState.FAILED),
     ]
     with pytest.raises(LedgerConflict, match=r"is failed already: left planned by ann .* batch 2"):
-        ledger.commit_cell(leases, left, result())
+        commit_cell(ledger, leases, left, result())
     with pytest.raises(LedgerConflict, match="is failed already"):
         ledger.fail_batch(left, "late")
-    ledger.commit_cell(leases, heir, result())
+    commit_cell(ledger, leases, heir, result())
 
 
 def test_a_plan_leaves_the_cells_between_its_own_alone(ledger: Ledger, leases: Leases) -> None:
@@ -82,7 +91,7 @@ def test_the_snapshot_does_not_go_back_within_a_slice_whoever_owns_it(
     ledger: Ledger, table: LogicalTable, leases: Leases
 ) -> None:
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run-1")
-    ledger.commit_cell(leases, batch, result())
+    commit_cell(ledger, leases, batch, result())
     ledger.release(leases)
     mine = ledger.acquire(table, [0, 1], "bob", TTL)
     with pytest.raises(PlanRefused, match="later snapshot"):
@@ -108,7 +117,7 @@ def test_an_unknown_schema_version_is_refused(ledger: Ledger, leases: Leases) ->
 
 def test_a_slice_is_moved_at_one_snapshot_at_a_time(ledger: Ledger, leases: Leases) -> None:
     first, second = ledger.plan(leases, T, 1, [copy(cell(0)), copy(cell(1))], "run-1")
-    ledger.commit_cell(leases, first, result())
+    commit_cell(ledger, leases, first, result())
     with pytest.raises(PlanRefused, match="1 of those batches are still being moved"):
         ledger.plan(leases, T + SECOND, 1, [copy(cell(2))], "run-1")
     ledger.fail_batch(second, "Harper went away")
@@ -152,13 +161,13 @@ def test_a_synced_cell_that_is_planned_again_is_not_trusted_until_it_is_committe
     ledger: Ledger, table: LogicalTable, leases: Leases
 ) -> None:
     (first,) = ledger.plan(leases, T, 1, [copy(cell(), "old")], "run-1")
-    ledger.commit_cell(leases, first, result(10))
+    commit_cell(ledger, leases, first, result(10))
     (second,) = ledger.plan(leases, T + SECOND, 1, [copy(cell(), "new")], "run-2")
     (record,) = ledger.cells(table, START, END)
     assert record.state is CellState.PLANNED
     assert record.commit is not None
     assert (record.commit.batch, record.commit.fingerprint) == (1, "old")
-    ledger.commit_cell(leases, second, result(11))
+    commit_cell(ledger, leases, second, result(11))
     (record,) = ledger.cells(table, START, END)
     assert record.state is CellState.SYNCED
     assert record.commit is not None

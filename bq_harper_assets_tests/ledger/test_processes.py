@@ -14,7 +14,16 @@ from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable, Mode
 from bq_harper_assets_tests.ledger import racers
 from bq_harper_assets_tests.ledger.conftest import PROCESSES
-from bq_harper_assets_tests.ledger.sample import START, TTL, LetTimePass, T, cell, copy, result
+from bq_harper_assets_tests.ledger.sample import (
+    START,
+    TTL,
+    LetTimePass,
+    T,
+    cell,
+    commit_cell,
+    copy,
+    result,
+)
 
 
 def _race(pool: ProcessPoolExecutor, racer: Callable[..., Any], url: str, *lanes: Any) -> list[Any]:
@@ -115,5 +124,5 @@ def test_a_killed_owner_leaves_nothing_half_done_and_its_cell_is_not_copied_over
     leases = ledger.acquire(table, [0], "heir", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run-heir")
     assert batch.mode is (Mode.RECONCILE if planned else Mode.COPY)
-    ledger.commit_cell(leases, batch, result())
+    commit_cell(ledger, leases, batch, result())
     assert [cells.state for cells in ledger.cells(table, START, START + TTL)] == [CellState.SYNCED]

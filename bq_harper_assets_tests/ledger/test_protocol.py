@@ -34,6 +34,7 @@ from bq_harper_assets_tests.ledger.sample import (
     LetTimePass,
     T,
     cell,
+    commit_cell,
     result,
 )
 
@@ -200,15 +201,15 @@ class Protocol(RuleBasedStateMachine):
         )
         if not self.model.slices[batch.cell.slice].is_live(leases, batch.cell.slice):
             with pytest.raises(LeaseLost):
-                self.ledger.commit_cell(leases, batch, result())
+                commit_cell(self.ledger, leases, batch, result())
         elif (
             leases.epochs[batch.cell.slice] != batch.epoch
             or self.model.batches[batch.seq] is not BatchState.PLANNED
         ):
             with pytest.raises(LedgerConflict):
-                self.ledger.commit_cell(leases, batch, result())
+                commit_cell(self.ledger, leases, batch, result())
         else:
-            self.ledger.commit_cell(leases, batch, result())
+            commit_cell(self.ledger, leases, batch, result())
             self.model.batches[batch.seq] = BatchState.APPLIED
             self.model.cells[batch.cell] = CellState.SYNCED
             self.model.committed[batch.cell] = batch.seq

@@ -29,6 +29,7 @@ from bq_harper_assets_tests.ledger.sample import (
     LetTimePass,
     T,
     cell,
+    commit_cell,
     copy,
     result,
 )
@@ -92,7 +93,7 @@ def test_no_slice_goes_back_to_an_older_epoch_snapshot_or_schema(
     for _ in range(3):
         leases = ledger.acquire(table, [3], "ann", TTL)
         (batch,) = ledger.plan(leases, T + HOUR, 2, [copy(cell(slice=3))], "run")
-        ledger.commit_cell(leases, batch, result())
+        commit_cell(ledger, leases, batch, result())
         ledger.release(leases)
     epochs = []
     for slices in (2, 6, 5):
@@ -128,7 +129,7 @@ def test_a_table_that_is_being_moved_keeps_its_slices(
     changed = ledger.change_slices(table, 6)
     assert [done.state for done in ledger.history(changed)] == [BatchState.FAILED]
     with pytest.raises(LeaseLost):
-        ledger.commit_cell(leases, batch, result())
+        commit_cell(ledger, leases, batch, result())
     with pytest.raises(LedgerConflict, match="another number of slices"):
         ledger.fail_batch(batch, "late")
 

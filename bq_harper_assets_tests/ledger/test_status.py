@@ -7,7 +7,17 @@ from bq_harper_assets.ledger.audit import Note
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellState, LogicalTable, Rejection
 from bq_harper_assets.ledger.status import Refusal
-from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, TTL, T, cell, copy, result
+from bq_harper_assets_tests.ledger.sample import (
+    FACTS,
+    HOUR,
+    START,
+    TTL,
+    T,
+    cell,
+    commit_cell,
+    copy,
+    result,
+)
 
 
 def _sync(ledger: Ledger, table: LogicalTable, hours: list[int], slices: list[int]) -> None:
@@ -47,7 +57,7 @@ def test_progress_counts_cells_by_state_and_keeps_what_was_reached(
         leases, later, 1, [copy(cell(0)), copy(cell(1)), copy(cell(2))], "run-2"
     )
     ledger.fail_batch(fails, "Harper went away")
-    ledger.commit_cell(leases, new, result(4, Rejection("1", "bad", "{}")))
+    commit_cell(ledger, leases, new, result(4, Rejection("1", "bad", "{}")))
     progress = ledger.progress(table, START)
     assert progress.cells == {CellState.SYNCED: 7, CellState.PLANNED: 1, CellState.FAILED: 1}
     assert (progress.rows, progress.quarantined, progress.newest_t) == (83, 1, later)
@@ -107,7 +117,7 @@ def test_a_refused_cell_says_what_the_source_was_when_it_was_refused_last(
     leases = ledger.acquire(table, [0], "ann", TTL)
     (batch,) = ledger.plan(leases, later[2], 1, [copy(cell(0))], "run-3")
     assert refusals() == [None, None]
-    ledger.commit_cell(leases, batch, result())
+    commit_cell(ledger, leases, batch, result())
     assert refusals() == [None, None]
 
 
@@ -123,7 +133,7 @@ def test_slices_whose_commits_are_all_of_one_snapshot_are_told_from_the_others(
     leases = ledger.acquire(table, [1, 2], "ann", TTL)
     wanted = [copy(cell(0, 1)), copy(cell(0, 2))]
     moved, _ = ledger.plan(leases, T + timedelta(minutes=1), 1, wanted, "run-2")
-    ledger.commit_cell(leases, moved, result())
+    commit_cell(ledger, leases, moved, result())
     assert (others(0), others(1)) == ({1}, {0, 1})
 
 

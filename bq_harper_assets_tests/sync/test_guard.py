@@ -4,8 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from bq_harper_assets.ledger.losses import CellLoss
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.guard import Earlier, Loss, refusals
+from bq_harper_assets.sync.guard import Loss, refusals
+from bq_harper_assets.sync.recorded import cell_key
 from bq_harper_assets.sync.windows import Window
 from bq_harper_assets_tests.stores.small_tables import utc
 
@@ -45,7 +47,14 @@ def test_a_cell_that_loses_much_does_not_stop_one_that_loses_little() -> None:
 
 
 SINCE = START + 30 * HOUR
-EARLIER = Earlier({cell: Loss(240, 240) for cell in CELLS[:4]}, SINCE)
+
+
+def lost(cell: Cell, rows: int, held: int, *, is_committed: bool = True) -> CellLoss:
+    """As the ledger has it of a cell that got no other rows."""
+    return CellLoss(cell_key(cell), rows, held, held - rows, SINCE, is_committed)
+
+
+EARLIER = [lost(cell, 240, 240) for cell in CELLS[:4]]
 
 
 def test_what_earlier_runs_took_out_counts_as_if_it_were_this_run() -> None:
@@ -69,7 +78,7 @@ def test_only_cells_that_lose_rows_now_are_refused_for_what_was_lost_before() ->
 
 
 def test_a_cell_that_is_emptied_bit_by_bit_is_refused_whatever_its_neighbours_hold() -> None:
-    earlier = Earlier({CELLS[0]: Loss(700, 1_500)}, SINCE)
+    earlier = [lost(CELLS[0], 700, 1_500)]
     losses = {CELLS[0]: Loss(600, 800), CELLS[1]: Loss(5, 90_000)}
     refused = refusals("orders", losses, earlier)
     assert set(refused) == {CELLS[0]}
@@ -81,8 +90,43 @@ def test_a_cell_that_is_emptied_bit_by_bit_is_refused_whatever_its_neighbours_ho
 
 
 def test_a_great_loss_is_one_also_where_earlier_cells_held_much() -> None:
-    earlier = Earlier({CELLS[0]: Loss(5, 90_000)}, SINCE)
+    earlier = [lost(CELLS[0], 5, 90_000)]
     refused = refusals("orders", {cell: Loss(300, 300) for cell in CELLS[1:]}, earlier)
     assert set(refused) == set(CELLS[1:])
     assert "the run would lose 1,200 of the 1,200 rows" in refused[CELLS[1]]
     assert "earlier" not in refused[CELLS[1]]
+
+
+def test_what_failed_runs_were_about_to_take_out_counts_and_is_told_as_such() -> None:
+    others = [lost(cell, 240, 240, is_committed=False) for cell in CELLS[:4]]
+    [refused] = refusals("orders", {CELLS[4]: Loss(41, 60)}, others).values()
+    assert (
+        "; with the 960 rows that other runs took out, or were about to take out, since 2026-01-06 "
+        "06:00:00 UTC it would be 1,001 of 1,020. Nothing of it was written." in refused
+    )
+
+
+@pytest.mark.parametrize("gone", [0, 700, 1_500])
+def test_a_retry_counts_each_row_once_wherever_the_first_try_failed(gone: int) -> None:
+    first = [lost(CELLS[0], 1_500, 4_000, is_committed=False)]
+    retry = {CELLS[0]: Loss(1_500 - gone, 4_000 - gone)}
+    assert refusals("orders", retry, first) == {}
+    half = [lost(CELLS[0], 1_500, 2_999, is_committed=False)]
+    retry = {CELLS[0]: Loss(1_500 - gone, 2_999 - gone)}
+    assert bool(refusals("orders", retry, half)) is (gone < 1_500)  # which is all that is left
+
+
+def test_a_cell_that_a_failed_run_has_half_emptied_does_not_lose_the_rest() -> None:
+    others = [lost(CELLS[0], 900, 1_800, is_committed=False)]
+    assert refusals("orders", {CELLS[0]: Loss(101, 1_800)}, others) == {}  # they are back
+    [refused] = refusals("orders", {CELLS[0]: Loss(101, 900)}, others).values()
+    assert "would lose 101 of the 900 rows that Harper holds of it; with the 900 rows" in refused
+    assert "it would be 1,001 of 1,800" in refused
+
+
+def test_rows_that_others_took_the_place_of_are_not_missed() -> None:
+    same = CellLoss(cell_key(CELLS[0]), 2_700, 900, 900, SINCE, is_committed=True)
+    assert refusals("orders", {CELLS[1]: Loss(900, 900)}, [same]) == {}
+    fewer = CellLoss(cell_key(CELLS[0]), 2_700, 900, 799, SINCE, is_committed=True)
+    [refused] = refusals("orders", {CELLS[1]: Loss(900, 900)}, [fewer]).values()
+    assert "with the 101 rows that earlier runs took out" in refused

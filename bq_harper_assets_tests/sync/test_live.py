@@ -22,7 +22,17 @@ from bq_harper_assets.sync.planned import WindowStillOpen
 from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
 from bq_harper_assets.sync.windows import Window
 from bq_harper_assets_tests.defs.test_partitions import contract
-from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, TTL, T, cell, copy, result
+from bq_harper_assets_tests.ledger.sample import (
+    FACTS,
+    HOUR,
+    START,
+    TTL,
+    T,
+    cell,
+    commit_cell,
+    copy,
+    result,
+)
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 
@@ -289,11 +299,11 @@ def test_a_window_that_was_left_open_is_taken_along_but_not_one_that_was_refused
     leases = ledger.acquire(known, [0], "run", TTL)
     half = Wanted(cell(), Mode.COPY, "fp", upto=START + HOUR / 2)
     (batch,) = ledger.plan(leases, T, version, [half], "run")
-    ledger.commit_cell(leases, batch, result())
+    commit_cell(ledger, leases, batch, result())
     assert left_open(ledger, table, window) == [Window(START, START + HOUR)]
     (batch,) = ledger.plan(leases, T + MINUTE, version, [copy(cell())], "run")
     ledger.refuse_batch(batch, "would lose too much")
     assert left_open(ledger, table, window) == []
     (batch,) = ledger.plan(leases, T + 2 * MINUTE, version, [copy(cell())], "run")
-    ledger.commit_cell(leases, batch, result())
+    commit_cell(ledger, leases, batch, result())
     assert left_open(ledger, table, window) == []
