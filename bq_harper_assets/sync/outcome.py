@@ -1,7 +1,7 @@
 """Whether a cell is done: counts that must agree, from BigQuery, the tasks, Spark and Harper."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from bq_harper_assets.ledger.records import CellResult, Rejection
 from bq_harper_assets.sync.cells import Cell
@@ -56,26 +56,13 @@ def judge(
     for work in works:
         result = counts.result(work, removed.policy, seconds)
         problem = work.refusal or removed.failed.get(work.cell)
-        if problem is None and work.vanished.elsewhere and failed_elsewhere:
+        if problem is None and work.destinations and failed_elsewhere:
             problem = failed_elsewhere
         if problem is None:
             window = work.cell.window
             problem = counts.problem(work, result, settled[window] if whole[window] else None)
         outcomes.append(CellOutcome(work.cell, result, problem))
-    return list(_with_destinations(works, outcomes))
-
-
-def _with_destinations(
-    works: Sequence[Work], outcomes: Sequence[CellOutcome]
-) -> Iterator[CellOutcome]:
-    """A row that went to a cell of the run which failed may still be where it was."""
-    failed = {outcome.cell for outcome in outcomes if outcome.problem}
-    for work, outcome in zip(works, outcomes, strict=True):
-        lost = failed & work.waits_for
-        if lost and not outcome.problem:
-            key = min(cell.key for cell in lost)
-            outcome = replace(outcome, problem=f"rows of it moved to {key}, which failed")
-        yield outcome
+    return outcomes
 
 
 class _Counts:
@@ -119,7 +106,7 @@ class _Counts:
             deleted=gone if policy == "mirror" else 0,
             flagged=gone if policy == "flag" else 0,
             kept=gone if policy == "keep" else 0,
-            moved=len(work.vanished.elsewhere),
+            moved=len(work.destinations),
             held=work.diff.held if work.diff else 0,
             bytes=tally.bytes,
             seconds=seconds,

@@ -4,32 +4,26 @@ The order is what keeps every row present. Whatever a write will take out of ano
 in the ledger first; rows that moved are written before any row is deleted.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from bq_harper_assets.ledger.records import CellKey, Intent, Mark
 from bq_harper_assets.sync.arrow_buffers import UInt64s
-from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.comparison import compare_cells
 from bq_harper_assets.sync.elsewhere import Look, cells_elsewhere
-from bq_harper_assets.sync.grid import Grid, Part
+from bq_harper_assets.sync.grid import Grid
 from bq_harper_assets.sync.guard import REMEMBERED, Loss, refusals
-from bq_harper_assets.sync.mover import Moved, move_all
 from bq_harper_assets.sync.reading import Reading
 from bq_harper_assets.sync.recorded import cell_key
 from bq_harper_assets.sync.scene import Scene, Source
-from bq_harper_assets.sync.slices import id_hashes
 from bq_harper_assets.sync.survey import CellDiff
 from bq_harper_assets.sync.task import Chosen
 from bq_harper_assets.sync.vanished import Vanished, find_vanished
-from bq_harper_assets.sync.windows import EPOCH, Window, floor_to_window
+from bq_harper_assets.sync.windows import EPOCH
 from bq_harper_assets.sync.work import Work
-
-INSTANTS_PER_SESSION = 1_000
 
 
 def compare_works(source: Source, works: Sequence[Work]) -> None:
@@ -57,34 +51,32 @@ def find_gone(scene: Scene, works: Sequence[Work]) -> None:
     found = find_vanished(
         source.queries, source.harper, source.contract, source.pin, scene.start, ids
     )
+    alive = found.elsewhere | found.later
     for work in works:
         if work.diff:
             destinations = {
-                row_id: _cell_at(scene, found.elsewhere[row_id], work.cell.slice)
+                row_id: scene.cell_at(alive[row_id], work.cell.slice)
                 for row_id in work.diff.vanished
-                if row_id in found.elsewhere
+                if row_id in alive
             }
             # A record whose key is that of a row of this very cell is no version of that row.
             work.destinations = {i: cell for i, cell in destinations.items() if cell != work.cell}
-            elsewhere = {row_id: found.elsewhere[row_id] for row_id in work.destinations}
-            gone = [row_id for row_id in work.diff.vanished if row_id not in elsewhere]
-            work.vanished = Vanished(gone, elsewhere)
-            if source.pin.source.at is None:
-                work.waits_for = frozenset(work.destinations.values())
+            work.vanished = Vanished(
+                [row_id for row_id in work.diff.vanished if row_id not in work.destinations],
+                {i: found.elsewhere[i] for i in work.destinations if i in found.elsewhere},
+                {i: found.later[i] for i in work.destinations if i in found.later},
+            )
 
 
-def leaving(scene: Scene, work: Work, cells: Collection[Cell]) -> list[Any]:
-    """Ids to take out of the target, in a run of these cells.
+def leaving(work: Work) -> list[Any]:
+    """Ids to take out of the target.
 
-    Of a query only some windows are at hand: a row that lives on in one that is not is taken out
-    here and comes back with that window, whose cell is marked.
+    A row that a query has shown after T only, and that could not be brought, is one of them: it
+    comes with the next run of its new window.
     """
     if work.refusal:
         return []
-    if scene.source.pin.source.at is not None:
-        return work.vanished.gone
-    absent = [row_id for row_id, cell in work.destinations.items() if cell not in cells]
-    return [*work.vanished.gone, *absent]
+    return [*work.vanished.gone, *(i for i in work.vanished.later if i not in work.brought)]
 
 
 def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -> None:
@@ -120,7 +112,8 @@ def mark_destinations(scene: Scene, works: Sequence[Work]) -> None:
     """The cells that get a row which left its window; a cell that has it at T needs no mark."""
     latest: dict[CellKey, int] = {}
     for work in works:
-        for row_id, micros in work.vanished.elsewhere.items() if not work.refusal else ():
+        alive = work.vanished.elsewhere | work.vanished.later
+        for row_id, micros in alive.items() if not work.refusal else ():
             key = cell_key(work.destinations[row_id])
             latest[key] = max(micros, latest.get(key, micros))
     marks = [
@@ -152,7 +145,7 @@ def mark_origins(scene: Scene, works: Sequence[Work], reading: Reading, chosen: 
     )
     marks = [
         Mark(
-            cell_key(_cell_at(scene, start, part)),
+            cell_key(scene.cell_at(start, part)),
             EPOCH + timedelta(microseconds=micros),
             "a row moved away",
         )
@@ -160,38 +153,6 @@ def mark_origins(scene: Scene, works: Sequence[Work], reading: Reading, chosen: 
     ]
     if marks:
         scene.ledger.mark(scene.keeper.leases, scene.t, marks)
-
-
-def write_moved(scene: Scene, works: Sequence[Work]) -> list[Moved]:
-    """Rows that left their window are brought up to date where they are now."""
-    by_time: dict[int, list[tuple[Any, Work]]] = {}
-    for work in works:
-        for row_id, micros in work.vanished.elsewhere.items() if not work.refusal else ():
-            by_time.setdefault(micros, []).append((row_id, work))
-    # A query's kept result has no rows of other windows: their own runs will bring them.
-    if scene.source.pin.source.at is None:
-        return []
-    times = sorted(by_time)
-    return [
-        _write_at(scene, {time: by_time[time] for time in times[n : n + INSTANTS_PER_SESSION]})
-        for n in range(0, len(times), INSTANTS_PER_SESSION)
-    ]
-
-
-def _write_at(scene: Scene, by_time: dict[int, list[tuple[Any, Work]]]) -> Moved:
-    parts = {}
-    for micros, rows in by_time.items():
-        for _, work in rows:
-            cell = _cell_at(scene, micros, work.cell.slice)
-            parts[cell] = Part.whole(cell, work.batch.seq)
-    instants = [EPOCH + timedelta(microseconds=micros) for micros in by_time]
-    reading = scene.source.reading_at(instants, parts)
-    ids = [row_id for rows in by_time.values() for row_id, _ in rows]
-    chosen = Chosen(
-        np.zeros(len(reading.grid.batches), np.bool_),
-        np.sort(id_hashes(pa.array(ids), keyless=False)),
-    )
-    return move_all(scene.source.spark, scene.move(reading, rows=len(ids), chosen=chosen))
 
 
 def chosen_rows(works: Sequence[Work], grid: Grid) -> Chosen:
@@ -212,9 +173,3 @@ def unseen_rows(works: Sequence[Work], grid: Grid) -> Chosen:
 def _ids(diffs: Sequence[CellDiff]) -> UInt64s:
     parts = [part for diff in diffs for part in (diff.missing, diff.changed)]
     return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint64)
-
-
-def _cell_at(scene: Scene, micros: int, part: int) -> Cell:
-    length = scene.source.contract.window
-    start = floor_to_window(EPOCH + timedelta(microseconds=micros), length)
-    return Cell(Window(start, start + length), part)

@@ -25,6 +25,7 @@ from bq_harper_assets.sync import reconcile
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.grid import Grid
 from bq_harper_assets.sync.keeper import Keeper, LeaseTimes
+from bq_harper_assets.sync.moved_rows import write_moved
 from bq_harper_assets.sync.mover import Moved, move_all
 from bq_harper_assets.sync.outcome import CellOutcome, Removed, judge
 from bq_harper_assets.sync.packed import bins_per_place
@@ -173,7 +174,7 @@ class Run:
         move = self._move(scene, [work for work in works if work.has_rows_to_write])
         reconcile.mark_destinations(scene, works)
         scene.keeper.leave_to_expire()  # whatever ends the tasks, until their receipts say more
-        elsewhere = tuple(reconcile.write_moved(scene, works))
+        elsewhere = tuple(write_moved(scene, works))
         moved = move_all(self.spark, move) if move else Moved()
         grid = move.reading.grid if move else None
         return Written(grid, moved, elsewhere, self._remove(scene, works))
@@ -198,13 +199,12 @@ class Run:
     def _remove(self, scene: Scene, works: Sequence[Work]) -> Removed:
         """Last, when every row that lives on is where it belongs."""
         contract, pin = self.contract, scene.source.pin
-        cells = {work.cell for work in works}
         failed: dict[Cell, BqhError] = {}
         with Removal(
             self.stores.harper, contract.target_table, scene.keeper.terms, self.retry
         ) as removal:
             for work in works:
-                ids = reconcile.leaving(scene, work, cells)
+                ids = reconcile.leaving(work)
                 try:
                     removal.remove(ids, contract.deletes, pin.plan.primary_key, pin.t)
                 except BqhError as error:

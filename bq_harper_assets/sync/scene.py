@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
@@ -24,6 +24,7 @@ from bq_harper_assets.sync.source import Pinned
 from bq_harper_assets.sync.source_moved import require_planned
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.task import Chosen, Move
+from bq_harper_assets.sync.windows import EPOCH, Window, floor_to_window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,6 +119,12 @@ class Scene:
     def ledger(self) -> Ledger:
         """Who coordinates."""
         return self.source.stores.ledger
+
+    def cell_at(self, micros: int, part: int) -> Cell:
+        """The cell of a row of this time and slice."""
+        length = self.source.contract.window
+        start = floor_to_window(EPOCH + timedelta(microseconds=micros), length)
+        return Cell(Window(start, start + length), part)
 
     def move(
         self, reading: Reading, *, rows: int, per_place: int = 1, chosen: Chosen | None = None

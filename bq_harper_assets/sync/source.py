@@ -1,6 +1,6 @@
 """What a run reads, pinned: the table at an instant, or the kept result of a query."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,6 +16,7 @@ from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.errors import BigQueryRefused
 from bq_harper_assets.stores.bigquery.fingerprint import Source
 from bq_harper_assets.stores.bigquery.materialised_query import (
+    QueryResult,
     drop,
     drop_left_over,
     materialise,
@@ -79,15 +80,32 @@ def pinned(
             t = server_time(queries)
             yield Pinned(_source(plan, table, t, contract.row_filter), plan, schema, t)
             return
-        results = queries.connection.results_dataset
-        drop_left_over(queries, results)
+        drop_left_over(queries, queries.connection.results_dataset)
         within = restriction.between(plan.selection.timestamp, start, end)
-        names = [column.read_as for column in plan.selection.columns]
-        kept = materialise(queries, contract, within, results, names)
-        try:
+        with _kept(queries, contract, plan, within) as kept:
             yield Pinned(_source(plan, kept.table, None, None), plan, schema, kept.read_at)
-        finally:
-            drop(queries, kept.table)
+
+
+@contextmanager
+def asked_again(
+    queries: Queries, contract: TableContract, pin: Pinned, instants: Sequence[datetime]
+) -> Iterator[Pinned]:
+    """Rows of a query that have these times now, which is later than T."""
+    within = restriction.at_any(pin.plan.selection.timestamp, instants)
+    with _kept(queries, contract, pin.plan, within) as kept:
+        yield replace(pin, source=replace(pin.source, table=kept.table), t=kept.read_at)
+
+
+@contextmanager
+def _kept(
+    queries: Queries, contract: TableContract, plan: TablePlan, within: str
+) -> Iterator[QueryResult]:
+    names = [column.read_as for column in plan.selection.columns]
+    kept = materialise(queries, contract, within, queries.connection.results_dataset, names)
+    try:
+        yield kept
+    finally:
+        drop(queries, kept.table)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Rows that the target holds and the source's cell does not: gone, or alive in another window."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -22,7 +22,8 @@ class Vanished:
     """The rows of one cell that are not in its source any more."""
 
     gone: list[Any] = field(default_factory=list)  # ids
-    elsewhere: dict[Any, int] = field(default_factory=dict)  # id -> its time in the source now
+    elsewhere: dict[Any, int] = field(default_factory=dict)  # id -> its time in the source at T
+    later: dict[Any, int] = field(default_factory=dict)  # likewise, but seen after T only
 
 
 def find_vanished(
@@ -36,18 +37,37 @@ def find_vanished(
     """A row without a key is gone; one with a key is asked for at T, in all windows from `start`.
 
     Where its time is NULL, before the start or after T no window holds it: then it is gone too.
+    Of a query only the rows of some windows are kept as of T; the query is asked for the others.
     """
     if not pin.plan.selection.key or not ids:
         return Vanished(list(ids))
+    at_t = times_of_rows(queries, harper, contract, pin, pin.source.sql, ids)
+    later: Mapping[Any, int | None] = {}
+    if pin.source.at is None and (rest := [row_id for row_id in ids if row_id not in at_t]):
+        query = f"({query_of(contract, queries.connection.project, pin.names)})"
+        later = times_of_rows(queries, harper, contract, pin, query, rest)
+    first, last = micros_at(start), micros_at(pin.t)
+
+    def in_windows(times: Mapping[Any, int | None]) -> dict[Any, int]:
+        return {i: time for i, time in times.items() if time is not None and first <= time <= last}
+
+    elsewhere, seen_later = in_windows(at_t), in_windows(later)
+    gone = [row_id for row_id in ids if row_id not in elsewhere and row_id not in seen_later]
+    return Vanished(gone, elsewhere, seen_later)
+
+
+def times_of_rows(
+    queries: Queries,
+    harper: HarperClient,
+    contract: TableContract,
+    pin: Pinned,
+    origin: str,
+    ids: Sequence[Any],
+) -> dict[Any, int | None]:
+    """The time of each row in `origin`, in microseconds; one that is not there is left out."""
     texts = _key_texts(harper, contract, pin, ids)
-    known = [number for number, text in enumerate(texts) if text is not None]
+    known = [row_id for row_id, text in zip(ids, texts, strict=True) if text is not None]
     columns = {column.name: column for column in pin.plan.selection.columns}
-    # A kept result has the rows of some windows only, and these may be in any.
-    origin = (
-        pin.source.sql
-        if pin.source.at is not None
-        else f"({query_of(contract, queries.connection.project, pin.names)})"
-    )
     times = times_of_keys(
         queries,
         origin,
@@ -57,16 +77,7 @@ def find_vanished(
         [text for text in texts if text is not None],
         table=contract.id,
     )
-    first, last = micros_at(start), micros_at(pin.t)
-    found = Vanished()
-    alive = {known[at]: time for at, time in times.items()}
-    for number, row_id in enumerate(ids):
-        time = alive.get(number)
-        if time is None or not first <= time <= last:
-            found.gone.append(row_id)
-        else:
-            found.elsewhere[row_id] = time
-    return found
+    return {known[at]: time for at, time in times.items()}
 
 
 def _key_texts(

@@ -1,7 +1,7 @@
 """A cell that was synced before: whatever happened to its source, it equals it again."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.records import CellState, Mode
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.sync import moved_rows
 from bq_harper_assets.sync.guard import MOST_ROWS
 from bq_harper_assets.sync.report import RunFailed, RunReport
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
@@ -16,13 +17,15 @@ from bq_harper_assets_tests.sync.conftest import Sync
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 DAY = utc(2026, 1, 5)
+HOUR = timedelta(hours=1)
 ONE, TWO, THREE = (utc(2026, 1, 5, hour) for hour in (1, 2, 3))
 ROWS = (
     "SELECT n AS number, TIMESTAMP_ADD(TIMESTAMP '2026-01-05', INTERVAL n SECOND) AS ts,"
     " CONCAT('name ', CAST(n AS STRING)) AS name"
     " FROM UNNEST(GENERATE_ARRAY(0, {last}, {step})) AS n"
 )
-KEYED = {"key": ("number",)}
+KEYED: dict[str, Any] = {"key": ("number",)}
+OF_QUERY, LATEST = KEYED | {"custom_query": "all"}, KEYED | {"latest": True}
 
 
 @dataclass
@@ -81,6 +84,8 @@ def made(
 ) -> Table:
     """Synced once: three hours of rows."""
     source = tables.make_from(ROWS.format(last=last, step=step))
+    if declared.get("custom_query") == "all":
+        declared |= {"custom_query": f"SELECT * FROM {source.sql}", "dataset": None, "table": None}
     table = Table(sync, tables, source, sync.contract(source, **declared))
     table.reports.append(table.run())
     return table
@@ -127,10 +132,12 @@ def test_late_changed_and_deleted_rows_are_put_right_and_no_other_row_is_written
     assert moved == {7, 60, 7200}
 
 
+@pytest.mark.promise("N12")
+@pytest.mark.parametrize("declared", [KEYED, OF_QUERY, LATEST], ids=["table", "query", "latest"])
 def test_a_row_that_moved_to_a_window_that_is_not_run_is_written_there_and_never_absent(
-    sync: Sync, tables: SmallTables
+    sync: Sync, tables: SmallTables, declared: dict[str, Any]
 ) -> None:
-    table = made(sync, tables, **KEYED)
+    table = made(sync, tables, **declared)
     table.change("UPDATE T SET ts = TIMESTAMP '2026-01-05 02:30:30' WHERE number = 60")
     report = table.run(DAY, ONE)
     assert table.held == table.wanted
@@ -141,15 +148,56 @@ def test_a_row_that_moved_to_a_window_that_is_not_run_is_written_there_and_never
     assert table.held == table.wanted
 
 
+@pytest.mark.promise("N12")
+@pytest.mark.parametrize("declared", [KEYED, OF_QUERY, LATEST], ids=["table", "query", "latest"])
 def test_a_write_that_takes_a_row_out_of_another_window_marks_that_window_first(
-    sync: Sync, tables: SmallTables
+    sync: Sync, tables: SmallTables, declared: dict[str, Any]
 ) -> None:
-    table = made(sync, tables, **KEYED)
+    table = made(sync, tables, **declared)
     table.change("UPDATE T SET ts = TIMESTAMP '2026-01-05 02:30:30' WHERE number = 60")
     table.run(TWO, THREE)
     assert table.held == table.wanted
     assert {cell.split("|")[0] for cell in table.dirty()} == {"2026-01-05T00:00"}
     table.run(DAY, ONE)
+    assert table.dirty() == set()
+
+
+@pytest.mark.parametrize("declared", [KEYED, OF_QUERY], ids=["table", "query"])
+def test_a_row_that_moved_to_where_an_open_window_is_not_synced_yet_leaves_no_old_version(
+    sync: Sync, tables: SmallTables, declared: dict[str, Any]
+) -> None:
+    table = made(sync, tables, safety_lag=timedelta(hours=1), **declared)
+    closes = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)  # by an hour's lag
+    last = closes - timedelta(seconds=1)
+    table.change(f"UPDATE T SET ts = TIMESTAMP '{last:%F %T}+00' WHERE number = 60")
+    cells = [
+        *sync.cells(table.contract, DAY, ONE),
+        *sync.cells(table.contract, closes - HOUR, closes),
+    ]
+    report = sync.run(table.contract, cells)
+    assert table.held == table.wanted
+    assert (total(report, "moved"), total(report, "deleted")) == (1, 0)
+
+
+def test_a_row_of_a_query_that_moves_on_while_it_is_brought_comes_with_its_new_window(
+    sync: Sync, tables: SmallTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(sync, tables, **OF_QUERY)
+    table.change("UPDATE T SET ts = TIMESTAMP '2026-01-05 02:30:30' WHERE number IN (60, 120)")
+    ask_again = moved_rows.asked_again
+
+    def too_late(*args: Any) -> Any:
+        table.change("UPDATE T SET ts = TIMESTAMP '2026-01-05 01:30:30' WHERE number = 60")
+        return ask_again(*args)
+
+    monkeypatch.setattr(moved_rows, "asked_again", too_late)
+    report = table.run(DAY, ONE)
+    assert total(report, "moved") == 2
+    assert set(table.wanted) - set(table.held) == {60}  # its old version is no longer true
+    assert table.held[120] == table.wanted[120]
+    assert {cell.split("|")[0] for cell in table.dirty()} == {"2026-01-05T02:00"}
+    table.run(ONE, THREE)
+    assert table.held == table.wanted
     assert table.dirty() == set()
 
 
