@@ -86,17 +86,28 @@ class Changes:
 
     def _empty(self) -> None:
         """All rows of a window that holds some are gone at once; or as many come."""
-        source = self.world.source
         full = [r.cell.window_start for r in self.world.watch.records() if r.commit]
         for start in self.random.sample(full, len(full)):
-            rows = [row for row in source.rows.values() if row.ts is not None]
-            gone = [row.n for row in rows if row.ts and start <= row.ts < start + WINDOW]
-            if len(gone) > MOST_DELETES:
-                source.delete(*gone)
-                self._unsettled.add((start - START) // WINDOW)
-                self._note(f"rows {gone} deleted", "window emptied")
+            window = (start - START) // WINDOW
+            if len(self._rows_in(window)) > MOST_DELETES:
+                self.lose_all(window)
+                self._unsettled.add(window)
                 return
         self.fill(3)
+
+    def lose_all(self, window: int) -> list[Row]:
+        """Those that were in it."""
+        if rows := self._rows_in(window):
+            ns = [row.n for row in rows]
+            self.world.source.delete(*ns)
+            self._note(f"rows {ns} deleted", "window emptied")
+        return rows
+
+    def bring_back(self, rows: list[Row]) -> None:
+        """As they were, at once."""
+        self.world.source.insert(*rows)
+        for row in rows:
+            self._note_row(row, "row comes back")
 
     def restore(self) -> None:
         """Rows return to what they were: then only marks tell that a cell lost one."""
