@@ -10,6 +10,7 @@ from bq_harper_assets_tests.history.watch import LAG, MOST_DELETES
 from bq_harper_assets_tests.history.world import START, WINDOW, World
 
 MOST_ROWS = 10
+LATE = "in a cell that was committed"
 
 
 class Changes:
@@ -126,7 +127,9 @@ class Changes:
     def _note_row(self, row: Row, kind: str) -> None:
         if row.is_bad:
             self.world.counts["bad row"] += 1
-        self.world.counts[f"time {self._where(row.ts)}"] += 1
+        where = self._where(row.ts)
+        self.world.counts[f"time {where}"] += 1
+        self.world.counts["row late"] += kind == "row inserted" and where == LATE
         self._note(f"{kind}: {row}", kind)
 
     def _note(self, line: str, kind: str) -> None:
@@ -145,7 +148,7 @@ class Changes:
             r.cell.window_start <= ts < r.cell.window_end and r.commit
             for r in self.world.watch.records()
         ):
-            return "in a cell that was committed"
+            return LATE
         return "in a cell that was not"
 
     def _row(self, n: int) -> Row:

@@ -237,7 +237,7 @@ class World:
     def _send(self, staged: StagedRun, seen: Seen) -> str:
         fate = self.fate(staged, seen)
         self.watch.say(f"{staged.name} sends {seen.operation} of {seen.records}: {fate}")
-        self.counts[f"request {fate}"] += 1
+        self.counts[f"{seen.operation} {fate}"] += 1
         if fate == "late":
             due = self.clock.now + timedelta(seconds=self.late_s())
             self.late.append(Late(due, self._proxies[staged.name], seen, staged.t))
