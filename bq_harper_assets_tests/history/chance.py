@@ -12,7 +12,7 @@ from bq_harper_assets_tests.fault_proxy import Seen
 from bq_harper_assets_tests.history.changes import Changes
 from bq_harper_assets_tests.history.races import BETWEEN_WRITES, Races
 from bq_harper_assets_tests.history.script import Script
-from bq_harper_assets_tests.history.stage import StagedRun
+from bq_harper_assets_tests.history.stage import STOPS, StagedRun
 from bq_harper_assets_tests.history.stand_ins import made_world
 from bq_harper_assets_tests.history.world import D_S, START, TTL_S, WINDOW, Servers, World
 
@@ -27,7 +27,6 @@ class History:
         self.script = script
         self.random = random.Random(script.number)
         world.seed = script.number
-        self._kill_at = script.kill_at
         self._is_busy = script.is_busy
         self._is_faulty = False
         self._unsettled: set[int] = set()  # windows of runs that stall, or wait for an answer
@@ -47,32 +46,35 @@ class History:
         for step in self.script.steps:
             self.random.seed(step.chance)
             self._is_faulty = step.is_faulty
-            self._happen(step.act)
+            if step.act == "kill":
+                self.world.kill_at.add(STOPS[step.chance % len(STOPS)])
+            else:
+                self._happen(step.act)
         self.random.seed(self.script.number)
         self._is_faulty = False
         self._end()
 
     def _happen(self, act: str) -> None:
         world, chance = self.world, self.random
-        world.move_clock(chance.choice((0.5, 1, 2, 5, 10)))
+        world.move_clock(chance.choice((0.5, 1, 2, 5, 10, 40)))
         alive = [staged for staged in world.runs if not staged.is_over]
         ready = [staged for staged in alive if self._is_ready(staged)]
         if act == "change":
             for _ in range(chance.randint(1, 2)):
                 self.changes.change()
-        elif act in ("poll", "race"):
+        elif act in ("poll", "race", "loss"):
             for staged in ready:
                 world.finish(staged)
             if act == "poll":
                 self._races.poll()
-            else:
+            elif act == "race":
                 self._races.race(chance.choice(self._windows()))
+            else:
+                self._races.loss(chance.choice(self._windows()), chance.choice(self._windows()))
         elif not alive or (len(alive) < 2 and act == "start"):
             self._start()
         elif not ready:
             world.move_clock(chance.uniform(20, 60))
-        elif act == "kill":
-            world.kill(chance.choice(ready))
         elif act == "stall":
             self._stall(chance.choice(ready))
         else:
@@ -81,10 +83,6 @@ class History:
     def _go_on(self, staged: StagedRun) -> None:
         for _ in range(self.random.randint(2, 8)):
             if staged.is_over or not self._is_ready(staged):
-                return
-            if staged.at in self._kill_at:
-                self._kill_at.remove(staged.at)
-                self.world.kill(staged)
                 return
             if self._is_busy and staged.at in BETWEEN_WRITES and self._chance(0.1):
                 self._stall(staged)
@@ -157,6 +155,7 @@ class History:
     def _end(self) -> None:
         world = self.world
         world.watch.say("quiet")
+        world.kill_at.clear()
         world.fate = lambda staged, seen: "answered"
         world.task_dies = lambda: False
         world.t_behind_s = lambda: 0.0
@@ -199,4 +198,4 @@ def play(
             raise
         finally:
             counts.update(world.counts)
-            counts["run"] += len(world.runs)
+            counts.update({"history": 1, "run": len(world.runs)})

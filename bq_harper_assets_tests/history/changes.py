@@ -10,6 +10,7 @@ from bq_harper_assets_tests.history.watch import LAG, MOST_DELETES
 from bq_harper_assets_tests.history.world import START, WINDOW, World
 
 MOST_ROWS = 10
+LATE = "in a cell that was committed"
 
 
 class Changes:
@@ -86,17 +87,28 @@ class Changes:
 
     def _empty(self) -> None:
         """All rows of a window that holds some are gone at once; or as many come."""
-        source = self.world.source
         full = [r.cell.window_start for r in self.world.watch.records() if r.commit]
         for start in self.random.sample(full, len(full)):
-            rows = [row for row in source.rows.values() if row.ts is not None]
-            gone = [row.n for row in rows if row.ts and start <= row.ts < start + WINDOW]
-            if len(gone) > MOST_DELETES:
-                source.delete(*gone)
-                self._unsettled.add((start - START) // WINDOW)
-                self._note(f"rows {gone} deleted", "window emptied")
+            window = (start - START) // WINDOW
+            if len(self._rows_in(window)) > MOST_DELETES:
+                self.lose_all(window)
+                self._unsettled.add(window)
                 return
         self.fill(3)
+
+    def lose_all(self, window: int) -> list[Row]:
+        """Those that were in it."""
+        if rows := self._rows_in(window):
+            ns = [row.n for row in rows]
+            self.world.source.delete(*ns)
+            self._note(f"rows {ns} deleted", "window emptied")
+        return rows
+
+    def bring_back(self, rows: list[Row]) -> None:
+        """As they were, at once."""
+        self.world.source.insert(*rows)
+        for row in rows:
+            self._note_row(row, "row comes back")
 
     def restore(self) -> None:
         """Rows return to what they were: then only marks tell that a cell lost one."""
@@ -115,7 +127,9 @@ class Changes:
     def _note_row(self, row: Row, kind: str) -> None:
         if row.is_bad:
             self.world.counts["bad row"] += 1
-        self.world.counts[f"time {self._where(row.ts)}"] += 1
+        where = self._where(row.ts)
+        self.world.counts[f"time {where}"] += 1
+        self.world.counts["row late"] += kind == "row inserted" and where == LATE
         self._note(f"{kind}: {row}", kind)
 
     def _note(self, line: str, kind: str) -> None:
@@ -134,7 +148,7 @@ class Changes:
             r.cell.window_start <= ts < r.cell.window_end and r.commit
             for r in self.world.watch.records()
         ):
-            return "in a cell that was committed"
+            return LATE
         return "in a cell that was not"
 
     def _row(self, n: int) -> Row:

@@ -26,7 +26,7 @@ class LocalSpark:
     """As much of a SparkSession as a run asks for."""
 
     attempt: Attempt = field(default_factory=Attempt)
-    on_job: Callable[[], None] = lambda: None  # called before a job's first task and after its last
+    on_job: Callable[[str], None] = lambda when: None  # "before" its first task, "after" its last
     dies_at_its_end: Callable[[], bool] = lambda: False  # asked per task: then it is tried again
 
     @property
@@ -49,7 +49,7 @@ class Tasks:
 
     def mapInArrow(self, run: ArrowTask, ddl: str) -> "Frame":
         """Runs all tasks now, one after the other."""
-        self.spark.on_job()
+        self.spark.on_job("before")
         batches: list[pa.RecordBatch] = []
         for number in self.numbers:
             self.spark.attempt.number = 0
@@ -57,7 +57,7 @@ class Tasks:
                 list(run([_number(number)]))  # what it did stays done; nobody hears of it
                 self.spark.attempt.number = 1
             batches += run([_number(number)])
-        self.spark.on_job()
+        self.spark.on_job("after")
         return Frame(batches)
 
 

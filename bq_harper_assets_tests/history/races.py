@@ -8,7 +8,7 @@ from bq_harper_assets_tests.history.changes import Changes
 from bq_harper_assets_tests.history.stage import StagedRun
 from bq_harper_assets_tests.history.world import TTL_S, World
 
-BETWEEN_WRITES = ("answer", "wait", "before commit_cells")  # where a pause does most harm
+BETWEEN_WRITES = ("after upsert", "wait", "before commit_cells")  # where a pause does most harm
 # Before another run starts; around a lease's last seconds most is decided.
 _PAUSES_S = (0.0, 15.0, TTL_S - 50, TTL_S - 10, TTL_S + 1)
 
@@ -24,14 +24,15 @@ class Races:
         world, chance = self.world, self.random
         self._changes.stir(window)
         first = world.start(world.cells(window, window))
-        self._with_fate(first, chance.choice(("late", "late", "unanswered", "answered")))
+        fate = chance.choice(("late", "late", "unanswered", "answered"))
+        self._with_fates(first, *[fate] * chance.choice((1, 3)))
         self._until(first, chance.choice((*BETWEEN_WRITES, "end")))
         if not first.is_over and chance.random() < 0.3:
             world.kill(first)
         self._rest(first, chance.choice(_PAUSES_S))
         for _ in range(chance.randint(0, 1)):
             if not first.is_over:
-                self._with_fate(first, "late")
+                self._with_fates(first, "late")
                 world.step(first)
         if chance.random() < 0.4:
             self._changes.move_from(window)
@@ -45,9 +46,7 @@ class Races:
     def poll(self) -> None:
         """The open window again and again: rows come; where none is lost one goes and returns."""
         world, changes = self.world, self._changes
-        table = world.watch.table
-        if table is not None and any(lease.is_live for lease in world.ledger.leases(table)):
-            world.move_clock(TTL_S + 1)
+        self._await_leases()
         last = world.begun_windows() - 1
         happen = [changes.arrive, changes.arrive]
         if world.contract.deletes != "mirror":
@@ -56,6 +55,33 @@ class Races:
             world.move_clock(self.random.uniform(10, 40))
             change()
             world.finish(world.start(world.cells(last, last)))
+
+    def loss(self, window: int, other: int) -> None:
+        """All rows of a window are gone: refused, then allowed; and back before it is done."""
+        world, chance, changes = self.world, self.random, self._changes
+        both = [cell for each in {window, other} for cell in world.cells(each, each)]
+        changes.stir(window)
+        changes.stir(other)
+        self._await_leases()
+        world.finish(world.start(both))
+        changes.move_from(other)
+        gone = changes.lose_all(window)
+        self._await_leases()
+        world.finish(world.start(both))
+        if chance.random() < 0.6:
+            self._await_leases()
+            allowed = world.start(world.cells(window, window), allow_deletes=True)
+            fate = chance.choice(("late", "late", "unanswered", "lost"))
+            self._with_fates(allowed, *[fate] * chance.choice((1, 3)))
+            world.finish(allowed)
+        if chance.random() < 0.6:
+            changes.bring_back(gone)
+        world.finish(world.start(world.cells(window, window)))
+
+    def _await_leases(self) -> None:
+        table = self.world.watch.table
+        if table is not None and any(each.is_live for each in self.world.ledger.leases(table)):
+            self.world.move_clock(TTL_S + 1)
 
     def _until(self, staged: StagedRun, at: str) -> None:
         while not staged.is_over and self.world.step(staged) != at:
@@ -67,14 +93,11 @@ class Races:
         self.world.move_clock(seconds)
         staged.stalled_until = None
 
-    def _with_fate(self, staged: StagedRun, fate: str) -> None:
-        """Of its next write."""
-        usual = self.world.fate
+    def _with_fates(self, staged: StagedRun, *fates: str) -> None:
+        """Of its next writes; three are all that is tried for one request."""
+        usual, left = self.world.fate, list(fates)
 
-        def once(run: StagedRun, seen: Seen) -> str:
-            if run is not staged:
-                return usual(run, seen)
-            self.world.fate = usual
-            return fate
+        def given(run: StagedRun, seen: Seen) -> str:
+            return left.pop() if left and run is staged else usual(run, seen)
 
-        self.world.fate = once
+        self.world.fate = given

@@ -1,22 +1,17 @@
 """What hypothesis draws: a history as steps, so that one that fails is cut down to a few."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis import strategies as st
 
 from bq_harper_assets.sync.removal import DeletePolicy
+from bq_harper_assets_tests.history.stage import STOPS
 
-# Where a run can be killed; a history kills the first that comes to each of two its number names.
-STOPS = (
-    *("begin", "before acquire", "after acquire", "before record_schema", "before plan"),
-    *("after plan", "read", "job", "before mark", "after mark", "answer", "wait"),
-    *("before commit_cells", "after commit_cells", "before refuse_batch", "before fail_batch"),
-    *("before intend_deletes", "after intend_deletes", "before release"),
-)
-_OFTEN = {"go": 18, "change": 12, "start": 4, "race": 3, "poll": 3, "kill": 1, "stall": 1}
+_OFTEN = {"go": 18, "change": 12, "start": 4, "race": 3, "poll": 2, "loss": 2}
+_OFTEN |= {"kill": 1, "stall": 1}
 _STEP = re.compile(r"([a-z]+)(\d+)(!?)")
 # Lists are short on average, and shrink to nothing one by one.
 _CHAPTERS, _LONGEST_CHAPTER = 7, 20
@@ -61,7 +56,10 @@ WORLDS = {
 
 @dataclass(frozen=True)
 class Step:
-    """Something happens: `chance` seeds all that is left open, such as which row or which run."""
+    """Something happens: `chance` seeds all that is left open, such as which row or which run.
+
+    But for a kill: there it counts in STOPS, and the next run to come to that stop is killed.
+    """
 
     act: str
     chance: int
@@ -80,7 +78,7 @@ class Step:
 
 @dataclass(frozen=True, repr=False)
 class Script:
-    """A whole history: its number says on which table, and which stops kill a run."""
+    """A whole history: its number says on which table."""
 
     number: int
     steps: tuple[Step, ...]
@@ -95,11 +93,6 @@ class Script:
         """Whether requests get lost more often, and runs stall for longer."""
         return self.number % 2 == 1
 
-    @property
-    def kill_at(self) -> set[str]:
-        """Two of the stops."""
-        return {STOPS[(2 * self.number + n) % len(STOPS)] for n in (0, 1)}
-
     def __str__(self) -> str:
         return f"{self.number}: {' '.join(map(str, self.steps))}"
 
@@ -113,18 +106,35 @@ class Script:
         return cls(int(number), tuple(Step.parse(step) for step in steps.split()))
 
 
-def scripts(number: int) -> st.SearchStrategy[Script]:
-    """Of about thirty-five steps; the simplest has none, and is left out."""
+def stops_of(number: int) -> tuple[str, ...]:
+    """Where a history kills; one per table has them all, and each table has others in turn."""
+    turn, table = divmod(number, len(SETTINGS))
+    return STOPS[(table + turn) % len(SETTINGS) :: len(SETTINGS)]
+
+
+@st.composite
+def steps(draw: st.DrawFn, kill_at: Collection[str]) -> tuple[Step, ...]:
+    """About thirty-five after the kills; the simplest script has none, and is left out."""
     acts = st.sampled_from([act for act, often in _OFTEN.items() for _ in range(often)])
     step = st.builds(Step, acts, st.integers(0, 9_999), st.booleans())
-    chapters = st.tuples(*[st.lists(step, max_size=_LONGEST_CHAPTER)] * _CHAPTERS)
-    steps = chapters.map(lambda parts: tuple(step for part in parts for step in part))
-    return steps.filter(bool).map(lambda some: Script(number, some))
+    chapters = [draw(st.lists(step, max_size=_LONGEST_CHAPTER)) for _ in range(_CHAPTERS)]
+    # Nearly all of them are drawn, and only those that matter are left in a shorter script.
+    kills = [Step("kill", STOPS.index(stop)) for stop in kill_at if draw(st.integers(0, 99))]
+    found = (*kills, *(step for chapter in chapters for step in chapter))
+    assume(found)
+    return found
 
 
-def check_script(number: int, check: Callable[[Script], None], *, shrinks: bool = True) -> None:
+def check_script(
+    number: int,
+    check: Callable[[Script], None],
+    *,
+    kill_at: Collection[str] | None = None,
+    shrinks: bool = True,
+) -> None:
     """Draws the script of that number, always the same; if it fails, also ever shorter ones."""
     phases = (Phase.generate, Phase.shrink) if shrinks else (Phase.generate,)
+    kill_at = stops_of(number) if kill_at is None else kill_at
 
     @seed(number)
     @settings(
@@ -135,7 +145,7 @@ def check_script(number: int, check: Callable[[Script], None], *, shrinks: bool 
         derandomize=False,
         suppress_health_check=list(HealthCheck),
     )
-    @given(scripts(number))
+    @given(steps(kill_at).map(lambda some: Script(number, some)))
     def checked(script: Script) -> None:
         check(script)
 

@@ -21,8 +21,24 @@ from bq_harper_assets_tests.history.clock import Beats
 from bq_harper_assets_tests.history.local_frames import Attempt, LocalSpark
 
 LONGEST_STEP_S = 120.0
+# With what a run changes the ledger.
+VERBS = (
+    *("register_table", "acquire", "renew", "record_schema", "plan", "intend_deletes", "mark"),
+    *("commit_cells", "refuse_batch", "fail_batch", "release"),
+)
 WRITES = ("upsert", "delete")
 READS = ("search_by_conditions", "search_by_id")
+# Where a run can be killed; random histories have to kill one at each of them.
+STOPS = (
+    *("begin", "before job", "after job", "read", "wait"),
+    *(f"{when} {verb}" for verb in VERBS for when in ("before", "after")),
+    *(f"after {write}" for write in WRITES),
+)
+
+
+def killed_at(stop: str) -> str:
+    """As kills are counted."""
+    return f"killed at {stop!r}"
 
 
 class ProcessDied(BqhError):
@@ -60,8 +76,10 @@ class StagedRun:
         assert self._back.acquire(timeout=LONGEST_STEP_S), f"{self.name} hangs after {self.at!r}"
         if self.is_over:
             self._thread.join()
-            if isinstance(self.error, (TypeError, AttributeError, NameError)):
+            if isinstance(self.error, (TypeError, AttributeError, NameError, StageBroken)):
                 raise StageBroken(f"{self.name}: {self.error!r}") from self.error
+        elif self.at not in STOPS:
+            raise StageBroken(f"{self.at!r} is not one of STOPS, so that no run is killed there")
         return self.at
 
     def kill(self) -> None:
@@ -90,9 +108,9 @@ class StagedRun:
         """Its Spark."""
         return LocalSpark(attempt, self._job, dies)
 
-    def _job(self) -> None:
+    def _job(self, when: str) -> None:
         self.must_live()
-        self.pause("job")
+        self.pause(f"{when} job")
         self.must_live()
 
     def _run(self) -> None:
@@ -109,13 +127,10 @@ class StagedRun:
 
 
 class StagedLedger:
-    """A run's ledger: it stops before every verb that changes something, and after most."""
+    """A run's ledger: it stops before and after every verb that changes something.
 
-    STOPS_BEFORE = frozenset(
-        {"acquire", "record_schema", "plan", "mark", "commit_cells", "fail_batch", "refuse_batch"}
-        | {"intend_deletes", "release"}
-    )
-    STOPS_AFTER = frozenset({"acquire", "plan", "intend_deletes", "mark", "commit_cells"})
+    Not at renewals, which have a thread of their own: there only a kill can come between.
+    """
 
     def __init__(
         self,
@@ -125,22 +140,26 @@ class StagedLedger:
     ) -> None:
         self._ledger = ledger
         self._run = run
-        self._done = done  # told of each verb that stops and has worked
+        self._done = done  # told of each change
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
         method = getattr(self._ledger, verb)
+        changes = verb in VERBS
+        stops = changes and verb != "renew"
+        if not changes and "writing" in method.__code__.co_names:
+            raise StageBroken(f"{verb!r} changes the ledger and is not one of VERBS")
 
         def call(*args: Any, **named: Any) -> Any:
-            if verb in self.STOPS_BEFORE:
+            if stops:
                 self._run.pause(f"before {verb}")
             if self._run.is_dead:
                 raise LedgerUnavailable("the ledger", "the process was killed")
             result = method(*args, **named)
             if verb == "plan":
                 self._run.t, self._run.batches = args[1], result
-            if verb in self.STOPS_BEFORE or verb == "renew":
+            if changes:
                 self._done(self._run, verb, args)
-            if verb in self.STOPS_AFTER:
+            if stops:
                 self._run.pause(f"after {verb}")
             return result
 
@@ -190,7 +209,7 @@ class StagedProxy(FaultProxy):
         if seen.table == self._table and seen.operation in WRITES:
             self._applied(self._run, seen, self._run.t)
             if seen.fault is None:
-                self._run.pause("answer")
+                self._run.pause(f"after {seen.operation}")
         return answer
 
     def deliver(self, seen: Seen, t: datetime | None) -> None:

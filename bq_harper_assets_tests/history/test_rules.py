@@ -11,9 +11,8 @@ from bq_harper_assets.ledger.errors import LeaseHeld, LeaseLost, PlanRefused
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.sync.report import RunFailed
 from bq_harper_assets_tests.history.placing import Placing
-from bq_harper_assets_tests.history.script import STOPS
 from bq_harper_assets_tests.history.source import BAD, Row
-from bq_harper_assets_tests.history.stage import StagedRun
+from bq_harper_assets_tests.history.stage import STOPS, StagedRun, killed_at
 from bq_harper_assets_tests.history.watch import LAG
 from bq_harper_assets_tests.history.world import D_S, START, TTL_S, WINDOW, World
 
@@ -89,7 +88,7 @@ def test_a_killed_runs_lease_is_taken_only_when_it_has_expired(keyed: World) -> 
 def test_a_run_that_stood_still_past_its_lease_sends_nothing_more(keyed: World) -> None:
     put(keyed, row(1, 0), row(2, 0), row(3, 0))
     slow = keyed.start(keyed.cells(0, 0))
-    keyed.run_until(slow, "answer")
+    keyed.run_until(slow, "after upsert")
     stalls(keyed, slow, TTL_S + 1)
     put(keyed, *(row(n, 0, 2.5) for n in (1, 2, 3)))
     ended_well(keyed.sync(keyed.cells(0, 0)))
@@ -102,7 +101,7 @@ def test_a_request_is_not_sent_if_its_effect_may_outlast_the_lease(keyed: World)
     put(keyed, row(1, 0), row(2, 0), row(3, 0))
     slow = keyed.start(keyed.cells(0, 0))
     fates(keyed, "answered", "late")
-    keyed.run_until(slow, "answer")
+    keyed.run_until(slow, "after upsert")
     stalls(keyed, slow, TTL_S - 10)
     keyed.step(slow)
     keyed.kill(slow)
@@ -131,7 +130,7 @@ def test_a_deadline_counts_from_when_the_lease_was_asked_for(keyed: World) -> No
     keyed.slow_ledger_s = lambda: 60.0
     keyed.run_until(slow, "after acquire")
     keyed.slow_ledger_s = lambda: 0.0
-    keyed.run_until(slow, "answer")
+    keyed.run_until(slow, "after upsert")
     stalls(keyed, slow, TTL_S - 59)
     put(keyed, *(row(n, 0, 2.5) for n in (1, 2, 3)))
     ended_well(keyed.sync(keyed.cells(0, 0)))
@@ -186,7 +185,7 @@ def test_a_cell_that_gets_a_row_from_another_is_marked_first(keyed: World) -> No
     ended_well(keyed.sync(keyed.cells(0, 1)))
     put(keyed, row(1, 1))
     giving = keyed.start(keyed.cells(0, 0))
-    keyed.run_until(giving, "answer")
+    keyed.run_until(giving, "after upsert")
     keyed.kill(giving)
     keyed.move_clock(TTL_S + 1)
     put(keyed, row(1, 0))  # as it was: no fingerprint tells
@@ -333,7 +332,7 @@ def test_a_retry_may_delete_what_the_run_before_it_was_about_to(keyed: World) ->
     put(keyed, *(row(n, 0) for n in range(1, 9)))
     ended_well(keyed.sync(keyed.cells(0, 0)))
     keyed.source.delete(1, 2, 3)
-    for stop in ("after intend_deletes", "answer"):  # nothing is gone; then all are
+    for stop in ("after intend_deletes", "after delete"):  # nothing is gone; then all are
         dead = keyed.start(keyed.cells(0, 0))
         keyed.run_until(dead, stop)
         keyed.kill(dead)
@@ -364,7 +363,7 @@ def test_what_was_refused_counts_for_nobody_from_then_on(sliced: World) -> None:
     put(sliced, row(stays, 1, 2.5))
     sliced.source.delete(*mine, *others)
     slow = sliced.start([cell for cell in sliced.cells(0, 1) if cell.slice == 0])
-    sliced.run_until(slow, "answer")  # to what it writes in the other window
+    sliced.run_until(slow, "after upsert")  # to what it writes in the other window
     ended_well(sliced.sync([cell for cell in sliced.cells(0, 0) if cell.slice == 1]))
     sliced.finish(slow)
     assert isinstance(slow.error, RunFailed)
@@ -427,21 +426,29 @@ def test_no_old_version_of_a_row_in_quarantine_stays(keyed: World) -> None:
 
 
 def test_wherever_a_run_is_killed_the_next_one_puts_everything_right(keyed: World) -> None:
-    """Each of them moves a row, is refused a loss, writes, and is killed at another stop."""
+    """Each moves a row and writes; a loss is refused, or allowed, or no request is answered."""
     keyed.move_clock(WINDOW.total_seconds())
     put(keyed, row(1, 0), row(2, 0))
-    for number, stop in enumerate(STOPS):
+    ways = [(stop, way) for stop in STOPS for way in ("refused", "allowed", "lost")]
+    for number, (stop, way) in enumerate(ways):
+        if keyed.counts[killed_at(stop)]:
+            continue
         many = [row(10 + 3 * number + n, 2) for n in range(3)]
         keyed.source.insert(*many)
         ended_well(keyed.sync(keyed.cells(0, 2), allow_deletes=True))
         there = keyed.source.rows[1].ts
         put(keyed, row(1, 1 if there and there < START + WINDOW else 0), row(2, 0, number))
         keyed.source.delete(*(each.n for each in many))
-        fates(keyed, *(["lost"] * 3 if stop in ("wait", "before fail_batch") else []))
-        killed = keyed.start([*keyed.cells(0, 0), *keyed.cells(2, 2)])
-        if stop != "begin":
-            keyed.run_until(killed, stop)
-        keyed.kill(killed)
+        fates(keyed, *(["lost"] * 3 if way == "lost" else []))
+        keyed.kill_at = {stop}
+        cells = [*keyed.cells(0, 0), *keyed.cells(2, 2)]
+        killed = keyed.start(cells, allow_deletes=way == "allowed")
+        while not killed.is_over:
+            keyed.move_clock(3)  # so that leases are renewed on the way
+            if not killed.is_over:
+                keyed.step(killed)
+        keyed.kill_at = set()
         fates(keyed)
         keyed.move_clock(TTL_S + 1)
+    assert not [stop for stop in STOPS if not keyed.counts[killed_at(stop)]]
     pass_over_what_is_due(keyed)

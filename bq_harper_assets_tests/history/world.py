@@ -21,7 +21,13 @@ from bq_harper_assets_tests.fault_proxy import Seen
 from bq_harper_assets_tests.history.clock import Clock
 from bq_harper_assets_tests.history.local_frames import Attempt
 from bq_harper_assets_tests.history.source import Source
-from bq_harper_assets_tests.history.stage import StagedLedger, StagedProxy, StagedRun
+from bq_harper_assets_tests.history.stage import (
+    STOPS,
+    StagedLedger,
+    StagedProxy,
+    StagedRun,
+    killed_at,
+)
 from bq_harper_assets_tests.history.watch import LAG, Watch
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 
@@ -66,6 +72,7 @@ class World:
     runs: list[StagedRun] = field(default_factory=list)
     late: list[Late] = field(default_factory=list)
     attempt: Attempt = field(default_factory=Attempt)
+    kill_at: set[str] = field(default_factory=set)  # stops whose next run is killed there
     seed: int = 0  # of the order in which rows are read
     sessions: int = 0  # opened to read the source
     fate: Callable[[StagedRun, Seen], str] = lambda run, seen: "answered"
@@ -101,7 +108,10 @@ class World:
         return staged
 
     def step(self, staged: StagedRun) -> str:
-        """The run goes on to its next stop."""
+        """The run goes on to its next stop, or is killed where it stands."""
+        if staged.at in self.kill_at:
+            self.kill(staged)
+            return staged.at
         at = staged.step()
         if at == "end":
             told = f"{type(staged.error).__name__}: {staged.error}" if staged.error else "done"
@@ -111,6 +121,7 @@ class World:
 
     def run_until(self, staged: StagedRun, at: str) -> None:
         """To its next stop of that name."""
+        assert at in STOPS, f"{at!r} is no stop"
         while self.step(staged) != at:
             assert not staged.is_over, f"{staged.name} never came to {at!r}: {staged.error!r}"
 
@@ -125,10 +136,12 @@ class World:
         self.finish(staged)
         return staged
 
-    def kill(self, staged: StagedRun) -> None:
-        """kill -9."""
-        self.watch.say(f"{staged.name} is killed at {staged.at!r}")
-        self.counts[f"killed at {staged.at!r}"] += 1
+    def kill(self, staged: StagedRun, at: str | None = None) -> None:
+        """kill -9; `at` tells of a stop that is another thread's."""
+        at = at or staged.at
+        self.watch.say(f"{staged.name} is killed at {at!r}")
+        self.counts[killed_at(at)] += 1
+        self.kill_at.discard(at)
         staged.kill()
         self.watch.raise_violations()
 
@@ -204,9 +217,15 @@ class World:
             is_still = staged.stalled_until is not None and staged.stalled_until > self.clock.now
             if staged.is_dead or is_still or staged.beats is None or staged.renewed_at is None:
                 continue
-            if self.clock.now - staged.renewed_at >= RENEWALS_EVERY:
-                staged.renewed_at = self.clock.now
-                staged.beats.beat()
+            if self.clock.now - staged.renewed_at < RENEWALS_EVERY:
+                continue
+            if "before renew" in self.kill_at:
+                self.kill(staged, "before renew")
+                continue
+            staged.renewed_at = self.clock.now
+            staged.beats.beat()
+            if staged.is_dead:
+                self.kill(staged, "after renew")
 
     def _deliver(self) -> None:
         for late in [late for late in self.late if late.due <= self.clock.now]:
@@ -218,7 +237,7 @@ class World:
     def _send(self, staged: StagedRun, seen: Seen) -> str:
         fate = self.fate(staged, seen)
         self.watch.say(f"{staged.name} sends {seen.operation} of {seen.records}: {fate}")
-        self.counts[f"request {fate}"] += 1
+        self.counts[f"{seen.operation} {fate}"] += 1
         if fate == "late":
             due = self.clock.now + timedelta(seconds=self.late_s())
             self.late.append(Late(due, self._proxies[staged.name], seen, staged.t))
@@ -237,6 +256,8 @@ class World:
         if verb in ("acquire", "renew"):
             self._note_takeover(verb)
             self.clock.move(self.slow_ledger_s())
+            if verb == "renew" and "after renew" in self.kill_at:
+                staged.is_dead = True  # before it tells Harper; _renew does the rest
         elif verb == "plan":
             modes = [batch.mode.value for batch in staged.batches]
             say(f"{name} plans {', '.join(modes)} at {staged.t:%T.%f}")
