@@ -96,7 +96,7 @@ class _Counts:
         tally = self._tallies.get(place, Tally())
         read = work.diff.read if work.diff else tally.read
         equal = work.diff.equal if work.diff else 0
-        gone = len(work.vanished.gone)
+        gone = 0 if work.refusal else len(work.vanished.gone)
         return CellResult(
             read=read,
             written=tally.written,
@@ -106,7 +106,7 @@ class _Counts:
             deleted=gone if policy == "mirror" else 0,
             flagged=gone if policy == "flag" else 0,
             kept=gone if policy == "keep" else 0,
-            moved=len(work.destinations),
+            moved=0 if work.refusal else len(work.destinations),
             held=work.diff.held if work.diff else 0,
             bytes=tally.bytes,
             seconds=seconds,

@@ -4,7 +4,7 @@ The order is what keeps every row present. Whatever a write will take out of ano
 in the ledger first; rows that moved are written before any row is deleted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -21,8 +21,8 @@ from bq_harper_assets.sync.recorded import cell_key
 from bq_harper_assets.sync.scene import Scene, Source
 from bq_harper_assets.sync.survey import CellDiff
 from bq_harper_assets.sync.task import Chosen
-from bq_harper_assets.sync.vanished import Vanished, find_vanished
-from bq_harper_assets.sync.windows import EPOCH
+from bq_harper_assets.sync.vanished import Vanished, find_later, find_vanished
+from bq_harper_assets.sync.windows import EPOCH, micros_at
 from bq_harper_assets.sync.work import Work
 
 
@@ -51,16 +51,25 @@ def find_gone(scene: Scene, works: Sequence[Work]) -> None:
     found = find_vanished(
         source.queries, source.harper, source.contract, source.pin, scene.start, ids
     )
-    alive = found.elsewhere | found.later
+    if source.pin.source.at is None:
+        found.later = find_later(
+            source.queries,
+            source.harper,
+            source.contract,
+            source.pin,
+            scene.start,
+            found.gone,
+            scene.keep,
+        )
+    alive = found.alive
     for work in works:
         if work.diff:
-            destinations = {
+            work.destinations = {
                 row_id: scene.cell_at(alive[row_id], work.cell.slice)
                 for row_id in work.diff.vanished
-                if row_id in alive
+                # A record whose key is that of a row of this very part is no version of that row.
+                if row_id in alive and not _is_in(work, found.elsewhere.get(row_id))
             }
-            # A record whose key is that of a row of this very cell is no version of that row.
-            work.destinations = {i: cell for i, cell in destinations.items() if cell != work.cell}
             work.vanished = Vanished(
                 [row_id for row_id in work.diff.vanished if row_id not in work.destinations],
                 {i: found.elsewhere[i] for i in work.destinations if i in found.elsewhere},
@@ -68,15 +77,11 @@ def find_gone(scene: Scene, works: Sequence[Work]) -> None:
             )
 
 
-def leaving(work: Work) -> list[Any]:
-    """Ids to take out of the target.
-
-    A row that a query has shown after T only, and that could not be brought, is one of them: it
-    comes with the next run of its new window.
-    """
-    if work.refusal:
-        return []
-    return [*work.vanished.gone, *(i for i in work.vanished.later if i not in work.brought)]
+def _is_in(work: Work, micros: int | None) -> bool:
+    """At T; times of an open window that come after the part are as good as another window's."""
+    if micros is None:
+        return False
+    return micros_at(work.part.begin) <= micros < micros_at(work.part.end)
 
 
 def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -> None:
@@ -110,18 +115,29 @@ def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -
 
 def mark_destinations(scene: Scene, works: Sequence[Work]) -> None:
     """The cells that get a row which left its window; a cell that has it at T needs no mark."""
+    written = [work for work in works if not work.refusal]
+    at_t = _marks((work, work.vanished.elsewhere) for work in written)
+    if at_t:
+        scene.ledger.mark(scene.keeper.leases, scene.t, at_t, unless_committed_at_t=True)
+    # As of when they were seen: a commit at T, of this run too, does not know of them.
+    for t in sorted({seen.pin.t for work in written for seen in work.vanished.later.values()}):
+        later = _marks(
+            (work, {i: seen.micros for i, seen in work.vanished.later.items() if seen.pin.t == t})
+            for work in written
+        )
+        scene.ledger.mark(scene.keeper.leases, t, later)
+
+
+def _marks(moved: Iterable[tuple[Work, Mapping[Any, int]]]) -> list[Mark]:
     latest: dict[CellKey, int] = {}
-    for work in works:
-        alive = work.vanished.elsewhere | work.vanished.later
-        for row_id, micros in alive.items() if not work.refusal else ():
+    for work, rows in moved:
+        for row_id, micros in rows.items():
             key = cell_key(work.destinations[row_id])
             latest[key] = max(micros, latest.get(key, micros))
-    marks = [
+    return [
         Mark(key, EPOCH + timedelta(microseconds=micros), "a row moved here")
         for key, micros in latest.items()
     ]
-    if marks:
-        scene.ledger.mark(scene.keeper.leases, scene.t, marks, unless_committed_at_t=True)
 
 
 def mark_origins(scene: Scene, works: Sequence[Work], reading: Reading, chosen: Chosen) -> None:

@@ -5,7 +5,7 @@ Lease, schema, T, plan, write, quarantine, commit. What is done is committed eve
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -97,7 +97,10 @@ class Run:
             start = min(cell.window.start for cell in cells)
             end = max(cell.window.end for cell in cells)
             seen = ledger.newest_schema(table)
-            with pinned(queries, self.contract, start, end, version_of(seen)) as pin:
+            with (
+                pinned(queries, self.contract, start, end, version_of(seen)) as pin,
+                ExitStack() as keep,
+            ):
                 if not self.key_is_known:
                     require_unique_key(queries, self.contract, pin)
                 ensured = ensure_table(
@@ -117,7 +120,7 @@ class Run:
                     self.stores, self.contract, self.spark, queries, harper, pin, self.retry, tasks
                 )
                 most_rows = rows_per_request(phase, self.contract.sync)
-                scene = Scene(source, table, keeper, first, most_rows)
+                scene = Scene(source, table, keeper, first, most_rows, keep)
                 works = plan_cells(scene, version, cells, self.run_id, deep=self.deep)
                 self.say(f"{self.contract.id}: moving {len(cells)} cells at {pin.t:%F %T}")
                 waiting = waiting_changes(pin.plan.version, self.contract)
@@ -204,7 +207,7 @@ class Run:
             self.stores.harper, contract.target_table, scene.keeper.terms, self.retry
         ) as removal:
             for work in works:
-                ids = reconcile.leaving(work)
+                ids = [] if work.refusal else work.vanished.gone
                 try:
                     removal.remove(ids, contract.deletes, pin.plan.primary_key, pin.t)
                 except BqhError as error:

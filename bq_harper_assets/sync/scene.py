@@ -1,6 +1,7 @@
 """What the steps of one run share: stores, leases, the pinned source, and sessions to read it."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -109,6 +110,7 @@ class Scene:
     keeper: Keeper
     start: datetime  # of the table's first window
     most_rows: int  # per request
+    keep: ExitStack  # of what is read besides, until the run is over
 
     @property
     def t(self) -> datetime:

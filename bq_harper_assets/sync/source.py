@@ -1,7 +1,7 @@
 """What a run reads, pinned: the table at an instant, or the kept result of a query."""
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -20,6 +20,7 @@ from bq_harper_assets.stores.bigquery.materialised_query import (
     drop,
     drop_left_over,
     materialise,
+    materialise_keys,
     query_of,
 )
 from bq_harper_assets.stores.bigquery.queries import Queries
@@ -82,30 +83,32 @@ def pinned(
             return
         drop_left_over(queries, queries.connection.results_dataset)
         within = restriction.between(plan.selection.timestamp, start, end)
-        with _kept(queries, contract, plan, within) as kept:
+        names = [column.read_as for column in plan.selection.columns]
+        kept = materialise(queries, contract, within, queries.connection.results_dataset, names)
+        with _dropped_at_end(queries, kept):
             yield Pinned(_source(plan, kept.table, None, None), plan, schema, kept.read_at)
 
 
 @contextmanager
 def asked_again(
-    queries: Queries, contract: TableContract, pin: Pinned, instants: Sequence[datetime]
+    queries: Queries, contract: TableContract, pin: Pinned, texts: Sequence[Sequence[str]]
 ) -> Iterator[Pinned]:
-    """Rows of a query that have these times now, which is later than T."""
-    within = restriction.at_any(pin.plan.selection.timestamp, instants)
-    with _kept(queries, contract, pin.plan, within) as kept:
+    """The rows of a query that have these keys now, which is later than T."""
+    selection = pin.plan.selection
+    columns = {column.name: column for column in selection.columns}
+    key, results = [columns[name] for name in selection.key], queries.connection.results_dataset
+    kept = materialise_keys(queries, contract, key, texts, results, pin.names)
+    with _dropped_at_end(queries, kept):
         yield replace(pin, source=replace(pin.source, table=kept.table), t=kept.read_at)
 
 
 @contextmanager
-def _kept(
-    queries: Queries, contract: TableContract, plan: TablePlan, within: str
-) -> Iterator[QueryResult]:
-    names = [column.read_as for column in plan.selection.columns]
-    kept = materialise(queries, contract, within, queries.connection.results_dataset, names)
+def _dropped_at_end(queries: Queries, kept: QueryResult) -> Iterator[None]:
     try:
-        yield kept
+        yield
     finally:
-        drop(queries, kept.table)
+        with suppress(BqhError):  # it expires by itself, and what was read of it is as good
+            drop(queries, kept.table)
 
 
 @contextmanager

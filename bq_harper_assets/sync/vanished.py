@@ -1,20 +1,29 @@
 """Rows that the target holds and the source's cell does not: gone, or alive in another window."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.stores.bigquery.key_lookup import key_text, times_of_keys
+from bq_harper_assets.stores.bigquery.key_lookup import KEYS_PER_QUERY, key_text, times_of_keys
 from bq_harper_assets.stores.bigquery.materialised_query import query_of
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.source import Pinned
+from bq_harper_assets.sync.source import Pinned, asked_again
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.windows import micros_at
 
 IDS_PER_REQUEST = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A row as a query had it after T, and where that is kept."""
+
+    micros: int
+    pin: Pinned
 
 
 @dataclass
@@ -23,7 +32,12 @@ class Vanished:
 
     gone: list[Any] = field(default_factory=list)  # ids
     elsewhere: dict[Any, int] = field(default_factory=dict)  # id -> its time in the source at T
-    later: dict[Any, int] = field(default_factory=dict)  # likewise, but seen after T only
+    later: dict[Any, Seen] = field(default_factory=dict)  # what T cannot tell of
+
+    @property
+    def alive(self) -> dict[Any, int]:
+        """The time of each row that is not gone."""
+        return self.elsewhere | {row_id: seen.micros for row_id, seen in self.later.items()}
 
 
 def find_vanished(
@@ -37,23 +51,46 @@ def find_vanished(
     """A row without a key is gone; one with a key is asked for at T, in all windows from `start`.
 
     Where its time is NULL, before the start or after T no window holds it: then it is gone too.
-    Of a query only the rows of some windows are kept as of T; the query is asked for the others.
     """
     if not pin.plan.selection.key or not ids:
         return Vanished(list(ids))
-    at_t = times_of_rows(queries, harper, contract, pin, pin.source.sql, ids)
-    later: Mapping[Any, int | None] = {}
-    if pin.source.at is None and (rest := [row_id for row_id in ids if row_id not in at_t]):
-        query = f"({query_of(contract, queries.connection.project, pin.names)})"
-        later = times_of_rows(queries, harper, contract, pin, query, rest)
-    first, last = micros_at(start), micros_at(pin.t)
+    times = times_of_rows(queries, harper, contract, pin, pin.source.sql, ids)
+    elsewhere = _in_windows(times, start, pin.t)
+    return Vanished([row_id for row_id in ids if row_id not in elsewhere], elsewhere)
 
-    def in_windows(times: Mapping[Any, int | None]) -> dict[Any, int]:
-        return {i: time for i, time in times.items() if time is not None and first <= time <= last}
 
-    elsewhere, seen_later = in_windows(at_t), in_windows(later)
-    gone = [row_id for row_id in ids if row_id not in elsewhere and row_id not in seen_later]
-    return Vanished(gone, elsewhere, seen_later)
+def find_later(
+    queries: Queries,
+    harper: HarperClient,
+    contract: TableContract,
+    pin: Pinned,
+    start: datetime,
+    ids: Sequence[Any],
+    keep: ExitStack,
+) -> dict[Any, Seen]:
+    """Rows that a query's kept result, of some windows only, does not have: it is asked again.
+
+    What it answers is kept too, for as long as `keep`: the rows are then written as they are there.
+    """
+    if not pin.plan.selection.key:
+        return {}
+    query = f"({query_of(contract, queries.connection.project, pin.names)})"
+    # Of most there is nothing: this reads a few columns, and the rows themselves cost more.
+    there = list(times_of_rows(queries, harper, contract, pin, query, ids)) if ids else []
+    found: dict[Any, Seen] = {}
+    for first in range(0, len(there), KEYS_PER_QUERY):
+        some = there[first : first + KEYS_PER_QUERY]
+        texts = [text for text in _key_texts(harper, contract, pin, some) if text is not None]
+        again = keep.enter_context(asked_again(queries, contract, pin, texts))
+        times = times_of_rows(queries, harper, contract, again, again.source.sql, some)
+        in_windows = _in_windows(times, start, again.t)
+        found |= {row_id: Seen(micros, again) for row_id, micros in in_windows.items()}
+    return found
+
+
+def _in_windows(times: Mapping[Any, int | None], start: datetime, end: datetime) -> dict[Any, int]:
+    first, last = micros_at(start), micros_at(end)
+    return {i: time for i, time in times.items() if time is not None and first <= time <= last}
 
 
 def times_of_rows(

@@ -23,7 +23,6 @@ class Work:
     diff: CellDiff | None = None  # only of a cell that may have held rows before
     vanished: Vanished = field(default_factory=Vanished)
     destinations: dict[Any, Cell] = field(default_factory=dict)  # of the rows that live elsewhere
-    brought: set[Any] = field(default_factory=set)  # of those seen after T, what is written
     digest_before: Digest = field(default_factory=Digest)  # of what a top-up leaves as it is
     refusal: str | None = None  # by the guard: nothing of it is written
 

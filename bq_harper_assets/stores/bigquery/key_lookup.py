@@ -38,8 +38,7 @@ def times_of_keys(
     sql = lookup_sql(origin, row_filter, key, time_column)
     found: dict[int, int | None] = {}
     for first in range(0, len(texts), KEYS_PER_QUERY):
-        # One text per key: arrays side by side would have to be joined by position.
-        keys = [json.dumps(text) for text in texts[first : first + KEYS_PER_QUERY]]
+        keys = key_parameter(texts[first : first + KEYS_PER_QUERY])
         positions = {key: first + at for at, key in enumerate(keys)}
         answer = queries.run(
             sql, {"keys": keys}, doing="looking for rows that left their window", table=table
@@ -61,6 +60,21 @@ def lookup_sql(
         f" JOIN (SELECT {columns}, {micros_sql(time_column)} AS micros FROM {origin}{where})"
         f" ON {same}"
     )
+
+
+def rows_sql(query: str, key: Sequence[Column]) -> str:
+    """The rows of a query that have one of @keys, as `key_parameter` makes them."""
+    values = ", ".join(f"{_typed(column.kind, n)} AS v{n}" for n, column in enumerate(key))
+    same = " AND ".join(f"q.{quoted(column.name)} = k.v{n}" for n, column in enumerate(key))
+    return (
+        f"SELECT q.* FROM (SELECT {values} FROM UNNEST(@keys) AS asked) AS k"
+        f" JOIN ({query}) AS q ON {same}"
+    )
+
+
+def key_parameter(texts: Sequence[Sequence[str]]) -> list[str]:
+    """One text per key: arrays side by side would have to be joined by position."""
+    return [json.dumps(text) for text in texts]
 
 
 def _typed(kind: Kind, number: int) -> str:

@@ -8,16 +8,17 @@ run, and expires by itself on the service.
 
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.calls import NO_RETRY, REQUEST_TIMEOUT_S
 from bq_harper_assets.stores.bigquery.errors import BigQueryMissing, Feature
+from bq_harper_assets.stores.bigquery.key_lookup import key_parameter, rows_sql
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
@@ -58,6 +59,32 @@ def materialise(
     kept_for: timedelta = KEPT_FOR,
 ) -> QueryResult:
     """Runs the contract's query for the rows `within` (see restriction.between) and keeps them."""
+    query = query_of(contract, queries.connection.project, names)
+    rows = f"SELECT * FROM ({query}) WHERE {within}"
+    return _keep(queries, contract, rows, {}, dataset, kept_for)
+
+
+def materialise_keys(
+    queries: Queries,
+    contract: TableContract,
+    key: Sequence[Column],
+    texts: Sequence[Sequence[str]],
+    dataset: str,
+    names: Sequence[str] | None = None,
+) -> QueryResult:
+    """Likewise for the rows of some keys, each with a text per key column."""
+    rows = rows_sql(query_of(contract, queries.connection.project, names), key)
+    return _keep(queries, contract, rows, {"keys": key_parameter(texts)}, dataset, KEPT_FOR)
+
+
+def _keep(
+    queries: Queries,
+    contract: TableContract,
+    rows: str,
+    parameters: Mapping[str, list[str]],
+    dataset: str,
+    kept_for: timedelta,
+) -> QueryResult:
     project = queries.connection.project
     table = TableRef(project, dataset, f"bqh_result_{contract.id}_{uuid.uuid4().hex[:16]}")
     _make_dataset(queries, dataset)
@@ -66,7 +93,8 @@ def materialise(
     answer = queries.run(
         f"CREATE OR REPLACE TABLE {table.sql}"
         f" OPTIONS (expiration_timestamp = {expires}, labels = [('bqh', 'query-result')])"
-        f" AS SELECT * FROM ({query_of(contract, project, names)}) WHERE {within}",
+        f" AS {rows}",
+        parameters,
         doing="running its query",
         feature=Feature.KEEP_RESULT,
         table=contract.id,
