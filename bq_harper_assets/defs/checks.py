@@ -19,12 +19,12 @@ from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.validating import validate_cells
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
-from bq_harper_assets.validation import cell_proof, progress, smoke, spot
+from bq_harper_assets.validation import cell_proof, progress, smoke, spot_verdict
 
 DESCRIPTIONS = {
     progress.CHECK: "The sync keeps up: Harper has every row that is due.",
     smoke.CHECK: "A user's query finds the rows of the partition, or the newest ones.",
-    spot.CHECK: "Rows picked at random are the same in both stores.",
+    spot_verdict.CHECK: "Rows picked at random are the same in both stores.",
     cell_proof.CHECK: "Every row of the partition is the same in both stores.",
 }
 

@@ -22,13 +22,9 @@ _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def check_smoke(
-    subject: Subject, now: datetime | None = None, window: Window | None = None
-) -> Verdict:
-    """The last five minutes, or the given window: an old one is not expected to be recent."""
-    if window:
-        return check_windows(subject, [window], now)[window]
-    now = now or _now(subject)
+def check_smoke(subject: Subject, now: datetime | None = None) -> Verdict:
+    """The last five minutes."""
+    now = now or now_of(subject)
     recent = (now - RECENT, now)
     try:
         count = _count(subject, recent)
@@ -46,8 +42,11 @@ def check_smoke(
 def check_windows(
     subject: Subject, windows: Iterable[Window], now: datetime | None = None
 ) -> dict[Window, Verdict]:
-    """Each by what a query for its rows finds; of the silent ones BigQuery is asked at once."""
-    now = now or _now(subject)
+    """Each by what a query for its rows finds: an old one is not expected to be recent.
+
+    Of all that are silent BigQuery is asked at once.
+    """
+    now = now or now_of(subject)
     found: dict[Window, Verdict] = {}
     silent: list[Window] = []
     failed: BqhError | None = None
@@ -70,7 +69,8 @@ def check_windows(
     return found
 
 
-def _now(subject: Subject) -> datetime:
+def now_of(subject: Subject) -> datetime:
+    """BigQuery's, or this machine's while BigQuery is away."""
     try:
         return server_time(subject.queries)
     except BqhError:

@@ -29,6 +29,7 @@ from bq_harper_assets.sync.windows import micros_at, micros_of
 from bq_harper_assets.validation.sample import Place
 
 MOST_ROWS = 100_000  # read at once: rows of one time come together, for equal ones are numbered
+TIMES_PER_QUERY = 1_000  # each is a literal in it
 _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -63,8 +64,11 @@ class SourceRows:
         """Rows of a cell, of so many slices, that can have an id."""
         is_there = (self.micros >= micros_at(place.start)) & (self.micros < micros_at(place.until))
         is_ours = slice_of(self.identity.id_hashes, slices) == place.slice
-        there = np.flatnonzero(is_there & is_ours)
-        return [int(row) for row in there if self.ids[row] is not None]
+        there = [int(row) for row in np.flatnonzero(is_there & is_ours)]
+        # By id: BigQuery gives rows in any order, and a seed has to repeat its sample.
+        return sorted(
+            (row for row in there if self.ids[row] is not None), key=lambda row: self.ids[row]
+        )
 
     def records(self, rows: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         """As Harper should give them back; one that no sync would write is left out."""
@@ -100,11 +104,13 @@ def times_of(
     within = " OR ".join(restriction.between(column, *each) for each in _merged(until))
     # DIV and MOD round towards zero, and there were rows before 1970.
     begin = f"m - MOD(MOD(m, {length}) + {length}, {length})"
+    # Not by ROW_NUMBER, which would sort all times of a window in one place.
+    any_order = "FARM_FINGERPRINT(CONCAT(CAST(m AS STRING), @seed)), m"
     rows = queries.run(
-        f"SELECT m FROM (SELECT m, ROW_NUMBER() OVER (PARTITION BY {begin}"
-        " ORDER BY FARM_FINGERPRINT(CONCAT(CAST(m AS STRING), @seed)), m) AS place"
+        f"SELECT m FROM (SELECT ARRAY_AGG(m ORDER BY {any_order} LIMIT {most}) AS some"
         f" FROM (SELECT DISTINCT {micros_sql(column)} AS m FROM {source.sql}"
-        f" WHERE {restriction.with_filter(within, source.row_filter)})) WHERE place <= {most}",
+        f" WHERE {restriction.with_filter(within, source.row_filter)})"
+        f" GROUP BY {begin}), UNNEST(some) AS m",
         {"seed": f"|{seed}"},
         doing="picking rows for a spot check",
         table=str(source.table),
@@ -123,22 +129,29 @@ def _merged(until: Mapping[datetime, datetime]) -> list[tuple[datetime, datetime
     return found
 
 
-def uncrowded(queries: Queries, source: Source, times: Iterable[datetime]) -> list[datetime]:
+def rows_at(queries: Queries, source: Source, times: Iterable[datetime]) -> dict[datetime, int]:
+    """How many rows have each of these times."""
+    name, wanted = quoted(source.time_column.name), sorted(set(times))
+    found = dict.fromkeys(wanted, 0)
+    for first in range(0, len(wanted), TIMES_PER_QUERY):
+        within = restriction.at_any(
+            source.time_column, wanted[first : first + TIMES_PER_QUERY], source.row_filter
+        )
+        rows = queries.run(
+            f"SELECT CAST(MIN({name}) AS TIMESTAMP) AS moment, COUNT(*) AS n FROM {source.sql}"
+            f" WHERE {within} GROUP BY {name}",
+            doing="counting rows of the same time",
+            table=str(source.table),
+        ).rows
+        found |= {row["moment"].astimezone(UTC): row["n"] for row in rows}
+    return found
+
+
+def uncrowded(counts: Mapping[datetime, int]) -> list[datetime]:
     """The times whose rows can be read at once; the emptier ones first."""
-    name = quoted(source.time_column.name)
-    wanted = sorted(set(times))
-    if not wanted:
-        return []
-    rows = queries.run(
-        f"SELECT CAST(MIN({name}) AS TIMESTAMP) AS moment, COUNT(*) AS n FROM {source.sql}"
-        f" WHERE {_at(source, wanted)} GROUP BY {name}",
-        doing="counting rows of the same time",
-        table=str(source.table),
-    ).rows
-    counts = {row["moment"].astimezone(UTC): row["n"] for row in rows}
     kept, total = [], 0
-    for moment in sorted(wanted, key=lambda each: counts.get(each, 0)):
-        total += counts.get(moment, 0)
+    for moment in sorted(counts, key=lambda each: (counts[each], each)):
+        total += counts[moment]
         if total <= MOST_ROWS:
             kept.append(moment)
     return kept
@@ -157,7 +170,7 @@ def read_rows(
             queries.calls,
             source.table,
             [column.read_as for column in plan.columns],
-            _at(source, times),
+            restriction.at_any(source.time_column, times, source.row_filter),
             source.at,
             1,
         )
@@ -174,12 +187,6 @@ def read_rows(
     if not rows:
         return None
     return SourceRows(rows[0], identify(rows[0], plan, _numbers(rows[0], plan)), plan)
-
-
-def _at(source: Source, times: Iterable[datetime]) -> str:
-    column = source.time_column
-    exact = (restriction.between(column, each, each + _MICROSECOND) for each in times)
-    return restriction.with_filter(" OR ".join(exact), source.row_filter)
 
 
 def _numbers(batch: pa.RecordBatch, plan: RowPlan) -> pa.Array | None:

@@ -6,8 +6,9 @@ committed, so that a change since then is no difference.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from random import Random, SystemRandom
 from typing import Any
 
@@ -15,23 +16,31 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.records import CellKey, LogicalTable
 from bq_harper_assets.schema.table_plan import named_as
 from bq_harper_assets.stores.bigquery.fingerprint import Source
+from bq_harper_assets.stores.harper.client import Row
 from bq_harper_assets.sync.bases import Bases
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.recorded import version_of
 from bq_harper_assets.sync.retelling import is_kept
 from bq_harper_assets.sync.source import Pinned, pinned
 from bq_harper_assets.sync.stored import RowPlan
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.sync.windows import Window, floor_to_window
 from bq_harper_assets.validation.sample import Place, of_each, of_some, places_of
-from bq_harper_assets.validation.source_sample import times_of
+from bq_harper_assets.validation.source_sample import (
+    MOST_ROWS,
+    TIMES_PER_QUERY,
+    rows_at,
+    times_of,
+    uncrowded,
+)
 from bq_harper_assets.validation.spot_rows import (
-    Compared,
     Comparison,
     Look,
     Outcome,
     Side,
     harper_rows,
+    time_of,
 )
+from bq_harper_assets.validation.spot_verdict import NOTHING_SYNCED, spot_verdict, told
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import (
     Difference,
@@ -41,13 +50,8 @@ from bq_harper_assets.validation.verdict import (
     Verdict,
 )
 
-CHECK = "spot"
 # Of the times of a window, for each slice: so few rows are looked at that all slices have one.
 TIMES_PER_SLICE = 5
-MOST_TIMES = 1_000  # read at once
-
-
-NOTHING_SYNCED = "nothing is synced there, or it is being moved: there is nothing to compare"
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class SpotCheck:
         if cell in self.cells or not self.cells:
             return self.cells.get(cell, self.verdict)
         asked = {name: self.verdict.metadata[name] for name in ("seed", "sample_size")}
-        return _verdict(SpotStatus.NO_DATA, NOTHING_SYNCED, asked, Severity.WARN)
+        return spot_verdict(SpotStatus.NO_DATA, NOTHING_SYNCED, asked, Severity.WARN)
 
 
 def check_spot(
@@ -83,7 +87,7 @@ def check_spot(
     try:
         return _checked(subject, cells, size, seed, asked)
     except BqhError as error:
-        return SpotCheck(_verdict(SpotStatus.CHECK_FAILED, str(error), asked))
+        return SpotCheck(spot_verdict(SpotStatus.CHECK_FAILED, str(error), asked))
 
 
 def _checked(
@@ -92,7 +96,7 @@ def _checked(
     table = subject.table()
     places = _places(subject, table, cells) if table else []
     if table is None or not places:
-        return SpotCheck(_verdict(SpotStatus.NO_DATA, NOTHING_SYNCED, asked, Severity.WARN))
+        return SpotCheck(spot_verdict(SpotStatus.NO_DATA, NOTHING_SYNCED, asked, Severity.WARN))
     chance = Random(seed)
     of_source: Mapping[Place, int]
     of_harper: Mapping[Place, int]
@@ -106,16 +110,18 @@ def _checked(
     with pinned(subject.queries, subject.contract, first, last, before) as pin:
         compared = _compare(subject, table, pin, of_source, of_harper, chance, seed)
         past = {place: pin.source.at is not None and is_kept(pin, place.t) for place in chosen}
-    looks = [_settled(subject, table, look) for look in compared.looks]
+    looks, crowded = [_settled(subject, table, look) for look in compared.looks], compared.crowded
     of_place: dict[Place, list[Look]] = {place: [] for place in chosen}
     for look in looks:
         of_place[look.place].append(look)
     of_cells = {
-        _cell(place, subject): _told(some, asked, place.rows, 0, is_past=past[place])
+        _cell(place, subject): told(some, asked, place.rows, crowded[place], is_past=past[place])
         for place, some in of_place.items()
     }
     held = sum(place.rows for place in chosen)
-    verdict = _told(looks, asked, held, compared.crowded, is_past=all(past.values()))
+    # A window's times are those of all its slices.
+    left_out = sum({place.start: crowded[place] for place in chosen}.values())
+    verdict = told(looks, asked, held, left_out, is_past=all(past.values()))
     return SpotCheck(verdict, of_cells)
 
 
@@ -135,6 +141,12 @@ def _cell(place: Place, subject: Subject) -> Cell:
     return Cell(Window(place.start, place.start + subject.contract.window), place.slice)
 
 
+@dataclass
+class _Compared:
+    looks: list[Look] = field(default_factory=list)
+    crowded: Counter[Place] = field(default_factory=Counter)  # times with too many rows to read
+
+
 def _compare(
     subject: Subject,
     table: LogicalTable,
@@ -143,33 +155,69 @@ def _compare(
     of_harper: Mapping[Place, int],
     chance: Random,
     seed: int,
-) -> Compared:
-    """For each instant and schema version apart, and of so many windows at once."""
+) -> _Compared:
+    """For each instant and schema version apart."""
     plan, slices = RowPlan.of(pin.plan), table.facts.slices
     bases = Bases.of(subject.ledger, table, pin.plan.version)
     kind = pin.source.time_column.kind
-    found = list(harper_rows(subject, plan, slices, kind, of_harper, chance))
+    compared = _Compared()
+    stored: dict[Place, list[tuple[Row, datetime]]] = {}
+    for place, row in harper_rows(subject, plan, slices, kind, of_harper, chance):
+        if moment := time_of(row, plan, kind):
+            stored.setdefault(place, []).append((row, moment))
+        else:
+            phantom = Difference(DifferenceKind.PHANTOM, row[plan.primary_key])
+            compared.looks.append(Look(place, Side.HARPER, Outcome.DIFFERENT, phantom))
     times_per_window = slices * max(TIMES_PER_SLICE, *of_source.values(), *of_harper.values())
-    windows_at_once = max(1, MOST_TIMES // times_per_window)
-    compared = Compared()
-    places = [*of_source, *(place for place, _ in found)]
-    for source, version in dict.fromkeys(_as_of(pin, place) for place in places):
+    alike: dict[tuple[Source, int], list[Place]] = {}
+    for place in dict.fromkeys((*of_source, *stored)):
+        alike.setdefault(_as_of(pin, place), []).append(place)
+    for (source, version), places in alike.items():
         known = pin.restricted(bases.basis(version)).plan
         if source != pin.source:
             known = named_as(known, bases.versions[version])
         comparison = Comparison(subject, slices, source, RowPlan.of(known), chance)
-        of_version = {place for place in places if _as_of(pin, place) == (source, version)}
-        starts = sorted({place.start for place in of_version})
-        for at in range(0, len(starts), windows_at_once):
-            some = set(starts[at : at + windows_at_once])
-            wanted = {p: n for p, n in of_source.items() if p in of_version and p.start in some}
-            until = {p.start: p.until for p in sorted(wanted, key=lambda p: p.until)}
-            times = times_of(
-                subject.queries, source, until, subject.contract.window, times_per_window, seed
-            )
-            stored = [(p, row) for p, row in found if p in of_version and p.start in some]
-            compared += comparison.of(wanted, times, stored)
+        until = {p.start: p.until for p in sorted(places, key=lambda p: p.until) if p in of_source}
+        times = times_of(
+            subject.queries, source, until, subject.contract.window, times_per_window, seed
+        )
+        times += [moment for place in places for _, moment in stored.get(place, ())]
+        counts = rows_at(subject.queries, source, times)
+        for some, readable in _at_once(places, counts, subject.contract.window, compared.crowded):
+            found = [(p, row) for p in some for row, at in stored.get(p, ()) if at in readable]
+            wanted = {place: of_source[place] for place in some if place in of_source}
+            compared.looks += comparison.of(wanted, sorted(readable), found)
     return compared
+
+
+def _at_once(
+    places: Sequence[Place],
+    counts: Mapping[datetime, int],
+    window: timedelta,
+    crowded: Counter[Place],
+) -> Iterator[tuple[list[Place], set[datetime]]]:
+    """Places of as many windows as can be read at once, and the times that are read of them."""
+    by_window: dict[datetime, dict[datetime, int]] = {}
+    for moment, count in counts.items():
+        by_window.setdefault(floor_to_window(moment, window), {})[moment] = count
+    some: list[Place] = []
+    readable: set[datetime] = set()
+    rows = 0
+    at: dict[datetime, list[Place]] = {}
+    for place in places:
+        at.setdefault(place.start, []).append(place)
+    for start in sorted(at):
+        there = by_window.get(start, {})
+        kept = uncrowded(there)
+        of_window = at[start]
+        crowded.update(dict.fromkeys(of_window, len(there) - len(kept)))
+        more = sum(there[moment] for moment in kept)
+        if some and (rows + more > MOST_ROWS or len(readable) + len(kept) > TIMES_PER_QUERY):
+            yield some, readable
+            some, readable, rows = [], set(), 0
+        some, readable, rows = [*some, *of_window], readable | set(kept), rows + more
+    if some:
+        yield some, readable
 
 
 def _as_of(pin: Pinned, place: Place) -> tuple[Source, int]:
@@ -193,58 +241,3 @@ def _settled(subject: Subject, table: LogicalTable, look: Look) -> Look:
     ):
         return Look(look.place, look.side, Outcome.UNSTORABLE)
     return look
-
-
-def _told(
-    looks: Sequence[Look], asked: dict[str, Any], held: int, crowded: int, *, is_past: bool
-) -> Verdict:
-    """Of looks at places in which the ledger counts so many rows."""
-    sides = Counter(look.side for look in looks if look.outcome is not Outcome.UNSTORABLE)
-    outcomes = Counter(look.outcome for look in looks)
-    metadata = asked | {
-        "rows_from_bigquery": sides[Side.BIGQUERY],
-        "rows_from_harper": sides[Side.HARPER],
-        "rows_quarantined": outcomes[Outcome.UNSTORABLE],
-        "rows_kept": outcomes[Outcome.KEPT],
-        "rows_moved_meanwhile": outcomes[Outcome.MOVED],
-        "crowded_times_left_out": crowded,
-        "read_at_commit": is_past,
-    }
-    looked = sides.total()
-    rows = tuple({(d.kind, d.id): d for look in looks if (d := look.difference)}.values())
-    if rows:
-        text = f"{len(rows)} of {looked} rows are not the same: {'; '.join(map(str, rows))}"
-        if not is_past:
-            text += ". BigQuery has no past of them, so they may have changed since the sync"
-        severity = Severity.ERROR if is_past else Severity.WARN
-        return _verdict(SpotStatus.ISSUES_FOUND, text, metadata, severity, rows=rows)
-    if not looked:
-        return _without_rows(outcomes, metadata, held)
-    text = (
-        f"{sides[Side.BIGQUERY]} rows of BigQuery are in Harper and {sides[Side.HARPER]} rows of "
-        "Harper in BigQuery, each the same in every column"
-    )
-    return _verdict(SpotStatus.HEALTHY, text, metadata, passed=True)
-
-
-def _without_rows(outcomes: Counter[Outcome], metadata: dict[str, Any], held: int) -> Verdict:
-    """Passed only if there is no row that could have been looked at."""
-    text, is_fine = "neither BigQuery nor Harper has a row there", True
-    if outcomes[Outcome.UNSTORABLE]:
-        text = "the rows that were looked at are in quarantine"
-    elif held:
-        text, is_fine = f"none of the {held:,} rows that were synced was met", False
-        text += "; times that more than 100,000 rows share are left out"
-    return _verdict(SpotStatus.NO_DATA, text, metadata, Severity.WARN, passed=is_fine)
-
-
-def _verdict(
-    status: SpotStatus,
-    message: str,
-    metadata: dict[str, Any],
-    severity: Severity = Severity.ERROR,
-    *,
-    passed: bool = False,
-    rows: tuple[Difference, ...] = (),
-) -> Verdict:
-    return Verdict(CHECK, status, passed, severity, message, metadata, rows)

@@ -20,7 +20,7 @@ from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.windows import EPOCH
 from bq_harper_assets.validation.compare import DELETED_AT, differing_columns
 from bq_harper_assets.validation.sample import Place, instants
-from bq_harper_assets.validation.source_sample import SourceRows, read_rows, uncrowded
+from bq_harper_assets.validation.source_sample import SourceRows, read_rows
 from bq_harper_assets.validation.subject import Subject, instant_of
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
 
@@ -56,17 +56,6 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """What was looked at."""
-
-    looks: tuple[Look, ...] = ()
-    crowded: int = 0  # times with too many rows to be looked at
-
-    def __add__(self, other: "Compared") -> "Compared":
-        return Compared((*self.looks, *other.looks), self.crowded + other.crowded)
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Both stores, the source as it was at one instant and under one schema version."""
 
@@ -81,20 +70,11 @@ class Comparison:
         wanted: Mapping[Place, int],
         times: Sequence[datetime],
         found: Sequence[tuple[Place, Row]],
-    ) -> Compared:
-        """So many rows of the source in each place, at these times, and these rows of Harper."""
-        queries = self.subject.queries
-        kind = self.source.time_column.kind
-        stored_at = [instant_of(kind, row[self.plan.timestamp]) for _, row in found]
-        asked = {*times, *stored_at}
-        readable = set(uncrowded(queries, self.source, asked))
-        rows = read_rows(queries, self.source, self.plan, sorted(readable))
-        looked = [pair for pair, at in zip(found, stored_at, strict=True) if at in readable]
-        looks = (
-            *self._missing_or_changed(rows, self._chosen(rows, wanted)),
-            *self._phantom_or_changed(rows, looked),
-        )
-        return Compared(looks, len(asked - readable))
+    ) -> Iterator[Look]:
+        """So many rows of the source in each place, and these rows of Harper, all of the times."""
+        rows = read_rows(self.subject.queries, self.source, self.plan, times)
+        yield from self._missing_or_changed(rows, self._chosen(rows, wanted))
+        yield from self._phantom_or_changed(rows, found)
 
     def _chosen(self, rows: SourceRows | None, wanted: Mapping[Place, int]) -> dict[int, Place]:
         chosen: dict[int, Place] = {}
@@ -181,6 +161,14 @@ class Comparison:
 def slice_of_id(row_id: str | int, plan: RowPlan, slices: int) -> int:
     """The slice of a stored row."""
     return int(slice_of(id_hashes(pa.array([row_id]), keyless=not plan.key), slices)[0])
+
+
+def time_of(row: Row, plan: RowPlan, kind: Kind) -> datetime | None:
+    """Of a stored row; None if no sync wrote it."""
+    try:
+        return instant_of(kind, str(row[plan.timestamp]))
+    except ValueError:
+        return None
 
 
 def harper_rows(

@@ -17,7 +17,7 @@ from bq_harper_assets.sync.record_hash import record_hash
 from bq_harper_assets.sync.source import Pinned
 from bq_harper_assets.sync.stored import HASH, RowPlan
 from bq_harper_assets.validation.compare import differing_columns
-from bq_harper_assets.validation.source_sample import read_rows, uncrowded
+from bq_harper_assets.validation.source_sample import read_rows, rows_at, uncrowded
 from bq_harper_assets.validation.subject import instant_of
 
 ROWS_FROM_EACH_END = 50
@@ -121,7 +121,7 @@ def _other_type(plan: TablePlan, rows: Iterable[Row]) -> str:
 def _compared(
     queries: Queries, pin: Pinned, plan: RowPlan, timed: Sequence[tuple[Row, datetime]]
 ) -> Mapping[str, int]:
-    readable = set(uncrowded(queries, pin.source, {moment for _, moment in timed}))
+    readable = set(uncrowded(rows_at(queries, pin.source, {moment for _, moment in timed})))
     source = read_rows(queries, pin.source, plan, sorted(readable))
     records: Mapping[int, dict[str, Any]] = {}
     if source is not None:

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.validation import cell_progress, progress, smoke, spot
+from bq_harper_assets.validation import cell_progress, progress, smoke, spot, spot_verdict
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Verdict
 
-CHECKS = (progress.CHECK, smoke.CHECK, spot.CHECK)
+CHECKS = (progress.CHECK, smoke.CHECK, spot_verdict.CHECK)
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ def check_table(
         of_cells = cell_progress.check_cells(subject, cells, now) if cells else {}
         return Checked(progress.check_progress(subject, now), of_cells)
     if name == smoke.CHECK:
-        return _smoke(subject, cells, now or datetime.now(UTC))
+        return _smoke(subject, cells, now or smoke.now_of(subject))
     found = spot.check_spot(subject, cells or None)
     return Checked(found.verdict, {cell: found.of_cell(cell) for cell in cells})
 
 
 def _smoke(subject: Subject, cells: Sequence[Cell], now: datetime) -> Checked:
     if not cells:
-        return Checked(smoke.check_smoke(subject))
+        return Checked(smoke.check_smoke(subject, now))
     newest = max(cell.window for cell in cells)
     # Old windows that are synced again say nothing of the last five minutes.
     next_closes = newest.end + subject.contract.window + subject.contract.safety_lag
     old = [cell.window for cell in cells if cell.window.end <= now - smoke.RECENT]
-    by_window = smoke.check_windows(subject, old)
-    of_table = by_window[newest] if next_closes <= now else smoke.check_smoke(subject)
+    by_window = smoke.check_windows(subject, old, now)
+    of_table = by_window[newest] if next_closes <= now else smoke.check_smoke(subject, now)
     return Checked(of_table, {cell: by_window.get(cell.window, of_table) for cell in cells})

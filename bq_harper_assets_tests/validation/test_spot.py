@@ -18,6 +18,8 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.slices import id_hashes, slice_of
+from bq_harper_assets.validation import source_sample
+from bq_harper_assets.validation import spot as spot_module
 from bq_harper_assets.validation.spot import SpotCheck, check_spot
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Severity, SpotStatus, Verdict
@@ -141,6 +143,58 @@ def test_without_cells_rows_of_the_whole_table_are_picked(sync: Sync, tables: Sm
     assert found.verdict.metadata["rows_from_harper"] == 3
     sync.harper.delete(contract.target_table, [row["id"] for row in rows])
     assert len(check_spot(subject, size=3, seed=7).verdict.rows) == 3
+
+
+def test_many_rows_of_one_time_keep_no_other_window_from_being_looked_at(
+    sync: Sync, tables: SmallTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tables.make_from(
+        f"SELECT n AS number, TIMESTAMP_ADD(TIMESTAMP '{NOON:%F %T}+00', INTERVAL DIV(n, 30) HOUR)"
+        " AS ts FROM UNNEST(GENERATE_ARRAY(0, 149)) AS n"
+    )
+    contract = sync.contract(source, **FROM_NOON)
+    sync.run(contract, sync.cells(contract, NOON, NOON + 300 * MINUTE))
+    # Of a hundred thousand each, it would be the same; here windows have sixty rows at most.
+    for module in (source_sample, spot_module):
+        monkeypatch.setattr(module, "MOST_ROWS", 40)
+    found = spot_check(sync, tables, contract, end=NOON + 300 * MINUTE, size=1)
+    assert {verdict.status for verdict in found.cells.values()} == {SpotStatus.HEALTHY}
+    assert found.verdict.metadata["crowded_times_left_out"] == 0
+    for module in (source_sample, spot_module):
+        monkeypatch.setattr(module, "MOST_ROWS", 20)
+    found = spot_check(sync, tables, contract, end=NOON + 300 * MINUTE, size=1)
+    assert {verdict.passed for verdict in found.cells.values()} == {False}
+    assert found.verdict.metadata["crowded_times_left_out"] == 5
+    assert "rows share are left out" in found.verdict.message
+
+
+def test_a_row_that_nobody_synced_is_a_phantom_whatever_its_time_says(
+    sync: Sync, tables: SmallTables
+) -> None:
+    contract, rows = land_two_hours(sync, tables.make_from(EVERY_FIVE_MINUTES))
+    odd = rows[3] | {"id": "ODD", "ts": "2026-01-05T12:31:00 oops"}
+    sync.harper.upsert(contract.target_table, [odd])
+    assert named(spot(sync, tables, contract)) == {"ODD": ("phantom", {})}
+
+
+def test_rows_that_a_run_takes_while_they_are_looked_at_are_not_called_the_same(
+    sync: Sync, tables: SmallTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contract, rows = land_two_hours(sync, tables.make_from(EVERY_FIVE_MINUTES))
+    sync.harper.delete(contract.target_table, [row["id"] for row in rows])
+    settle = spot_module._settled
+
+    def after_a_run(*args: Any) -> Any:
+        monkeypatch.undo()
+        sync.run(contract, sync.cells(contract, NOON, TWO))
+        return settle(*args)
+
+    monkeypatch.setattr(spot_module, "_settled", after_a_run)
+    found = spot_check(sync, tables, contract)
+    assert (found.verdict.status, found.verdict.passed) == (SpotStatus.NO_DATA, False)
+    assert found.verdict.metadata["rows_moved_meanwhile"] == len(rows)
+    assert "a run was at work there" in found.verdict.message
+    assert spot(sync, tables, contract).passed
 
 
 def cell_of(row: dict[str, Any], contract: TableContract, cells: Sequence[Cell]) -> Cell:
