@@ -26,7 +26,6 @@ from bq_harper_assets.contract.table import Sync, TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.live import Live
 from bq_harper_assets.sync.pace import LIVE_RUN
@@ -36,6 +35,7 @@ from bq_harper_assets.sync.revisit import standing
 from bq_harper_assets.sync.run import Run
 from bq_harper_assets.sync.scene import Stores
 from bq_harper_assets.sync.windows import floor_to_window, windows_between
+from bq_harper_assets.validation.proof import Prover
 
 DATASET = "live"
 
@@ -162,8 +162,8 @@ def measure(plan: Plan, *, keep: bool) -> None:
         time.sleep((contract.safety_lag + timedelta(seconds=5)).total_seconds())
         last = _cells(contract, start, begin + plan.backlog + plan.lasts)
         report = run.sync(last)
-        with HarperClient(harper) as client:
-            held = client.describe_table("Positions")
+        # Harper's own count of a large table is an estimate.
+        proofs = Prover(run.stores, contract, spark, run.retry).prove(last)
     rows, steady = feed.rows, _since_steady(watch.phases)
     threshold = timedelta(seconds=contract.sync.steady_threshold)
     share = sum(phase is Phase.STEADY for phase in steady) / max(len(steady), 1)
@@ -175,7 +175,10 @@ def measure(plan: Plan, *, keep: bool) -> None:
         "longest_lag_of_steady_threshold": round(max(watch.lags) / threshold, 3),
         "windows_closed": len(watch.windows),
         "rows": rows,
-        "rows_held_of_rows": round((held.record_count if held else 0) / rows, 6),
+        "rows_proved": sum(proof.rows for proof in proofs),
+        "rows_missing": sum(proof.missing for proof in proofs),
+        "rows_changed": sum(proof.changed for proof in proofs),
+        "rows_phantom": sum(proof.phantom for proof in proofs),
     }
     lines = [
         f"{plan.rows_per_second:,} rows a second for {plan.lasts}, {plan.backlog} of them waiting"
