@@ -16,8 +16,8 @@ from bq_harper_assets.ledger.records import BatchState
 from bq_harper_assets.sync.report import RunFailed, RunReport
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.sync.changing_table import DAY, ONE, ROWS, Table, made, total
 from bq_harper_assets_tests.sync.conftest import Sync
-from bq_harper_assets_tests.sync.test_reconcile import DAY, ONE, ROWS, Table, made, total
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 HOUR = timedelta(hours=1)

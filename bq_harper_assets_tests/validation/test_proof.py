@@ -12,8 +12,7 @@ from bq_harper_assets.validation.cell_proof import CellProof
 from bq_harper_assets.validation.proof import Prover
 from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus, Severity
 from bq_harper_assets_tests.stores.small_tables import SmallTables
-from bq_harper_assets_tests.sync.conftest import Sync
-from bq_harper_assets_tests.sync.test_reconcile import (
+from bq_harper_assets_tests.sync.changing_table import (
     DAY,
     KEYED,
     ONE,
@@ -23,6 +22,7 @@ from bq_harper_assets_tests.sync.test_reconcile import (
     Table,
     made,
 )
+from bq_harper_assets_tests.sync.conftest import Sync
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 
