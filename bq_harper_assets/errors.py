@@ -8,6 +8,7 @@ BqhError
 ├── BigQueryError    stores/bigquery/errors.py, HarperError stores/harper/errors.py: a store said no
 ├── CircuitOpen      stores/breaker.py: a store said no too often and is left alone for a minute
 ├── LedgerError      ledger/errors.py: a lease, a plan or a commit was refused
+├── Stopped          below: a signal or Terminate has ended the command's run
 └── RunFailed        sync/report.py: some cells are not done; other errors of sync/ stand beside it
 """
 
@@ -16,3 +17,11 @@ class BqhError(Exception):
     """Its text is complete, so the CLI prints it alone: what failed, what is safe, what to type."""
 
     exit_code = 1
+
+
+class Stopped(BqhError):
+    """A command's run was asked to end: its text says what is safe, its exit code which signal."""
+
+    def __init__(self, said: str, signum: int) -> None:
+        super().__init__(said)
+        self.exit_code = 128 + signum

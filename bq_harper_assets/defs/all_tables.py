@@ -8,11 +8,10 @@ from dagster_pyspark import LazyPySparkResource
 from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.keys import pool_of
 from bq_harper_assets.defs.materialisations import record_done, rows_held
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.schedules import newest_closed
-from bq_harper_assets.defs.tables import RETRIES, sync_cells
+from bq_harper_assets.defs.tables import sync_cells
 from bq_harper_assets.defs.validating import validate_cells
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
@@ -41,7 +40,8 @@ def build_all_tables_job(
 
 
 def _step(contract: TableContract, start: datetime) -> OpDefinition:
-    @op(name=f"sync_newest_{contract.id}", pool=pool_of(contract), retry_policy=RETRIES)
+    # No pool: a run has its place in all pools of its steps, and would wait for all tables.
+    @op(name=f"sync_newest_{contract.id}")
     def sync_newest(
         context: OpExecutionContext,
         config: NewestConfig,

@@ -1,5 +1,6 @@
 """A project as Dagster sees it: every contract's source, asset, job and schedule."""
 
+import logging
 import warnings
 from pathlib import Path
 
@@ -22,6 +23,9 @@ from bq_harper_assets.defs.starts import start_of
 from bq_harper_assets.defs.tables import build_table
 from bq_harper_assets.defs.validation_jobs import build_validation_jobs
 from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.sync.recorded import refused_change
+
+_log = logging.getLogger(__name__)
 
 
 def build_definitions(root: Path) -> Definitions:
@@ -29,6 +33,13 @@ def build_definitions(root: Path) -> Definitions:
     project = load_project(root)
     with open_ledger(project.ledger.url) as ledger:
         starts = {table.id: start_of(project, table, ledger) for table in project.tables}
+        problems = {
+            table.id: str(refused)
+            for table in project.tables
+            if (refused := refused_change(ledger, table))
+        }
+    for problem in problems.values():
+        _log.warning("%s. The other tables go on", problem)
     jobs = {table.id: build_job(table) for table in project.tables}
     evolutions = [build_evolve_job(table) for table in project.tables]
     deep_proofs = {table.id: build_deep_proof_job(table) for table in project.tables}
@@ -37,7 +48,10 @@ def build_definitions(root: Path) -> Definitions:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BetaWarning)
         warnings.simplefilter("ignore", PreviewWarning)
-        tables = [build_table(table, starts[table.id]) for table in project.tables]
+        tables = [
+            build_table(table, starts[table.id], problems.get(table.id, ""))
+            for table in project.tables
+        ]
         checks = [
             *(build_checks(table, starts[table.id]) for table in project.tables),
             *(build_drift_check(table) for table in project.tables),
@@ -58,7 +72,7 @@ def build_definitions(root: Path) -> Definitions:
             jobs=[
                 *jobs.values(),
                 *(build_live_job(table) for table in project.tables if table.live),
-                *build_validation_jobs(project.tables, starts),
+                *build_validation_jobs(project.tables),
                 *deep_proofs.values(),
                 *evolutions,
                 build_all_tables_job(project.tables, starts),

@@ -1,24 +1,32 @@
 """One ranged run of a table from this process, recorded in Dagster like any other."""
 
 import os
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dagster import DagsterEventType, DagsterInstance, Definitions
+from dagster._core.execution.plan.objects import StepFailureData
+from dagster._core.utils import make_new_run_id
 from dagster_shared.error import SerializableErrorInfo
 
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.dead_runs import clear_the_way
 from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.materialisations import NOT_SYNCED
 from bq_harper_assets.defs.partitions import range_tags
+from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.run_process import tags_of_this_process
+from bq_harper_assets.defs.run_proof import RunProof, proof_of_run
+from bq_harper_assets.defs.stopping import execute_stoppably, told_as_stopped
+from bq_harper_assets.local.dagster_home import make_dagster_home
 from bq_harper_assets.sync.cells import Cell
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-SETTINGS = "dagster.yaml"
 PLAIN = (str, int, float)  # what a program reads; the columns are for the UI
 
 
@@ -29,6 +37,7 @@ class Launched:
     run_id: str
     done: dict[str, dict[str, Any]]  # by partition key
     error: str | None
+    proof: RunProof | None = None  # of the cells that are done; None if the sync itself failed
 
     @property
     def not_synced(self) -> str | None:
@@ -39,14 +48,15 @@ class Launched:
 @contextmanager
 def project_instance(root: Path) -> Iterator[DagsterInstance]:
     """The instance that `make ui` shows: DAGSTER_HOME if set, else .local/dagster."""
-    home = Path(os.environ.get("DAGSTER_HOME") or local_folder(root) / "dagster")
-    home.mkdir(parents=True, exist_ok=True)
-    settings = home / SETTINGS
-    if not settings.exists() and (root / SETTINGS).exists():
-        settings.write_bytes((root / SETTINGS).read_bytes())
+    home = make_dagster_home(root, os.environ)
     os.environ["DAGSTER_HOME"] = str(home)
     with DagsterInstance.get() as instance:
         yield instance
+
+
+def say_beside(line: str) -> None:
+    """To a user at a terminal; what a program reads stays as it is."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def launch(
@@ -57,17 +67,40 @@ def launch(
     *,
     allow_deletes: bool = False,
     deep: bool = False,
+    say: Callable[[str], None] = say_beside,
 ) -> Launched:
-    """Materialise the rectangle that the cells span, in one run."""
+    """Materialise the rectangle that the cells span, in one run.
+
+    Runs that were killed are ended first, and it says what they have left behind.
+    """
+    ledger = (definitions.resources or {})["ledger"]
+    assert isinstance(ledger, LedgerResource)
+    with ledger.open() as opened:
+        for line in clear_the_way(instance, opened, contract, cells):
+            say(line)
+        since = opened.now()
     job = definitions.resolve_job_def(f"sync_{contract.id}")
     key = target_key(contract)
     settings = {"config": {"allow_deletes": allow_deletes, "deep": deep}}
-    ended = job.execute_in_process(
-        run_config={**QUIET, "ops": {key.to_python_identifier(): settings}},
-        instance=instance,
-        tags=range_tags(cells),
-        raise_on_error=False,
-    )
+    run_id = make_new_run_id()
+
+    def what_is_safe() -> str:
+        with ledger.open() as opened:
+            return told_as_stopped(opened, contract, cells, run_id, since)
+
+    with doing(f"Dagster files its events of {len(cells):,} partitions"):
+        ended = execute_stoppably(
+            instance,
+            run_id,
+            lambda: job.execute_in_process(
+                run_config={**QUIET, "ops": {key.to_python_identifier(): settings}},
+                instance=instance,
+                run_id=run_id,
+                tags={**range_tags(cells), **tags_of_this_process(run_id)},
+                raise_on_error=False,
+            ),
+            what_is_safe,
+        )
     done = {}
     # The result of a run that failed leaves out what it logged before; the instance does not.
     for entry in instance.all_logs(ended.run_id, of_type=DagsterEventType.ASSET_MATERIALIZATION):
@@ -78,13 +111,22 @@ def launch(
             done[event.partition] = {
                 name: value for name, value in values.items() if isinstance(value, PLAIN)
             }
-    failures = [event for event in ended.all_events if event.is_step_failure]
-    error = None
-    if failures:
-        data = failures[-1].step_failure_data
-        error = data.user_failure_data.description if data.user_failure_data else None
-        error = error or (_cause(data.error) if data.error else "the run failed")
-    return Launched(ended.run_id, done, error)
+    failures = {
+        event.step_key: event.step_failure_data
+        for event in ended.all_events
+        if event.is_step_failure
+    }
+    if failed := failures.pop(key.to_python_identifier(), None):
+        return Launched(ended.run_id, done, _reason(failed))
+    # All cells are done, and checking them failed: that is no reason to sync them again.
+    reason = next((_reason(each) for each in failures.values()), None)
+    proof = proof_of_run(instance, ended.run_id, key, reason)
+    return Launched(ended.run_id, done, None, proof)
+
+
+def _reason(failed: StepFailureData) -> str:
+    told = failed.user_failure_data.description if failed.user_failure_data else None
+    return told or (_cause(failed.error) if failed.error else "the run failed")
 
 
 def _cause(error: SerializableErrorInfo) -> str:

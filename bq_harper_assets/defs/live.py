@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from dagster import (
     Config,
@@ -25,6 +25,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.active_runs import is_running, last_failure
 from bq_harper_assets.defs.materialisations import record_done
 from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.stopping import stoppable
 from bq_harper_assets.defs.validating import validate_cells
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
@@ -37,10 +38,11 @@ from bq_harper_assets.sync.checkpoint_mirror import mirror_checkpoints
 from bq_harper_assets.sync.keeper import lease_times
 from bq_harper_assets.sync.live import Live, open_window
 from bq_harper_assets.sync.pace import ASK_AGAIN_AFTER, LIVE_RUN, tick_seconds
-from bq_harper_assets.sync.recorded import cell_key
+from bq_harper_assets.sync.recorded import cell_key, refused_change
 from bq_harper_assets.sync.report import RunReport
 from bq_harper_assets.sync.run import Run
 from bq_harper_assets.sync.scene import Stores
+from bq_harper_assets.sync.stopping import Stop
 from bq_harper_assets.sync.windows import Window
 
 LIVE = "bqh/live"
@@ -82,12 +84,22 @@ def build_live_job(contract: TableContract) -> JobDefinition:
         ledger: LedgerResource,
         spark: LazyPySparkResource,
     ) -> None:
-        with ledger.open() as opened:
-            stores = Stores(bigquery.connection(), harper.connection(), opened)
-            session = spark.spark_session
-            times = lease_times(session.conf.get("spark.master", "") or "")
-            run = Run(stores, contract, session, context.run.run_id, times, retry=harper.retry())
-            followed = _follow(context, run, timedelta(seconds=config.seconds))
+        def follow(stop: Stop) -> RunReport | None:
+            with ledger.open() as opened:
+                session = spark.spark_session
+                run = Run(
+                    Stores(bigquery.connection(), harper.connection(), opened),
+                    contract,
+                    session,
+                    context.run.run_id,
+                    lease_times(session.conf.get("spark.master", "") or ""),
+                    retry=harper.retry(),
+                    say=context.log.info,
+                    stop=stop,
+                )
+                return _follow(context, run, spark, timedelta(seconds=config.seconds))
+
+        followed = stoppable(context, follow)
         cells = [each.cell for each in followed.cells] if followed else []
         closed = [each.cell for each in followed.cells if not each.is_open] if followed else []
         # An open window proves nothing.
@@ -104,7 +116,9 @@ def build_live_job(contract: TableContract) -> JobDefinition:
     return live
 
 
-def _follow(context: OpExecutionContext, run: Run, lasts: timedelta) -> RunReport | None:
+def _follow(
+    context: OpExecutionContext, run: Run, spark: LazyPySparkResource, lasts: timedelta
+) -> RunReport | None:
     """What all polls did, filed as one materialisation of each cell, also if the run fails."""
     contract, ledger = run.contract, run.stores.ledger
 
@@ -117,13 +131,16 @@ def _follow(context: OpExecutionContext, run: Run, lasts: timedelta) -> RunRepor
 
         def poll(cells: Sequence[Cell]) -> RunReport:
             # Rows of all windows are asked for doubled keys once, not at every poll.
-            known = replace(run, key_is_known=bool(live.reports))
-            return known.sync(cells)
+            known = bool(live.reports)
+            # Asked for at each poll: a new one, should Spark's Java process be gone.
+            return replace(run, spark=spark.spark_session, key_is_known=known).sync(cells)
 
-        live = Live(poll, contract, ledger, after_look, context.log.info)
+        live = Live(poll, contract, ledger, after_look, context.log.info, run.stop.sleep)
         try:
             closed = live.follow(ledger.now() + lasts)
         except BqhError as error:
+            if run.stop.is_asked:
+                raise Failure(_stopped(contract), allow_retries=False) from error
             raise Failure(str(error), allow_retries=False) from error
         finally:
             if total := live.total():
@@ -133,6 +150,13 @@ def _follow(context: OpExecutionContext, run: Run, lasts: timedelta) -> RunRepor
     ended = "its window has closed" if closed else "its time is over"
     context.log.info(f"{contract.id}: {live.polls} polls; ended because {ended}")
     return total
+
+
+def _stopped(contract: TableContract) -> str:
+    return (
+        f"stopped: what the polls of {contract.id} have committed stays; the rest is taken up by"
+        f" the next live run, or by: bqh sync {contract.id}"
+    )
 
 
 def build_live_sensor(contract: TableContract) -> SensorDefinition:
@@ -151,11 +175,14 @@ def build_live_sensor(contract: TableContract) -> SensorDefinition:
             return SkipReason("a live run goes on")
         with ledger.open() as opened:
             now = opened.now()
+            if refused := refused_change(opened, contract):
+                return SkipReason(str(refused))
             window = open_window(contract, now)
-            if _is_refused(opened, contract, window):
+            if _is_refused(opened, contract, window, now):
                 return SkipReason(
-                    f"{window.key} was refused by the delete guard: look at it with "
-                    f"bqh status, then type: bqh sync {contract.id} --allow-deletes"
+                    f"{window.key} was refused by the delete guard: look at it with bqh status; if "
+                    f"the rows are really gone, type: bqh sync {contract.id} "
+                    f"--from {window.start:%Y-%m-%dT%H:%M} --allow-deletes"
                 )
         failed = last_failure(context.instance, live_job(contract))
         if failed and now - failed < ASK_AGAIN_AFTER:
@@ -179,7 +206,11 @@ def _rows(ledger: Ledger, contract: TableContract, report: RunReport) -> dict[Ce
     return {each.cell: held.get(cell_key(each.cell), 0) for each in report.cells}
 
 
-def _is_refused(ledger: Ledger, contract: TableContract, window: Window) -> bool:
+def _is_refused(ledger: Ledger, contract: TableContract, window: Window, now: datetime) -> bool:
     table = ledger.find_table(contract.id)
     records = ledger.cells(table, window.start, window.end) if table else ()
-    return any(record.state is CellState.REFUSED for record in records)
+    return any(
+        record.state is CellState.REFUSED
+        and not (record.refusal and record.refusal.is_forgotten(now))
+        for record in records
+    )

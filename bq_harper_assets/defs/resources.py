@@ -13,10 +13,13 @@ from pydantic import PrivateAttr, SecretStr
 
 from bq_harper_assets.contract.problems import ConfigError
 from bq_harper_assets.contract.project import Project
+from bq_harper_assets.contract.root import local_folder
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.local.java import java_home
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.sync.spark_session import session
+from bq_harper_assets.sync.task_login import FOLDER_SETTING
 
 # A worker that dies is replaced; Spark's local mode tries a task only once unless told.
 LOCAL_TRIES = 4
@@ -84,9 +87,19 @@ def _ledger(project: Project) -> LedgerResource:
     return LedgerResource(place=place)
 
 
-def _spark(project: Project) -> LazyPySparkResource:
+class SparkResource(LazyPySparkResource):
+    """A session that is made when it is first asked for, and anew once its Java process is gone."""
+
+    log: str  # what Java and Spark say for themselves
+
+    def _init_session(self) -> None:
+        self._spark_session = session(self.spark_config, Path(self.log))
+
+
+def _spark(project: Project) -> SparkResource:
     prepare_spark(project.root)
-    return LazyPySparkResource(spark_config=spark_config(project))
+    log = local_folder(project.root) / "spark.log"
+    return SparkResource(spark_config=spark_config(project), log=str(log))
 
 
 def start_spark(project: Project) -> None:
@@ -97,12 +110,13 @@ def start_spark(project: Project) -> None:
 def spark_config(project: Project) -> dict[str, str]:
     """Defaults first, so that a profile can change each of them."""
     settings = {name: value.get_secret_value() for name, value in project.spark.settings.items()}
+    secrets = {FOLDER_SETTING: str(local_folder(project.root) / "task-secrets")}
     if project.spark.remote:
-        return {"spark.remote": project.spark.remote, **settings}
+        return {"spark.remote": project.spark.remote, **secrets, **settings}
     master = project.spark.master or "local[*]"
     if master.startswith("local[") and "," not in master:
         master = master.replace("]", f",{LOCAL_TRIES}]")
-    return {"spark.master": master, **SPARK_DEFAULTS, **settings}
+    return {"spark.master": master, **SPARK_DEFAULTS, **secrets, **settings}
 
 
 def prepare_spark(root: Path) -> None:

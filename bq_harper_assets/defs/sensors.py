@@ -18,6 +18,7 @@ from dagster import (
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 from pydantic import BaseModel, ConfigDict
 
+from bq_harper_assets.contract.quantities import duration_text
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.active_runs import failed_windows, is_running, runs_of_table, windows_of
 from bq_harper_assets.defs.live import live_job
@@ -32,6 +33,7 @@ from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
 from bq_harper_assets.sync.asking import Ask, End, asks
 from bq_harper_assets.sync.due import Reason, Seen, closed_until
+from bq_harper_assets.sync.guard import command_that_allows
 from bq_harper_assets.sync.look import Look, look
 from bq_harper_assets.sync.pace import (
     ASK_AGAIN_AFTER,
@@ -42,6 +44,7 @@ from bq_harper_assets.sync.pace import (
     tick_seconds,
 )
 from bq_harper_assets.sync.phases import rows_per_request
+from bq_harper_assets.sync.recorded import refused_change
 from bq_harper_assets.sync.revisit import (
     Range,
     Standing,
@@ -65,6 +68,8 @@ class Cursor(BaseModel):
 
     next_poll: datetime | None = None
     next_look: datetime | None = None
+    looked_at: datetime | None = None  # when BigQuery was last looked at
+    looked: list[Range] = []  # at which windows; older ones have their turn within `scrub`
     next_scrub: datetime | None = None
     scrubbed_to: datetime | None = None
     changed: dict[datetime, Seen] = {}  # found by a look, and not yet put right
@@ -99,6 +104,8 @@ def build_revisit_sensor(
         cursor = Cursor.model_validate_json(context.cursor or "{}")
         with ledger.open() as opened:
             now = opened.now()
+            if refused := refused_change(opened, contract, bigquery.connection()):
+                return _skipped(str(refused), cursor)
             if cursor.next_poll and now < cursor.next_poll:
                 return _skipped(f"the next poll is at {cursor.next_poll:%F %T} UTC", cursor)
             cursor = _looked(cursor, contract, start, opened, bigquery, now)
@@ -157,6 +164,8 @@ def _looked(
         update={
             "next_look": now + look_delay(contract),
             "changed": known_after(cursor.changed, list(looks), kept),
+            "looked_at": now if looks else cursor.looked_at,
+            "looked": list(looks) or cursor.looked,
             "windows_compared": sum(each.windows for each in looks.values()),
             "bytes_billed": sum(each.bytes_billed for each in looks.values()),
             "look_error": error[:MOST_SHOWN],
@@ -247,24 +256,39 @@ def _request(ask: Ask, stands: Standing, cursor: Cursor, now: datetime) -> RunRe
 
 
 def _why_nothing(contract: TableContract, stands: Standing, cursor: Cursor) -> str:
-    refused = [each.cell.key for each in stands.due if each.reason is Reason.REFUSED]
+    refused = [each.cell for each in stands.due if each.reason is Reason.REFUSED]
     said = []
     if count := len(stands.due) - len(refused):
         said.append(f"{count} cells are due, and their runs have not ended yet")
     if refused:
         said.append(
-            f"{len(refused)} cells were refused by the delete guard, the first is {refused[0]}, "
-            "and are asked for again when they change in BigQuery; if it is right as it is, type: "
-            f"bqh sync {contract.id} --allow-deletes"
+            f"{len(refused)} cells were refused by the delete guard, the first is "
+            f"{refused[0].key}, and are asked for again when they change in BigQuery, or when what "
+            "other runs took out is forgotten, if that alone is the cause; if it is right as it is,"
+            f" type: {command_that_allows(contract.id, refused)}"
         )
     if not said:
-        said.append(f"all closed windows are as BigQuery last had them ({stands.phase})")
+        said.append(f"nothing is due ({stands.phase}): {_seen(contract, cursor)}")
     if cursor.look_error:
         said.append(
             f"BigQuery could not be looked at for late, changed and deleted rows, and is again at "
             f"{cursor.next_look:%F %T} UTC: {cursor.look_error}"
         )
     return "; ".join(said)
+
+
+def _seen(contract: TableContract, cursor: Cursor) -> str:
+    """What is known of BigQuery, and as of when: not every look sees every window."""
+    ledger = "by the ledger no closed window is missing or unfinished"
+    ranges = [each for each in cursor.looked if each[0] < each[1]]
+    if cursor.looked_at is None or not ranges:
+        return f"{ledger}; BigQuery was not looked at yet"
+    told = " and ".join(f"{start:%FT%H:%M} to {end:%FT%H:%M}" for start, end in ranges)
+    return (
+        f"{ledger}, and those from {told} are as BigQuery had them at {cursor.looked_at:%F %T} UTC "
+        f"or since; others have their turn within {duration_text(contract.scrub)}, or at once "
+        f"with: bqh sync {contract.id} --changed"
+    )
 
 
 def _skipped(why: str, cursor: Cursor) -> SensorResult:

@@ -8,23 +8,23 @@ from dagster import (
     AssetExecutionContext,
     AssetsDefinition,
     BackfillPolicy,
-    Backoff,
     Config,
     Failure,
-    Jitter,
     OpExecutionContext,
-    RetryPolicy,
     asset,
 )
 from dagster_pyspark import LazyPySparkResource
 from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.dead_runs import clear_the_way
 from bq_harper_assets.defs.keys import pool_of, target_key
 from bq_harper_assets.defs.materialisations import cell_metadata, record_done, rows_held
 from bq_harper_assets.defs.partitions import build_partitions, cells_of
 from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.retrying import retried
 from bq_harper_assets.defs.sources import source_key
+from bq_harper_assets.defs.stopping import stoppable, told_as_stopped
 from bq_harper_assets.defs.validating import validate_cells
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
@@ -35,16 +35,17 @@ from bq_harper_assets.stores.retry import RetryPolicy as StoreRetries
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.checkpoint_mirror import mirror_checkpoints
 from bq_harper_assets.sync.keeper import lease_times
+from bq_harper_assets.sync.recorded import refused_change
 from bq_harper_assets.sync.report import RunFailed, RunReport
 from bq_harper_assets.sync.run import Run
 from bq_harper_assets.sync.scene import Stores
 from bq_harper_assets.sync.schema_mirror import mirror_schemas
+from bq_harper_assets.sync.stopping import RunStopped, Stop
 from bq_harper_assets.sync.system_tables import make_system_tables
 from bq_harper_assets.sync.transient import TRANSIENT
 
 # A lease that was left to expire does so within three minutes; a live run holds one for a poll.
 PATIENCE = timedelta(minutes=4)
-RETRIES = RetryPolicy(max_retries=3, delay=60, backoff=Backoff.LINEAR, jitter=Jitter.PLUS_MINUS)
 ONCE = StoreRetries(max_retries=0)
 
 
@@ -60,8 +61,11 @@ class SyncConfig(Config):
     )
 
 
-def build_table(contract: TableContract, start: datetime) -> AssetsDefinition:
-    """Materialising a partition makes it equal to its source at one instant."""
+def build_table(contract: TableContract, start: datetime, problem: str = "") -> AssetsDefinition:
+    """Materialising a partition makes it equal to its source at one instant.
+
+    A `problem` that refuses every run is what the asset's page says.
+    """
 
     @asset(
         key=target_key(contract),
@@ -69,10 +73,10 @@ def build_table(contract: TableContract, start: datetime) -> AssetsDefinition:
         partitions_def=build_partitions(contract, start),
         backfill_policy=BackfillPolicy.single_run(),
         pool=pool_of(contract),
-        retry_policy=RETRIES,
         group_name="harper",
         kinds={"bigquery", "pyspark"},
-        description=f"{contract.target_table} in Harper, kept equal to its BigQuery source.",
+        description=problem
+        or f"{contract.target_table} in Harper, kept equal to its BigQuery source.",
     )
     def harper_table(
         context: AssetExecutionContext,
@@ -115,35 +119,64 @@ def sync_cells(
     allow_deletes: bool = False,
     deep: bool = False,
 ) -> RunReport:
-    """One run; its failure says whether to try again, and what is done is kept in Dagster too."""
-    with ledger.open() as opened:
-        run = Run(
-            Stores(bigquery.connection(), harper.connection(), opened),
-            contract,
-            spark.spark_session,
-            context.run.run_id,
-            lease_times(spark.spark_session.conf.get("spark.master", "") or "", PATIENCE),
-            retry=harper.retry(),
-            say=context.log.info,
-            allow_deletes=allow_deletes,
-            deep=deep,
-        )
-        try:
-            report = run.sync(cells)
-        except RunFailed as error:
-            done = [each.cell for each in error.report.cells if not each.problem]
-            record_done(context, contract, error.report, rows_held(opened, contract, error.report))
-            _show_in_harper(context, contract, opened, harper, error.report)
-            if done and not error.report.is_transient:  # else the next try proves them
-                # The checks of a run that fails are left out.
-                with suppress(Failure):
-                    step = _step_of(context)
-                    validate_cells(step, contract, done, bigquery, harper, ledger, spark)
-            raise Failure(str(error), allow_retries=error.report.is_transient) from error
-        except BqhError as error:
-            raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error
+    """Tries until it is done, it cannot heal, or the run is stopped; what is done is shown."""
+
+    def do(stop: Stop) -> RunReport:
+        with ledger.open() as opened:
+            if refused := refused_change(opened, contract, bigquery.connection()):
+                # Before Spark is started, and before anything is asked for.
+                raise Failure(str(refused), allow_retries=False)
+            run_id = context.run.run_id
+            for line in clear_the_way(context.instance, opened, contract, cells, run_id):
+                context.log.info(line)
+            since = opened.now()
+
+            def once() -> RunReport:
+                session = spark.spark_session
+                run = Run(
+                    Stores(bigquery.connection(), harper.connection(), opened),
+                    contract,
+                    session,
+                    context.run.run_id,
+                    lease_times(session.conf.get("spark.master", "") or "", PATIENCE),
+                    retry=harper.retry(),
+                    say=context.log.info,
+                    allow_deletes=allow_deletes,
+                    deep=deep,
+                    stop=stop,
+                )
+                try:
+                    report = run.sync(cells)
+                except RunFailed as error:
+                    _keep(error.report, opened, stop)
+                    may_heal = error.report.is_transient
+                    raise Failure(str(error), allow_retries=may_heal) from error
+                except BqhError as error:
+                    raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error
+                _show_in_harper(context, contract, opened, harper, report)
+                return report
+
+            try:
+                return retried(context, stop, once)
+            except (RunStopped, Failure) as error:
+                if not stop.is_asked:
+                    raise
+                said = told_as_stopped(opened, contract, cells, context.run.run_id, since)
+                raise Failure(said, allow_retries=False) from error
+
+    def _keep(report: RunReport, opened: Ledger, stop: Stop) -> None:
+        """What a run that failed has done all the same."""
+        done = [each.cell for each in report.cells if not each.problem]
+        record_done(context, contract, report, rows_held(opened, contract, report))
         _show_in_harper(context, contract, opened, harper, report)
-        return report
+        # Else the next try proves them.
+        if done and not report.is_transient and not stop.is_asked:
+            # The checks of a run that fails are left out.
+            with suppress(Failure):
+                step = _step_of(context)
+                validate_cells(step, contract, done, bigquery, harper, ledger, spark)
+
+    return stoppable(context, do)
 
 
 def _step_of(context: AssetExecutionContext | OpExecutionContext) -> OpExecutionContext:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.local.caches import caches
 from bq_harper_assets.local.disk import require_free_space
 from bq_harper_assets.local.errors import SetupError
 from bq_harper_assets.local.requirements_lock import LOCK, requirement_blocks
@@ -137,6 +138,7 @@ def _stamp(root: Path, step: str, content: str) -> None:
 def _run(command: list[str], root: Path, doing: str, *, capture: bool = True) -> None:
     environ = {
         **os.environ,
+        **caches(root, os.environ),
         "VIRTUAL_ENV": str(root / ".venv"),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bq_harper_assets.contract.root import find_project_root, local_folder
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.local.caches import caches
 from bq_harper_assets.local.disk import require_free_space
 from bq_harper_assets.local.errors import SetupError
 from bq_harper_assets.local.node import node_tools
@@ -57,7 +58,8 @@ def install_harper(
         for file in ("package.json", LOCK):
             shutil.copy(PACKAGE / file, draft / file)
         say(f"installing Harper {HARPER_VERSION} from npm (about 250 MB, a minute or two)")
-        _npm_install((*tools.npm, *NPM_OPTIONS), tools.node.parent, draft, environ)
+        kept = {**environ, **caches(project_root, environ)}
+        _npm_install((*tools.npm, *NPM_OPTIONS), tools.node.parent, draft, kept)
         shutil.rmtree(folder, ignore_errors=True)
         draft.chmod(0o755)
         draft.rename(folder)

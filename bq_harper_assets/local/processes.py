@@ -6,15 +6,18 @@ it is unique.
 
 import os
 import signal
+import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 KILL_AFTER_SECONDS = 10.0
 POLL_SECONDS = 0.05
+# That of every Linux machine; a container has another one, with process ids of its own.
+FIRST_NAMESPACE = "pid:[4026531836]"
 
 
 class Process(BaseModel):
@@ -24,6 +27,16 @@ class Process(BaseModel):
 
     pid: int
     started: str  # as the kernel tells it
+
+
+class Listed(BaseModel):
+    """A process of this machine, whoever started it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pid: int
+    parent: int
+    command: str  # with its arguments
 
 
 def start(command: Sequence[str], environ: Mapping[str, str], log: Path) -> Process:
@@ -43,6 +56,37 @@ def start(command: Sequence[str], environ: Mapping[str, str], log: Path) -> Proc
     return Process(pid=child.pid, started=started)
 
 
+def find(pid: int) -> Process | None:
+    """The process that has this number now; None if there is none, or if it has ended."""
+    started = _started(pid)
+    return Process(pid=pid, started=started) if started else None
+
+
+def listed() -> Iterator[Listed]:
+    """All processes of this machine that can be seen."""
+    if not Path("/proc/self/stat").exists():
+        yield from _listed_by_ps()
+        return
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (place / "cmdline").read_bytes().split(b"\0")
+            fields = _fields((place / "stat").read_text(encoding="utf-8", errors="replace"))
+        except OSError:  # it has ended meanwhile
+            continue
+        command = b" ".join(words).decode("utf-8", "replace")
+        yield Listed(pid=int(place.name), parent=int(fields[1]), command=command.strip())
+
+
+def here() -> str:
+    """Where process ids mean the same: this host's name, and in a container its namespace too."""
+    host = socket.gethostname()
+    try:
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:  # no Linux, so no such containers
+        return host
+    return host if namespace == FIRST_NAMESPACE else f"{host} {namespace}"
+
+
 def is_running(process: Process) -> bool:
     """False for a process that has ended, and for another one with the same number."""
     _reap(process.pid)
@@ -51,19 +95,23 @@ def is_running(process: Process) -> bool:
 
 def stop(process: Process, kill_after: float = KILL_AFTER_SECONDS) -> bool:
     """Ask it to end, and make it end `kill_after` seconds later; False if it was not running."""
+    # The session has the number of the process that began it, so its children get the signal too.
+    return _stop(process, os.killpg, kill_after)
+
+
+def stop_alone(process: Process, kill_after: float = KILL_AFTER_SECONDS) -> bool:
+    """As `stop`, of a process that began no session: only itself gets the signal."""
+    return _stop(process, os.kill, kill_after)
+
+
+def _stop(process: Process, send: Callable[[int, int], None], kill_after: float) -> bool:
     if not is_running(process):
         return False
-    _signal(process, signal.SIGTERM)
-    if not _ended_within(process, kill_after):
-        _signal(process, signal.SIGKILL)
+    send(process.pid, signal.SIGTERM)
+    if not _ended_within(process, kill_after) and is_running(process):
+        send(process.pid, signal.SIGKILL)
         _ended_within(process, KILL_AFTER_SECONDS)
     return True
-
-
-def _signal(process: Process, number: signal.Signals) -> None:
-    # The session has the number of the process that began it, so its children get the signal too.
-    if is_running(process):
-        os.killpg(process.pid, number)
 
 
 def _ended_within(process: Process, seconds: float) -> bool:
@@ -96,9 +144,14 @@ def _started_by_proc(pid: int) -> str | None:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The name, in brackets, may hold anything; behind it are the state and, in field 22, the start.
-    fields = stat[stat.rindex(")") + 2 :].split()
+    fields = _fields(stat)
     return None if fields[0] in "ZX" else f"{boot} {fields[19]}"
+
+
+def _fields(stat: str) -> list[str]:
+    """From the third on: the state, the parent, and in field 22 the start."""
+    # The name before them, in brackets, may hold anything.
+    return stat[stat.rindex(")") + 2 :].split()
 
 
 def _started_by_ps(pid: int) -> str | None:
@@ -107,3 +160,12 @@ def _started_by_ps(pid: int) -> str | None:
     )
     state, _, began = done.stdout.strip().partition(" ")
     return None if not began or state.startswith("Z") else began.strip()
+
+
+def _listed_by_ps() -> Iterator[Listed]:
+    done = subprocess.run(
+        ["ps", "-axww", "-o", "pid=,ppid=,command="], capture_output=True, text=True, check=False
+    )
+    for line in done.stdout.splitlines():
+        pid, parent, command = line.split(maxsplit=2)
+        yield Listed(pid=int(pid), parent=int(parent), command=command)

@@ -4,11 +4,14 @@ Written and checked with `uv pip compile`. Run as a module: `write` or `check`. 
 only, because set-up reads the lock before anything is installed.
 """
 
+import os
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from bq_harper_assets.local.caches import caches
 
 LOCK = "requirements.lock"
 _REQUIREMENT = re.compile(
@@ -62,7 +65,8 @@ def _compile(root: Path, output: Path, *options: str) -> None:
         "--all-extras", "--universal", "--python-version", "3.11", "--no-header", "--quiet",
         "--no-emit-index-url", "--no-emit-find-links", "--output-file", str(output), *options,
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environ = {**os.environ, **caches(root, os.environ)}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"error: pyproject.toml cannot be resolved:\n{done.stderr.strip()}")
 

@@ -7,14 +7,14 @@ from bq_harper_assets.ledger.errors import (
     LedgerUnavailable,
     SchemaMoved,
 )
-from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable
+from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable, ReadSessionLost
 from bq_harper_assets.stores.breaker import CircuitOpen
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.harper.index_parity import IndexNotReady
 from bq_harper_assets.sync.lease_terms import LeaseRanOut
 from bq_harper_assets.sync.receipts import Failure
 from bq_harper_assets.sync.source_moved import SourceSchemaMoved
-from bq_harper_assets.sync.spark_errors import SparkGaveUp
+from bq_harper_assets.sync.spark_errors import SparkGaveUp, SparkIsGone
 
 
 class NotCompared(BqhError):
@@ -38,12 +38,14 @@ TRANSIENT = (
     SchemaMoved,
     SourceSchemaMoved,
     SparkGaveUp,
+    SparkIsGone,
 )
 
 
 def failure_of(error: BqhError) -> Failure:
     """As a task tells it to the driver."""
-    return Failure(str(error), isinstance(error, TRANSIENT))
+    lost = isinstance(error, ReadSessionLost)
+    return Failure(str(error), isinstance(error, TRANSIENT), lost)
 
 
 def error_of(failure: Failure) -> NotCompared:

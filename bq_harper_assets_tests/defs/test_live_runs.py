@@ -1,16 +1,23 @@
 """A live table in Dagster: the sensor keeps one run going, and each run files a cell once."""
 
 import json
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from dagster import DagsterEventType, DagsterRunStatus, RunsFilter
+from dagster._core.utils import make_new_run_id
 
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.evaluations import PER_PARTITION
 from bq_harper_assets.defs.launch import launch
 from bq_harper_assets.defs.partitions import build_partitions
+from bq_harper_assets.defs.stopping import execute_stoppably
+from bq_harper_assets.errors import Stopped
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.sync.cells import Cell
@@ -98,9 +105,12 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
 
     checked = dagster.instance.all_logs(run.run_id, of_type=DagsterEventType.ASSET_CHECK_EVALUATION)
     verdicts = [log.get_dagster_event().asset_check_evaluation_data for log in checked]
-    for check in ("progress", "smoke", "spot", "proof"):
-        passed = {each.partition for each in verdicts if each.check_name == check and each.passed}
-        assert passed == {*keys, None}
+    passed: dict[str, set[str | None]] = {}
+    for each in verdicts:
+        assert each.passed, each
+        passed.setdefault(each.check_name, set()).add(each.partition)
+    of_table = {name: {None} for name in ("progress", "smoke", "spot", "proof")}
+    assert passed == {**of_table, PER_PARTITION: set(keys)}
 
     revisit = Ticking(dagster, contract)
     assert revisit.tick() == ()
@@ -116,11 +126,10 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
     one_poll = {f"follow_{contract.id}": {"config": {"seconds": 1}}}
     assert live.run(request, ops=one_poll)  # which finds no rows
     [newest] = dagster.instance.get_runs(RunsFilter(job_name=job.name), limit=1)
-    still_open = [f"{hour + HOUR:%FT%H:%M}|s0{number}" for number in (0, 1)]
-    for check in ("progress", "smoke", "spot"):
+    for check in ("progress", "smoke", "spot", "proof"):
         told = dagster.evaluations(contract, check, newest.run_id)
-        assert [each.partition for each in told] == [*still_open, None]
-    assert dagster.evaluations(contract, "proof", newest.run_id) == []
+        assert [(each.partition, each.passed) for each in told] == [(None, True)]
+    assert dagster.evaluations(contract, PER_PARTITION, newest.run_id) == []
     empty = checkpoint(dagster, contract)
     assert empty["recordsIngested"] == mirrored["recordsIngested"]
     assert empty["lastSyncTime"] > mirrored["lastSyncTime"]
@@ -129,8 +138,51 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
     assert f"{hours_ago(0):%FT%H:%M}|s00" in partitions.get_partition_keys()
 
 
+def test_terminate_ends_a_live_run_between_two_polls_and_keeps_what_they_did(
+    dagster: Dagster, project: TemporaryProject, tables: SmallTables
+) -> None:
+    hour = hours_ago(2)
+    source = tables.make_from(numbered_rows(hour))
+    slow = {"startTimestamp": f"{hour:%FT%TZ}", "pollInterval": 1_200_000}
+    declared = table(source, hour, safetyLag=lag_until(hour + HOUR / 2), sync=slow)
+    [contract] = project.declare(declared).tables
+    run_id = make_new_run_id()
+
+    def terminate() -> None:
+        while not any(
+            "rows at" in entry.user_message for entry in dagster.instance.all_logs(run_id)
+        ):
+            time.sleep(0.1)
+        run = dagster.instance.get_run_by_id(run_id)
+        assert run
+        dagster.instance.report_run_canceling(run)
+
+    job = dagster.definitions().resolve_job_def(f"live_{contract.id}")
+    with ThreadPoolExecutor(1) as pool:
+        clicked = pool.submit(terminate)
+        with pytest.raises(Stopped, match="all is safe") as stopped:
+            execute_stoppably(
+                dagster.instance,
+                run_id,
+                lambda: job.execute_in_process(
+                    instance=dagster.instance, run_id=run_id, raise_on_error=False
+                ),
+                lambda: "all is safe",
+            )
+        clicked.result(60)
+    assert stopped.value.exit_code == 128 + signal.SIGTERM
+    ended = dagster.instance.get_run_by_id(run_id)
+    assert ended
+    assert ended.status is DagsterRunStatus.CANCELED
+    assert len(dagster.materialised(contract)) == 2
+    with open_ledger(load_project(project.root).ledger.url) as ledger:
+        known = ledger.find_table(contract.id)
+        assert known
+        assert not any(lease.is_live for lease in ledger.leases(known))
+
+
 @pytest.mark.promise("H6", "O3")
-def test_an_open_partition_is_never_shown_as_proved_nor_kept_as_a_failure(
+def test_an_open_partition_has_passed_so_far_and_is_never_called_proved(
     dagster: Dagster, project: TemporaryProject, tables: SmallTables
 ) -> None:
     hour = hours_ago(2)
@@ -145,26 +197,26 @@ def test_an_open_partition_is_never_shown_as_proved_nor_kept_as_a_failure(
     assert launched.error is None
     filed = {
         each.partition: (each.passed, each.severity.value, each.metadata["status"].value)
-        for each in dagster.evaluations(contract, "proof", launched.run_id)
+        for each in dagster.evaluations(contract, PER_PARTITION, launched.run_id)
     }
     assert filed == {
         **{cell.key: (True, "WARN", "proved") for cell in closed},
-        **{cell.key: (False, "WARN", "open") for cell in still_open},
-        None: (True, "WARN", "proved"),
+        **{cell.key: (True, "WARN", "open") for cell in still_open},
     }
     seen = shown(dagster.root, dagster.instance, contract)
-    proved = {key for key, word in seen.partitions().items() if word == "succeeded"}
-    assert proved == {cell.key for cell in closed}
-    assert seen.metadata("proof")["message"] == (
-        "2 cells: 2 proved; 2 more are equal so far and still open"
-    )
-    # The other checks tell of what an open one holds so far.
-    both = {cell.key: "succeeded" for cell in closed + still_open}
-    assert [seen.partitions(check) for check in ("progress", "smoke", "spot")] == [both] * 3
+    assert seen.partitions() == {cell.key: "succeeded" for cell in closed + still_open}
+    for check in ("progress", "smoke", "spot", "proof", PER_PARTITION):
+        assert seen.listed(check) == "succeeded"
+    proof = seen.metadata("proof")
+    assert (proof["cells_proved"], proof["cells_open"]) == (2, 2)
+    assert proof["message"].endswith("; 2 are open")
+    assert launched.proof is not None
+    assert launched.proof.is_equal
+    assert launched.proof.message == "4 cells: 2 open, 2 proved by stored hash"
     audits = dagster.harper.search_by_value("SyncAudit", "tableId", contract.id, ("*",))
     [kept] = [row for row in audits if row["check"] == "all"]
     [told] = json.loads(kept["checkResults"]).values()
-    assert told["proof"]["metadata"]["cells"] == {"proved": 2}
+    assert told["proof"]["metadata"]["cells"] == {"proved": 2, "open": 2}
     assert [row["message"] for row in audits if row["status"] == "failed"] == []
     assert kept["status"] == "healthy"
 

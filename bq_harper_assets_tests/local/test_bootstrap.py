@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bq_harper_assets.local.bootstrap import packages_to_install
+from bq_harper_assets.local.caches import caches
 from bq_harper_assets.local.disk import require_free_space
 from bq_harper_assets.local.errors import SetupError
 from bq_harper_assets.local.requirements_lock import LOCK, requirement_blocks
@@ -61,6 +62,34 @@ def test_an_index_out_of_reach_is_said_with_the_next_command(tmp_path: Path) -> 
     )
     assert "Next: make setup" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_installers_keep_is_in_the_projects_folder_unless_somebody_chose_another(
+    tmp_path: Path,
+) -> None:
+    cache = tmp_path / ".local" / "cache"
+    assert caches(tmp_path, {"HOME": "/home/ann"}) == {
+        "UV_CACHE_DIR": str(cache / "uv"),
+        "PIP_CACHE_DIR": str(cache / "pip"),
+        "npm_config_cache": str(cache / "npm"),
+    }
+    chosen = {"UV_CACHE_DIR": "/fast/uv", "NPM_CONFIG_CACHE": "/fast/npm"}
+    assert caches(tmp_path, chosen) == {"PIP_CACHE_DIR": str(cache / "pip")}
+
+
+def test_pip_and_uv_are_told_to_keep_what_they_download_in_the_projects_folder(
+    tmp_path: Path,
+) -> None:
+    shutil.copy(ROOT / LOCK, tmp_path)
+    for name in ("python", "pip"):
+        tools.program(tmp_path / ".venv" / "bin", name, f"env > {tmp_path}/seen; exit 1")
+    chosen = ("UV_CACHE_DIR", "PIP_CACHE_DIR")
+    environ = {name: value for name, value in os.environ.items() if name not in chosen}
+    subprocess.run(BOOTSTRAP, cwd=tmp_path, env=environ, capture_output=True, check=False)
+    seen = (tmp_path / "seen").read_text(encoding="utf-8").splitlines()
+    for name in chosen:
+        tool = name.partition("_")[0].lower()
+        assert f"{name}={tmp_path / '.local' / 'cache' / tool}" in seen
 
 
 def test_a_second_run_of_set_up_does_nothing() -> None:

@@ -43,6 +43,16 @@ def test_an_install_ends_with_the_locked_version_and_nothing_else(tmp_path: Path
     assert len(said) == 2
 
 
+def test_npm_keeps_what_it_downloads_in_the_projects_folder(tmp_path: Path) -> None:
+    says = f'echo "$npm_config_cache" > {tmp_path}/seen\n{INSTALLS}'
+    environ = machine(tmp_path, says)
+    for chosen in ("npm_config_cache", "NPM_CONFIG_CACHE"):
+        environ.pop(chosen, None)
+    install_harper(tmp_path, print, environ)
+    seen = (tmp_path / "seen").read_text(encoding="utf-8").strip()
+    assert seen == str(tmp_path / ".local" / "cache" / "npm")
+
+
 def test_a_changed_lock_is_installed_over_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

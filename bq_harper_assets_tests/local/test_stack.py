@@ -136,3 +136,9 @@ def test_ctrl_c_stops_what_was_started(project_root: Path, tmp_path: Path) -> No
     assert not any(is_running(process) for process in started.values())
     assert folder.read_state().processes == {}
     assert not (tmp_path / "addresses.json").exists()
+
+
+def test_nobody_else_can_read_the_folder_of_harpers_data(tmp_path: Path) -> None:
+    folder = StackFolder(tmp_path / "stack")
+    folder.make()
+    assert folder.data.stat().st_mode & 0o777 == 0o700

@@ -8,15 +8,19 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.records import BatchState, LogicalTable
 from bq_harper_assets.sync.keeper import LeaseTimes
+from bq_harper_assets.sync.mover import one_row_per_task
 from bq_harper_assets.sync.report import RunReport
-from bq_harper_assets.sync.spark_errors import SparkGaveUp
+from bq_harper_assets.sync.spark_errors import SparkGaveUp, TaskCannotSucceed, errors_of_spark
+from bq_harper_assets.sync.transient import TRANSIENT
 from bq_harper_assets.validation.proof import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy
@@ -146,3 +150,39 @@ def _table(sync: Sync, contract: TableContract) -> LogicalTable:
     table = sync.stores.ledger.find_table(contract.id)
     assert table is not None
     return table
+
+
+def test_what_a_task_would_raise_again_is_told_as_such_and_not_as_what_may_heal(
+    sync: Sync, tables: SmallTables
+) -> None:
+    cells = sync.cells(sync.contract(tables.new_name()), START, END)
+
+    def missing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import there_is_no_such_module  # noqa: F401
+
+        yield from batches
+
+    def full(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        raise OSError(28, "No space left on device")
+        yield from batches
+
+    one_row = one_row_per_task(sync.spark, 1)
+    told = {}
+    for name, job in {
+        "module": lambda: one_row.mapInArrow(missing, "id long").collect(),
+        "column": lambda: one_row.select("nope").collect(),
+        "disk": lambda: one_row.mapInArrow(full, "id long").collect(),
+    }.items():
+        with pytest.raises(BqhError) as raised, errors_of_spark("ships", cells, "All is safe"):
+            job()
+        told[name] = raised.value
+    assert isinstance(told["module"], TaskCannotSucceed)
+    assert not isinstance(told["module"], TRANSIENT)
+    assert str(told["module"]) == (
+        "Spark cannot do ships, 4 cells from 2026-01-05T00:00|s00 to 2026-01-05T01:00|s01, and"
+        " trying again would not help: ModuleNotFoundError: No module named"
+        " 'there_is_no_such_module'. All is safe"
+    )
+    assert isinstance(told["column"], TaskCannotSucceed)
+    assert "UNRESOLVED_COLUMN" in str(told["column"])
+    assert isinstance(told["disk"], TRANSIENT)  # it may have room next time

@@ -1,0 +1,54 @@
+"""What this process is at now: told by whoever does it, read by whoever shows it to a user.
+
+Whatever takes longer than a moment opens a step; the newest open one is what a terminal shows:
+
+    with doing("writing check results", total=len(results)) as step:
+        for result in results:
+            ...
+            step.advance()
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+_OPEN: "list[Step]" = []
+_LOCK = threading.Lock()
+
+
+@dataclass(eq=False)
+class Step:
+    """Something that goes on; a step that counts says how many of how many are done."""
+
+    what: str
+    total: int | None = None
+    done: int = 0
+    since: float = field(default_factory=time.monotonic)
+
+    def advance(self, by: int = 1) -> None:
+        """So many more are done."""
+        self.done += by
+
+    def __str__(self) -> str:
+        return self.what if self.total is None else f"{self.what}, {self.done:,} of {self.total:,}"
+
+
+@contextmanager
+def doing(what: str, total: int | None = None) -> Iterator[Step]:
+    """The step is open for as long as the block runs, also if the block raises."""
+    step = Step(what, total)
+    with _LOCK:
+        _OPEN.append(step)
+    try:
+        yield step
+    finally:
+        with _LOCK:
+            _OPEN.remove(step)
+
+
+def now_doing() -> Step | None:
+    """The step that was opened last and is still open; None if there is none."""
+    with _LOCK:
+        return _OPEN[-1] if _OPEN else None

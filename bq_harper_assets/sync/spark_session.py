@@ -1,0 +1,79 @@
+"""The Spark session of this process: started quietly, and anew once its Java process is gone."""
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MOST_LOG_BYTES = 5_000_000
+PRIVATE = 0o600
+
+
+def session(settings: Mapping[str, str], log: Path) -> "SparkSession":
+    """The one that runs, or a new one; what Java and Spark say for themselves goes to `log`."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    if is_gone():
+        _forget()
+    if "spark.remote" not in settings and SparkContext._gateway is None:
+        conf = SparkConf()
+        for name, value in settings.items():
+            conf.set(name, value)
+        with _opened(log) as output:
+            # In a session of its own: Ctrl-C is for the driver, which then cancels Spark's jobs.
+            options = {"stderr": output, "start_new_session": True}
+            gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)
+    return SparkSession.builder.config(map=dict(settings)).getOrCreate()
+
+
+def is_gone(within_s: float = 0.0) -> bool:
+    """Whether this process had a Spark whose Java process has ended, or ends within that time."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    if process is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(within_s)
+    return process.poll() is not None
+
+
+def _forget() -> None:
+    """All that PySpark keeps of a Java process, which it would ask for ever."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession, SQLContext
+
+    context = SparkContext._active_spark_context
+    if context is not None:
+        context._jsc = None
+        with suppress(Exception):
+            context._accumulatorServer.shutdown()
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
+    SparkSession._activeSession = None
+    SQLContext._instantiatedContext = None
+
+
+@contextmanager
+def _opened(log: Path) -> Iterator[IO[bytes] | int]:
+    """For more at its end, or anew once it is long; nowhere if the place cannot be written."""
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        is_long = log.exists() and log.stat().st_size > MOST_LOG_BYTES
+        file = log.open("wb" if is_long else "ab")
+        log.chmod(PRIVATE)
+    except OSError:
+        yield subprocess.DEVNULL
+        return
+    with file:
+        yield file

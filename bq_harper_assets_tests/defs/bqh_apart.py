@@ -1,0 +1,54 @@
+"""`bqh` in a process of its own, that can be killed: `python -m ... SECONDS sync orders`.
+
+Its leases last so many seconds, so that a test need not wait three minutes for them.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from bq_harper_assets.sync import keeper, pace
+from bq_harper_assets.sync.keeper import LeaseTimes
+
+
+def hurry(seconds: float) -> None:
+    """Leases last so long, and sensors ask again so soon: of what this process imports later."""
+    pace.ASK_AGAIN_AFTER = timedelta(seconds=seconds)
+
+    def short_times(spark_master: str, patience: timedelta = timedelta(0)) -> LeaseTimes:
+        return LeaseTimes(
+            ttl=timedelta(seconds=seconds),
+            effect_within=timedelta(seconds=seconds / 4),
+            patience=patience,
+        )
+
+    keeper.lease_times = short_times
+
+
+@contextmanager
+def bqh_apart(
+    log: Path, *arguments: str, lease_s: float = 20.0
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """The command at work, with this environment; killed at the end of the block if it still is."""
+    command = [sys.executable, "-m", __name__, str(lease_s), *arguments]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, env=os.environ, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+if __name__ == "__main__":
+    hurry(float(sys.argv[1]))
+    sys.argv = ["bqh", *sys.argv[2:]]
+    from bq_harper_assets.cli.main import main  # after the leases were shortened
+
+    main()

@@ -1,0 +1,239 @@
+"""Run monitoring learns from our launcher which runs are dead: by host, process id and start time.
+
+The processes are real; the daemon's own code judges them.
+"""
+
+import logging
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, job, op
+from dagster._core.events import EngineEventData
+from dagster._core.storage.tags import MAX_RUNTIME_SECONDS_TAG
+from dagster._core.workspace.context import WorkspaceProcessContext
+from dagster._core.workspace.load_target import EmptyWorkspaceTarget
+from dagster._daemon.monitoring.concurrency import execute_concurrency_slots_iteration
+from dagster._daemon.monitoring.run_monitoring import execute_run_monitoring_iteration
+
+from bq_harper_assets.defs import run_process
+from bq_harper_assets.defs.dead_runs import end_dead_runs
+from bq_harper_assets.defs.launch import project_instance
+from bq_harper_assets.defs.run_launcher import WatchedRunLauncher
+from bq_harper_assets.defs.run_process import HOST, PID, RUN, Pulse, pulse_of
+from bq_harper_assets.local import processes
+from bq_harper_assets.local.processes import Process
+from bq_harper_assets_tests.temporary_project import TemporaryProject
+
+POOL = "harper/Orders"
+
+
+@op(pool=POOL)
+def nothing() -> None:
+    pass
+
+
+@job
+def sync_orders() -> None:
+    nothing()
+
+
+@pytest.fixture
+def instance(
+    tmp_path: Path, project_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DagsterInstance]:
+    """With the settings of the project's own dagster.yaml."""
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    project = TemporaryProject.at(tmp_path / "project", project_root, None)
+    with project_instance(project.root) as opened:
+        yield opened
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[], "subprocess.Popen[bytes]"]]:
+    """Starts processes that do nothing, and ends them after the test."""
+    with ExitStack() as started:
+
+        def sleeping() -> "subprocess.Popen[bytes]":
+            process = started.enter_context(subprocess.Popen(["sleep", "600"]))
+            started.callback(process.kill)
+            return process
+
+        yield sleeping
+
+
+def found(process: "subprocess.Popen[bytes]") -> Process:
+    running = processes.find(process.pid)
+    assert running
+    return running
+
+
+def kill(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    process.wait()
+
+
+def run_in(
+    instance: DagsterInstance,
+    status: DagsterRunStatus = DagsterRunStatus.STARTED,
+    recorded: Process | None = None,
+    **tags: str,
+) -> DagsterRun:
+    """A run that is executed by the process, as far as its tags say."""
+    run = instance.create_run_for_job(sync_orders, status=status)
+    told = run_process.tags_of(run.run_id, recorded) if recorded else {}
+    instance.add_run_tags(run.run_id, told | tags)
+    return again(instance, run)
+
+
+def again(instance: DagsterInstance, run: DagsterRun) -> DagsterRun:
+    found = instance.get_run_by_id(run.run_id)
+    assert found
+    return found
+
+
+def monitor(instance: DagsterInstance) -> None:
+    """One round of the daemon's run monitoring."""
+    logger = logging.getLogger("monitoring")
+    with WorkspaceProcessContext(instance, EmptyWorkspaceTarget()) as workspace:
+        for error in execute_run_monitoring_iteration(workspace, logger):
+            assert error is None, error
+        for error in execute_concurrency_slots_iteration(workspace, logger):
+            assert error is None, error
+
+
+def test_dagster_yaml_names_our_launcher_and_monitors_with_it(instance: DagsterInstance) -> None:
+    assert isinstance(instance.run_launcher, WatchedRunLauncher)
+    assert instance.run_launcher.supports_check_run_worker_health
+    assert instance.run_monitoring_enabled
+    assert instance.run_monitoring_poll_interval_seconds <= 60
+
+
+def test_a_run_is_failed_when_its_process_was_killed_and_not_before(
+    instance: DagsterInstance, start: Callable[[], "subprocess.Popen[bytes]"]
+) -> None:
+    working, killed = start(), start()
+    alive = run_in(instance, recorded=found(working))
+    dead = run_in(instance, recorded=found(killed))
+    monitor(instance)
+    assert not again(instance, dead).is_finished
+    kill(killed)
+    monitor(instance)
+    assert again(instance, alive).status is DagsterRunStatus.STARTED
+    assert again(instance, dead).status is DagsterRunStatus.FAILURE
+    said = [entry.message for entry in instance.all_logs(dead.run_id)]
+    assert any(f"process {killed.pid} on {processes.here()} is gone" in line for line in said)
+
+
+def test_another_process_with_the_same_number_is_not_the_run(
+    instance: DagsterInstance, start: Callable[[], "subprocess.Popen[bytes]"]
+) -> None:
+    process = found(start())
+    run = run_in(instance, recorded=process.model_copy(update={"started": "before the reboot 1"}))
+    assert pulse_of(instance, run) is Pulse.GONE
+    assert end_dead_runs(instance) == [run]
+
+
+def test_a_run_of_another_host_or_of_nobody_knows_where_is_never_called_dead(
+    instance: DagsterInstance, start: Callable[[], "subprocess.Popen[bytes]"]
+) -> None:
+    process = start()
+    gone = found(process)
+    kill(process)
+    elsewhere = run_in(instance, recorded=gone, **{HOST: "another-host"})
+    container = run_in(instance, recorded=gone, **{HOST: f"{processes.here()} pid:[4026532999]"})
+    unknown = run_in(instance)
+    assert {pulse_of(instance, run) for run in (elsewhere, container, unknown)} == {Pulse.UNKNOWN}
+    monitor(instance)
+    assert end_dead_runs(instance) == []
+    for run in (elsewhere, container, unknown):
+        assert again(instance, run).status is DagsterRunStatus.STARTED
+
+
+def test_a_run_that_is_executed_again_is_not_judged_by_the_process_of_the_first(
+    instance: DagsterInstance, start: Callable[[], "subprocess.Popen[bytes]"]
+) -> None:
+    process = start()
+    first = run_in(instance, recorded=found(process))
+    kill(process)
+    second = run_in(instance, **{key: first.tags[key] for key in first.tags if "bqh/" in key})
+    assert second.tags[RUN] == first.run_id
+    assert pulse_of(instance, first) is Pulse.GONE
+    assert pulse_of(instance, second) is Pulse.UNKNOWN
+
+
+def test_a_run_whose_launcher_died_too_is_known_by_dagsters_own_event(
+    instance: DagsterInstance, start: Callable[[], "subprocess.Popen[bytes]"]
+) -> None:
+    process = start()
+    run = run_in(instance, **{HOST: processes.here()})
+    assert PID not in run.tags
+    assert pulse_of(instance, run) is Pulse.UNKNOWN
+    # As Dagster's code server does it in the run's process.
+    instance.report_engine_event("Started process", run, EngineEventData.in_process(process.pid))
+    assert pulse_of(instance, run) is Pulse.ALIVE
+    kill(process)
+    assert pulse_of(instance, run) is Pulse.GONE
+
+
+@pytest.mark.parametrize(
+    ("status", "becomes"),
+    [
+        (DagsterRunStatus.NOT_STARTED, DagsterRunStatus.FAILURE),
+        (DagsterRunStatus.STARTING, DagsterRunStatus.FAILURE),
+        (DagsterRunStatus.CANCELING, DagsterRunStatus.CANCELED),
+    ],
+)
+def test_a_run_that_was_killed_while_it_began_or_ended_is_ended_too(
+    instance: DagsterInstance,
+    start: Callable[[], "subprocess.Popen[bytes]"],
+    status: DagsterRunStatus,
+    becomes: DagsterRunStatus,
+) -> None:
+    process = start()
+    run = run_in(instance, status, recorded=found(process))
+    assert end_dead_runs(instance) == []
+    kill(process)
+    assert [each.run_id for each in end_dead_runs(instance)] == [run.run_id]
+    assert again(instance, run).status is becomes
+
+
+def test_a_dead_run_keeps_no_slot_of_a_pool(
+    instance: DagsterInstance, start: Callable[[], "subprocess.Popen[bytes]"]
+) -> None:
+    process = start()
+    run = run_in(instance, recorded=found(process))
+    storage = instance.event_log_storage
+    storage.set_concurrency_slots(POOL, 1)  # as an instance has them whose pools count steps
+    assert storage.claim_concurrency_slot(POOL, run.run_id, "nothing").is_claimed
+    kill(process)
+    end_dead_runs(instance)
+    assert not storage.get_concurrency_run_ids()
+    assert storage.claim_concurrency_slot(POOL, "another", "nothing").is_claimed
+
+
+def test_a_run_takes_no_slot_of_its_pool(instance: DagsterInstance) -> None:
+    seen = []
+
+    @op(pool=POOL)
+    def look() -> None:
+        seen.append(instance.event_log_storage.get_concurrency_info(POOL).active_slot_count)
+
+    @job
+    def looking() -> None:
+        look()
+
+    assert looking.execute_in_process(instance=instance).success
+    assert seen == [0]
+
+
+def test_terminate_ends_a_run_whose_process_is_gone(
+    instance: DagsterInstance, start: Callable[[], "subprocess.Popen[bytes]"]
+) -> None:
+    process = start()
+    run = run_in(instance, recorded=found(process), **{MAX_RUNTIME_SECONDS_TAG: "9999"})
+    kill(process)
+    assert instance.run_launcher.terminate(run.run_id)
+    assert again(instance, run).status is DagsterRunStatus.CANCELED

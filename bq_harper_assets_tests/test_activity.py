@@ -1,0 +1,22 @@
+"""What a process says it is at: the newest step that is still open."""
+
+import pytest
+
+from bq_harper_assets.activity import doing, now_doing
+
+
+def test_the_newest_open_step_is_what_is_done_now_and_the_outer_one_comes_back() -> None:
+    assert now_doing() is None
+    with doing("moving 4 cells"):
+        assert str(now_doing()) == "moving 4 cells"
+        with doing("writing check results", total=4112) as step:
+            step.advance(2310)
+            assert str(now_doing()) == "writing check results, 2,310 of 4,112"
+        assert str(now_doing()) == "moving 4 cells"
+    assert now_doing() is None
+
+
+def test_a_step_that_fails_is_no_longer_open() -> None:
+    with pytest.raises(RuntimeError), doing("moving"):
+        raise RuntimeError
+    assert now_doing() is None
