@@ -109,7 +109,7 @@ class _Rule:
 class FaultProxy:
     """Listens on a loopback port of its own while it is entered; safe to use from many threads."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, *, port: int = 0) -> None:
         parts = urlsplit(target)
         assert parts.hostname is not None
         self._target = (parts.hostname, parts.port or 80)
@@ -118,7 +118,7 @@ class FaultProxy:
         self._seen: list[Seen] = []
         self._sockets: dict[int, socket.socket] = {}
         self._over = threading.Event()
-        self._server = _Server(("127.0.0.1", 0), _handler(self))
+        self._server = _Server(("127.0.0.1", port), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
 
     @property

@@ -10,15 +10,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.stores.retry import Call
+from bq_harper_assets.stores.retry import Call, RetryPolicy
 
 FAILURES_TO_OPEN = 5
 OPEN_FOR_S = 60.0
 
+_AT_LEAST_S = 0.5  # until a probe that is under way is asked about again
+
 _log = logging.getLogger(__name__)
+Result = TypeVar("Result")
 
 
 class CircuitOpen(BqhError):
@@ -33,10 +36,15 @@ class CircuitOpen(BqhError):
     def __str__(self) -> str:
         when = f"in {self.next_try_in_s:.1f} s" if self.next_try_in_s > 0 else "being made now"
         return (
-            f"circuit breaker open for {self.call}: {self.call.store} failed "
-            f"{self._failures} calls in a row, so this one was not sent. The next try is {when}. "
+            f"circuit breaker open for {self.call}: {self.said}, so this one was not sent. The"
+            f" next try is {when}. "
             "What was written stays. Next: bqh doctor, then run the same command again"
         )
+
+    @property
+    def said(self) -> str:
+        """Why, in one clause."""
+        return f"{self.call.store} failed {self._failures} calls in a row"
 
 
 @dataclass(frozen=True)
@@ -166,6 +174,32 @@ class Breakers:
         left = self._left_s(breaker)
         is_open = left > 0 and not breaker.probing
         return "open" if is_open else "half-open", breaker.failures, left
+
+
+def patiently(policy: RetryPolicy, call: Call, attempt: Callable[[], Result]) -> Result:
+    """The attempt; one that an open breaker stops is made again within the policy's deadline."""
+    if policy.give_up_after_s is None:
+        return attempt()
+    return policy.call(
+        attempt,
+        is_transient=_is_open,
+        is_storm=_is_open,
+        describe=call,
+        retry_after_s=_next_try_s,
+        reason=_told_short,
+    )
+
+
+def _is_open(error: Exception) -> bool:
+    return isinstance(error, CircuitOpen)
+
+
+def _next_try_s(error: Exception) -> float | None:
+    return max(error.next_try_in_s, _AT_LEAST_S) if isinstance(error, CircuitOpen) else None
+
+
+def _told_short(error: Exception) -> str:
+    return error.said if isinstance(error, CircuitOpen) else str(error)
 
 
 # Clients come and go with each run's step; what they learnt of a store stays.

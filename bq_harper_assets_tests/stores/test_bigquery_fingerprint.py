@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.stores.bigquery import row_text
 from bq_harper_assets.stores.bigquery.dataset import Dataset
 from bq_harper_assets.stores.bigquery.fingerprint import (
     Fingerprint,
@@ -422,3 +423,30 @@ def micros(at: datetime) -> int:
 
 def timestamp(at: datetime) -> str:
     return f"TIMESTAMP_MICROS({micros(at)})"
+
+
+def test_a_table_of_three_hundred_columns_has_a_fingerprint_that_its_last_column_changes(
+    tables: SmallTables,
+) -> None:
+    names = [f"c{number:03}" for number in range(300)]
+    columns = tuple(Column(name, Kind.INT64) for name in names)
+    values = ", ".join(f"{at} AS {name}" for at, name in enumerate(names))
+    wide = tables.make_from(f"SELECT TIMESTAMP '2026-03-01 00:30:00+00' AS ts, {values}")
+    source = Source(wide, (TS, *columns), TS)
+    before = fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)[DAY]
+    tables.run(f"UPDATE {wide.sql} SET c299 = 0 WHERE TRUE")
+    after = fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)[DAY]
+    assert (before.rows, after.rows) == (1, 1)
+    assert before.text != after.text
+
+
+def test_how_the_columns_of_a_wide_row_are_put_together_changes_no_fingerprint(
+    tables: SmallTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = tuple(Column(name, Kind.STRING) for name in "abcdef")
+    texts = "'x' AS a, '' AS b, CAST(NULL AS STRING) AS c, 'y' AS d, '\\'' AS e, '🚢' AS f"
+    narrow = tables.make_from(f"SELECT TIMESTAMP '2026-03-01 00:30:00+00' AS ts, {texts}")
+    source = Source(narrow, (TS, *columns), TS)
+    found = fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)[DAY]
+    monkeypatch.setattr(row_text, "_MOST_IN_CONCAT", 3)
+    assert fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)[DAY] == found

@@ -71,6 +71,7 @@ def test_a_wrong_timestamp_column_lists_those_that_fit(
 def test_a_location_that_is_not_the_datasets_is_named(tables: BigQueryConnection) -> None:
     found = _only(tables.model_copy(update={"location": "EU"}), _contract())
     assert (found.verdict, found.next_step) == ("fail", "set location: US")
+    assert found.detail == f"{DATASET} is in US, location is EU"
 
 
 def test_a_query_that_is_not_one_is_found_without_running_it(tables: BigQueryConnection) -> None:
@@ -93,12 +94,24 @@ def test_no_server_is_said_once_with_the_way_to_start_one(
     assert "bqh up" in found.next_step
 
 
-def test_a_right_that_is_missing_is_named(tables: BigQueryConnection) -> None:
+@pytest.mark.promise("E3", "N3")
+@pytest.mark.parametrize(
+    ("path", "right"),
+    [
+        ("", "bigquery.jobs.create"),
+        (f"/datasets/{DATASET}?", "bigquery.datasets.get"),
+        ("/tables/", "bigquery.tables.get"),
+    ],
+)
+def test_a_right_that_is_missing_is_named(
+    tables: BigQueryConnection, path: str, right: str
+) -> None:
     assert tables.endpoint is not None
     denied = (
         b'{"error": {"code": 403, "message": "denied", "errors": [{"reason": "accessDenied"}]}}'
     )
     with FaultProxy(tables.endpoint) as proxy:
-        proxy.on(Answer(403, denied), times=9)
-        (found,) = probe_bigquery(tables.model_copy(update={"endpoint": proxy.url}), [_contract()])
-    assert (found.verdict, found.next_step) == ("fail", "grant bigquery.jobs.create")
+        proxy.on(Answer(403, denied), matching=lambda seen: path in seen.path, times=9)
+        findings = probe_bigquery(tables.model_copy(update={"endpoint": proxy.url}), [_contract()])
+    found = findings[-1]
+    assert (found.verdict, found.next_step) == ("fail", f"grant {right}")

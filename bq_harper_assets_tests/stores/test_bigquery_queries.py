@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -279,6 +279,40 @@ def test_the_store_may_say_how_long_to_wait(
     assert waits == [7.0]
 
 
+@pytest.mark.promise("I1")
+@pytest.mark.parametrize(("status", "reason"), [(429, "rateLimitExceeded"), (503, "backendError")])
+def test_a_storm_of_30_answers_is_outlived_unless_retries_were_asked_for(
+    proxy: FaultProxy, bigquery_connection: BigQueryConnection, status: int, reason: str
+) -> None:
+    stormy = refusal(status, reason)
+    storm = Answer(status, stormy.body, {**stormy.headers, "Retry-After": "0"})
+    limit = timedelta(minutes=10)
+    proxy.on(storm, matching=is_start, times=30)
+    left_out = through(proxy, bigquery_connection, max_retries=None)
+    Queries(BigQueryCalls(left_out, give_up_after=limit)).run("SELECT 1", doing="x")
+    assert len(starts(proxy)) == 31
+
+    proxy.on(storm, matching=is_start, times=30)
+    written = through(proxy, bigquery_connection, max_retries=2)
+    with pytest.raises(BigQueryUnavailable):
+        Queries(BigQueryCalls(written, give_up_after=limit)).run("SELECT 1", doing="x")
+    assert len(starts(proxy)) == 34
+
+
+@pytest.mark.promise("E4")
+@pytest.mark.parametrize("body", [b"", b"<html>Welcome</html>"])
+def test_a_200_without_an_answer_in_it_is_sent_again_and_the_query_runs_once(
+    proxy: FaultProxy, bigquery_connection: BigQueryConnection, body: bytes
+) -> None:
+    queries = Queries(BigQueryCalls(through(proxy, bigquery_connection)))
+    proxy.on(Answer(200, body), matching=is_start)
+    proxy.on(Answer(200, body), matching=lambda seen: seen.method == "GET")
+    answer = queries.run("SELECT 1 AS one", doing="x")
+    assert [row["one"] for row in answer.rows] == [1]
+    ids = {json.loads(seen.body)["jobReference"]["jobId"] for seen in starts(proxy)}
+    assert (len(starts(proxy)), len(ids)) == (2, 1)
+
+
 def test_a_table_whose_queries_keep_failing_is_left_alone(
     proxy: FaultProxy, bigquery_connection: BigQueryConnection
 ) -> None:
@@ -332,3 +366,13 @@ def test_the_resource_keeps_the_path_of_a_key_file() -> None:
     connection = BigQueryConnection(project="shop", credentials=Path("/keys/shop.json"))
 
     assert BigQueryConnectionResource.from_connection(connection).connection() == connection
+
+
+def test_a_query_that_the_emulator_fails_at_each_time_is_refused_and_not_called_unavailable(
+    proxy: FaultProxy, bigquery_connection: BigQueryConnection
+) -> None:
+    proxy.on(refusal(500, "internalError"), matching=is_start, times=99)
+    connection = through(proxy, bigquery_connection, max_retries=9)
+    with pytest.raises(BigQueryRefused, match="It is about the query, so it is not sent again"):
+        Queries(BigQueryCalls(connection)).run("SELECT 1", doing="x")
+    assert len(starts(proxy)) == 3

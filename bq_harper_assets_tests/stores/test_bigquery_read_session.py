@@ -13,7 +13,11 @@ from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.client import connect_storage
-from bq_harper_assets.stores.bigquery.errors import BigQueryMissing, BigQueryUnavailable
+from bq_harper_assets.stores.bigquery.errors import (
+    BigQueryMissing,
+    BigQueryUnavailable,
+    ReadSessionLost,
+)
 from bq_harper_assets.stores.bigquery.read_session import (
     ReadPlan,
     decode,
@@ -26,6 +30,7 @@ from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.retry import Retry, RetryPolicy
 from bq_harper_assets_tests.stores.cutting_proxy import CuttingProxy, cutting_proxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
+from bq_harper_assets_tests.stores.storage_proxy import StorageProxy, storage_proxy
 
 START, END = utc(2026, 3, 1), utc(2026, 3, 2)
 TS = Column("ts", Kind.TIMESTAMP)
@@ -325,3 +330,80 @@ def test_a_compressed_message_is_read_like_a_plain_one(codec: str | None) -> Non
 
     assert (len(message) < 10_000) == (codec is not None)
     assert decode(message, batch.schema) == batch
+
+
+@pytest.fixture
+def storage(bigquery_connection: BigQueryConnection) -> Iterator[StorageProxy]:
+    with storage_proxy(str(bigquery_connection.storage_endpoint)) as proxy:
+        yield proxy
+
+
+def beside(connection: BigQueryConnection, storage: StorageProxy) -> BigQueryConnection:
+    fields = {"storage_endpoint": storage.address, "max_retries": 2, "initial_retry_delay_ms": 10}
+    return connection.model_copy(update=fields)
+
+
+@pytest.mark.bigquery
+def test_a_stream_that_falls_silent_after_rows_is_an_error_that_is_retried_where_it_was(
+    bigquery_connection: BigQueryConnection, wide: TableRef, storage: StorageProxy
+) -> None:
+    """A half-open connection: nothing comes, and nothing says that nothing will."""
+    connection = beside(bigquery_connection, storage)
+    plan = plan_of(connection, wide, ("k", "filler"))
+    storage.silent_after = 1
+    retries: list[Retry] = []
+    calls = BigQueryCalls(connection, on_retry=retries.append)
+    rows: list[int] = []
+
+    def read_on() -> None:
+        for batch in read_stream(
+            connection, plan.streams[0], plan.schema, calls=calls, silence_s=0.5
+        ):
+            rows.extend(batch.column("k").to_pylist())
+            if len(storage.offsets) == 2:
+                storage.silent_after = 0  # now it gives no rows at all
+
+    with pytest.raises(BigQueryUnavailable, match=r"sent nothing for 0\.5 s"):
+        read_on()
+
+    assert rows == list(range(len(rows)))
+    assert len(set(storage.offsets)) == 3  # two that gave rows, and one that gave none
+    # Its first try was the end of the second opening; then it was opened again for each retry.
+    assert storage.offsets[2:] == [len(rows)] * 2
+    assert {retry.reason.count("sent nothing") for retry in retries} == {1}
+
+    storage.silent_after = None
+    for batch in read_stream(connection, plan.streams[0], plan.schema, len(rows), calls=calls):
+        rows.extend(batch.column("k").to_pylist())
+    assert rows == list(range(WIDE_ROWS))
+
+
+@pytest.mark.bigquery
+def test_a_stream_whose_time_is_over_is_opened_again_once_and_then_it_is_an_error(
+    bigquery_connection: BigQueryConnection, wide: TableRef, storage: StorageProxy
+) -> None:
+    connection = beside(bigquery_connection, storage).model_copy(update={"max_retries": 0})
+    plan = plan_of(connection, wide, ("k", "filler"))
+    storage.silent_after = 1
+    batches = read_stream(connection, plan.streams[0], plan.schema, timeout_s=0.5, silence_s=60.0)
+    first = next(batches).num_rows
+    storage.silent_after = 0
+
+    with pytest.raises(BigQueryUnavailable):
+        next(batches)
+
+    assert storage.offsets == [0, first]
+
+
+@pytest.mark.bigquery
+def test_a_session_that_bigquery_has_lost_is_told_as_such_and_not_asked_for_again(
+    bigquery_connection: BigQueryConnection, wide: TableRef, storage: StorageProxy
+) -> None:
+    connection = beside(bigquery_connection, storage)
+    plan = plan_of(connection, wide)
+    storage.lost = range(9)
+
+    with pytest.raises(ReadSessionLost, match="opened again"):
+        read(connection, plan)
+
+    assert len(storage.offsets) == 1

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import requests
 from pydantic import SecretStr
 
 from bq_harper_assets.contract.addresses import StackAddresses
@@ -18,7 +17,7 @@ from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table
-from bq_harper_assets.stores.harper.answers import Attribute, TableDescription
+from bq_harper_assets.stores.harper.answers import Attribute, Creation, TableDescription
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.ensure_table import (
@@ -28,7 +27,9 @@ from bq_harper_assets.stores.harper.ensure_table import (
     ensure_table,
 )
 from bq_harper_assets_tests.conftest import PROJECT_ROOT, environ_without_settings
+from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.schema.samples import contract, schema
+from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.stores.racing_tables import plan_with, race, racing, said_wrong
 
 RACERS = 12
@@ -264,13 +265,15 @@ class ScriptedTable:
         self.asked.append("describe")
         return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
 
-    def create_table(self, table: str, primary_key: str, attributes: Sequence[Attribute]) -> bool:
+    def create_table(
+        self, table: str, primary_key: str, attributes: Sequence[Attribute]
+    ) -> Creation:
         self.asked.append("create")
-        return self.creates
+        return Creation(self.creates, "answered 200" if self.creates else "answered 400: it exists")
 
-    def create_attribute(self, table: str, name: str) -> bool:
+    def create_attribute(self, table: str, name: str) -> Creation:
         self.asked.append(f"add {name}")
-        return True
+        return Creation(True, "answered 200")
 
     def search_by_value(self, *args: object, **more: object) -> list[dict[str, object]]:
         return []
@@ -293,19 +296,50 @@ WHOLE = TableDescription(
 WITHOUT_B = replace(WHOLE, attributes=tuple(a for a in WHOLE.attributes if a.name != "b_id"))
 
 
+@pytest.mark.harper
 @pytest.mark.promise("A3")
-def test_it_gives_up_after_three_attempts_and_names_table_and_answer() -> None:
-    harper, waits = ScriptedTable([None], creates=False), list[float]()
-    with pytest.raises(TableNotEnsured) as caught:
-        ensure_table(harper, PLAN, sleep=waits.append, chance=lambda: 0.0)
-    assert harper.asked.count("create") == 3
+def test_it_gives_up_after_three_attempts_and_names_table_and_harpers_own_answer(
+    harper_connection: HarperConnection, client: HarperClient, table: str
+) -> None:
+    client.create_table(table, "id", [Attribute("id", "String")])
+    waits: list[float] = []
+    with FaultProxy(harper_connection.url) as proxy:
+        # As by a thread of the server that never hears of it; creates are answered by Harper.
+        missing = Answer(404, {"error": f"Table 'data.{table}' does not exist"})
+        proxy.on(missing, operation="describe_table", table=table, times=100)
+        through = harper_connection.model_copy(update={"url": proxy.url})
+        with HarperClient(through) as hasty, pytest.raises(TableNotEnsured) as caught:
+            ensure_table(hasty, plan_with(table), sleep=waits.append, chance=lambda: 0.0)
+        sent = [each.operation for each in proxy.seen(table=table)]
+    assert sent == ["describe_table", *["describe_table", "create_table"] * 3, "describe_table"]
     assert waits == pytest.approx([0.1, 0.2, 0.3])
-    told = str(caught.value)
-    assert "failed to ensure table Orders after 3 attempts" in told
-    assert "already exists" in told
+    assert str(caught.value) == (
+        f"failed to ensure table {table} after 3 attempts; Harper's last answer: create_table"
+        f" answered 400: Table '{table}' already exists in 'data', and describe_table finds no"
+        " table. No row was written and nothing was dropped; see `bqh doctor`, then run it again"
+    )
 
 
+@pytest.mark.harper
 @pytest.mark.promise("A3")
+def test_an_attribute_that_harper_says_it_has_and_never_shows_is_given_up_with_its_answer(
+    harper_connection: HarperConnection, client: HarperClient, table: str
+) -> None:
+    ensure_table(client, plan_with(table, "a_id"))
+    stale = described_by(harper_connection, table)
+    client.create_attribute(table, "b_id")
+    with FaultProxy(harper_connection.url) as proxy:
+        proxy.on(Answer(200, stale), operation="describe_table", table=table, times=100)
+        through = harper_connection.model_copy(update={"url": proxy.url})
+        with HarperClient(through) as hasty, pytest.raises(TableNotEnsured) as caught:
+            ensure_table(hasty, plan_with(table, "a_id", "b_id"), sleep=lambda _: None)
+        assert len(proxy.seen(operation="create_attribute", table=table)) == 3
+    assert (
+        f"Harper's last answer: create_attribute answered 400: attribute 'b_id' already exists in"
+        f" data.{table}, and describe_table shows no index on b_id." in str(caught.value)
+    )
+
+
 def test_waits_are_jittered() -> None:
     waits: list[float] = []
     with pytest.raises(TableNotEnsured):
@@ -331,7 +365,7 @@ def test_an_attribute_that_harper_lost_after_saying_yes_is_added_again() -> None
 
 
 def test_an_attribute_that_never_stays_is_an_error_that_names_it() -> None:
-    with pytest.raises(TableNotEnsured, match="without an index on b_id"):
+    with pytest.raises(TableNotEnsured, match="shows no index on b_id"):
         ensure_table(ScriptedTable([WITHOUT_B], creates=True), PLAN, sleep=lambda _: None)
 
 
@@ -359,12 +393,13 @@ def test_a_role_that_may_not_see_attributes_is_believed() -> None:
     assert harper.asked == ["describe"]
 
 
+def described_by(connection: HarperConnection, table: str) -> bytes:
+    """Harper's description of the table as it is now, for a proxy to tell later."""
+    answer = admin(connection, "describe_table", database="data", table=table)
+    answer.raise_for_status()
+    return answer.content
+
+
 def make_schemaless(connection: HarperConnection, table: str) -> None:
     """As a user might, by hand: our own client always sends attributes."""
-    answer = requests.post(
-        connection.url,
-        json={"operation": "create_table", "table": table, "primary_key": "id"},
-        auth=(connection.user, connection.password.get_secret_value()),
-        timeout=30,
-    )
-    answer.raise_for_status()
+    admin(connection, "create_table", table=table, primary_key="id").raise_for_status()

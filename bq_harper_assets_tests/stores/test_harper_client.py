@@ -2,21 +2,25 @@
 
 import io
 import pickle
+import re
 import tarfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from urllib.parse import urlsplit
 
 import pytest
 from pydantic import SecretStr
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.stores.breaker import Breakers, CircuitOpen
-from bq_harper_assets.stores.harper.answers import Written
+from bq_harper_assets.stores.harper.answers import Creation, Written
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.errors import (
     HarperError,
+    HarperGarbled,
     HarperNotFound,
     HarperNotUnderstood,
     HarperRefused,
@@ -25,6 +29,7 @@ from bq_harper_assets.stores.harper.errors import (
 )
 from bq_harper_assets.stores.harper.transport import Timeouts
 from bq_harper_assets.stores.retry import Call, Retry, RetryPolicy
+from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets_tests.fault_proxy import (
     Answer,
     CutAnswer,
@@ -71,10 +76,11 @@ def make(harper_connection: HarperConnection, proxy: FaultProxy) -> Iterator[Mak
 def test_a_table_is_made_described_filled_searched_and_emptied(direct: HarperClient) -> None:
     table = "ClientVerbs"
     assert direct.describe_table(table) is None
-    assert direct.create_table(table, "id", COLUMNS) is True
-    assert direct.create_table(table, "id", COLUMNS) is False
-    assert direct.create_attribute(table, "port") is True
-    assert direct.create_attribute(table, "port") is False
+    assert direct.create_table(table, "id", COLUMNS).is_new
+    again = direct.create_table(table, "id", COLUMNS)
+    assert again == Creation(False, f"answered 400: Table '{table}' already exists in 'data'")
+    assert direct.create_attribute(table, "port").is_new
+    assert not direct.create_attribute(table, "port").is_new
     described = direct.describe_table(table)
     assert described is not None
     assert (described.database, described.primary_key) == ("data", "id")
@@ -216,10 +222,82 @@ def test_a_404_of_something_else_is_not_taken_for_a_missing_table(
     proxy.on(Answer(404, "Not found"))
     with pytest.raises(HarperRefused, match="answered 404"):
         make().describe_table(ROWS)
-    proxy.on(Answer(200, "<html>Welcome</html>"), times=2)
+    proxy.on(Answer(200, "<html>Welcome</html>"), times=2 * (FAST.max_retries + 1))
     for ask in (lambda: make().upsert(ROWS, []), lambda: make().describe_table(ROWS)):
-        with pytest.raises(HarperNotUnderstood, match="OPERATIONSAPI_URL"):
+        with pytest.raises(HarperGarbled, match=r"failed 3 times: .* OPERATIONSAPI_URL"):
             ask()
+
+
+@pytest.mark.promise("E4")
+@pytest.mark.parametrize("body", [b"", b" ", b"<html>Welcome</html>", b'{"message":"upserted 1'])
+def test_a_200_without_an_answer_in_it_counts_as_unanswered_and_is_sent_again(
+    make: Make, proxy: FaultProxy, body: bytes
+) -> None:
+    reader = make()
+    proxy.on(Answer(200, body), operation="describe_table")
+    assert reader.describe_table(ROWS) is not None
+    assert reader.last_unanswered_at is None  # it could change nothing
+    writer = make()
+    proxy.on(Answer(200, body), operation="upsert")
+    assert writer.upsert(ROWS, [{"id": "garbled"}]) == Written(1, 1)
+    assert writer.last_unanswered_at is not None
+
+
+def test_json_without_a_count_is_not_taken_for_a_write(make: Make, proxy: FaultProxy) -> None:
+    proxy.on(Answer(200, "{}"))
+    with pytest.raises(HarperNotUnderstood, match="OPERATIONSAPI_URL"):
+        make().upsert(ROWS, [])
+
+
+@pytest.mark.promise("I1", "E4")
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "0"}], ids=["plain", "retry-after"])
+def test_a_storm_of_30_answers_is_outlived(
+    make: Make, proxy: FaultProxy, status: int, headers: dict[str, str]
+) -> None:
+    slept: list[float] = []
+    breakers = Breakers()
+    retry = RetryPolicy(5, 1.0, sleep=slept.append).within(timedelta(minutes=10))
+    proxy.on(Answer(status, {"error": "slow down"}, headers), operation="upsert", times=30)
+    client = make(retry=retry, breakers=breakers)
+    assert client.upsert(ROWS, [{"id": "storm"}]) == Written(1, 1)
+    assert len(proxy.seen(operation="upsert")) == 31
+    assert len(slept) == 30
+    if not headers:
+        assert slept[0] < 2 < 16 <= slept[4] <= slept[-1] == 30
+    assert breakers.states()[0].state == "closed"
+
+
+def test_an_open_breaker_is_waited_for_within_the_deadline_and_told(
+    make: Make, proxy: FaultProxy
+) -> None:
+    clock = Clock()
+    heard: list[str] = []
+    breakers = Breakers(clock=clock)
+    proxy.on(Answer(502), operation="upsert", times=5)
+    for _ in range(5):
+        with pytest.raises(HarperUnavailable):
+            make(retry=RetryPolicy(0), breakers=breakers).upsert(ROWS, [])
+
+    def sleep(seconds: float) -> None:
+        clock.now += 5
+        WAITS.look()
+        clock.now += seconds - 5
+
+    policy = RetryPolicy(5, 6.0, sleep=sleep, clock=clock).within(timedelta(minutes=10))
+    with WAITS.listen(heard.append):
+        assert make(retry=policy, breakers=breakers).upsert(ROWS, []) == Written(0, 0)
+    assert clock.now - 1000 == 60
+    told = next(line for line in heard if "calls in a row" in line)
+    assert re.search(r"failed 5 calls in a row, since .*; tries again at .* gives up at", told)
+
+    clock.now += 1
+    proxy.on(Answer(502), operation="upsert", times=5)
+    for _ in range(5):
+        with pytest.raises(HarperUnavailable):
+            make(retry=RetryPolicy(0), breakers=breakers).upsert(ROWS, [])
+    with pytest.raises(CircuitOpen):  # without a deadline nobody waits
+        make(retry=RetryPolicy(5), breakers=breakers).upsert(ROWS, [])
 
 
 @pytest.mark.promise("G9")
@@ -278,18 +356,19 @@ def test_a_broken_connection_is_survived_and_applied_once(
 
 @pytest.mark.promise("E4")
 def test_it_ends_by_itself_when_harper_is_away_and_works_when_it_is_back(
-    harper_connection: HarperConnection,
+    harper_connection: HarperConnection, direct: HarperClient
 ) -> None:
-    proxy = FaultProxy(harper_connection.url)
-    connection = harper_connection.model_copy(update={"url": proxy.url})
-    with proxy:
-        pass  # its port is closed again
+    with FaultProxy(harper_connection.url) as proxy:
+        connection = harper_connection.model_copy(update={"url": proxy.url})
     with HarperClient(connection, retry=FAST, breakers=Breakers()) as client:
         with pytest.raises(
             HarperUnavailable, match=r"failed 3 times: .* does not accept connections"
         ):
-            client.user_info()
+            client.upsert(ROWS, [{"id": "back", "n": 1}])
         assert client.last_unanswered_at is None
+        with FaultProxy(harper_connection.url, port=urlsplit(connection.url).port or 0):
+            assert client.upsert(ROWS, [{"id": "back", "n": 2}]) == Written(1, 1)
+    assert direct.search_by_id(ROWS, ["back"], ["n"]) == [{"n": 2}]
 
 
 @pytest.mark.promise("E6")
@@ -383,7 +462,7 @@ def test_ten_clients_that_create_the_same_table_at_once_all_succeed(
     clients = [make() for _ in range(10)]
     with ThreadPoolExecutor(10) as pool:
         made = list(pool.map(lambda c: c.create_table("ClientRace", "id", COLUMNS), clients))
-    assert any(made)  # more than one if Harper has several threads
+    assert any(each.is_new for each in made)  # more than one if Harper has several threads
     described = direct.describe_table("ClientRace")
     assert described is not None
     assert {attribute.name for attribute in described.attributes} == {"id", "at", "n"}
@@ -494,7 +573,7 @@ def test_a_role_that_may_only_make_tables_can_make_one_and_is_told_what_it_needs
         harper_connection.model_copy(update={"user": "builder", "password": SecretStr("pass")})
     )
     assert builder.describe_table("ClientBuilt") is None
-    assert builder.create_table("ClientBuilt", "id", COLUMNS) is True
+    assert builder.create_table("ClientBuilt", "id", COLUMNS).is_new
     with pytest.raises(HarperUnauthorized, match="a right to it") as caught:
         builder.describe_table("ClientBuilt")
     assert caught.value.status == 403

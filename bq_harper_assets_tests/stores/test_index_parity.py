@@ -4,6 +4,7 @@ import json
 import logging
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -17,7 +18,7 @@ from bq_harper_assets.stores.harper.errors import HarperIndexing, HarperRefused
 from bq_harper_assets.stores.harper.index_parity import PATIENCE_S, IndexNotReady
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
-from bq_harper_assets_tests.stores.harper_clients import Clock, Make, clients_of
+from bq_harper_assets_tests.stores.harper_clients import Clock, Make, admin, clients_of
 from bq_harper_assets_tests.stores.racing_tables import plan_with
 
 pytestmark = pytest.mark.harper
@@ -178,6 +179,42 @@ def test_an_index_that_never_gets_ready_is_an_error_that_names_it_and_what_to_do
     )
 
 
+@pytest.mark.promise("A7")
+def test_an_index_that_another_run_added_between_the_first_look_and_the_lock_is_waited_for(
+    make: Make, proxy: FaultProxy, proxied: HarperClient, table: str
+) -> None:
+    rows_of(make(), table)
+    proxy.on(INDEXING, operation="search_by_conditions", table=table, times=4)
+
+    @contextmanager
+    def after_another() -> Iterator[None]:
+        make().create_attribute(table, "b_id")
+        yield
+
+    time, plan = Passing(), plan_with(table, "a_id", "b_id")
+    ensured = ensure_table(proxied, plan, alone=after_another, sleep=time.sleep, clock=time)
+    assert (ensured.action, ensured.added) == (TableAction.UP_TO_DATE, ())
+    assert proxy.seen(operation="create_attribute", table=table) == []
+    assert len(time.waits) == 3  # the first of the four told that it is still built
+
+
+@pytest.mark.promise("A7")
+def test_an_index_that_harper_says_is_there_already_is_waited_for_too(
+    make: Make, proxy: FaultProxy, proxied: HarperClient, table: str,
+    harper_connection: HarperConnection,
+) -> None:  # fmt: skip
+    rows_of(make(), table)
+    before = admin(harper_connection, "describe_table", database="data", table=table).content
+    make().create_attribute(table, "b_id")
+    # As by a thread that has not heard of it, at the first look and at that under the lock.
+    proxy.on(Answer(200, before), operation="describe_table", table=table, times=2)
+    proxy.on(INDEXING, operation="search_by_conditions", table=table, times=4)
+    time = Passing()
+    ensure_table(proxied, plan_with(table, "a_id", "b_id"), sleep=time.sleep, clock=time)
+    assert len(proxy.seen(operation="create_attribute", table=table)) == 1
+    assert time.waits[1:] == pytest.approx([0.2, 0.4, 0.8, 1.6])
+
+
 def test_an_error_that_is_not_about_the_index_is_not_waited_for(
     make: Make, proxy: FaultProxy, proxied: HarperClient, table: str
 ) -> None:
@@ -202,3 +239,13 @@ def test_a_search_that_meets_an_index_in_the_making_is_sent_again_and_opens_no_b
             client.search_by_conditions(table, wanted)
     patient = make(through, breakers=breakers)
     assert len(patient.search_by_conditions(table, wanted, ("id",))) == 6
+
+
+def test_a_value_that_no_index_ever_finds_holds_nobody_up(make: Make, table: str) -> None:
+    client = make()
+    ensure_table(client, plan_with(table, "a_id"))
+    client.upsert(table, [{"id": "r1", "b_id": "x" * 70 + "\1"}, {"id": "r2", "b_id": "y"}])
+    time = Passing()
+    ensured = ensure_table(client, plan_with(table, "a_id", "b_id"), sleep=time.sleep, clock=time)
+    assert ensured.added == ("b_id",)
+    assert sum(time.waits) < 60

@@ -1,12 +1,17 @@
 import logging
 import random
+import re
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bq_harper_assets.stores.retry import LONGEST_WAIT_S, Call, Retry, RetryPolicy
+from bq_harper_assets.stores.waiting import WAITS
 
 CALL = Call("Harper at http://h:9925", "upsert", "Orders", "2026-11-16T07:00|s02")
 
@@ -118,3 +123,109 @@ def test_it_stops_at_the_first_success() -> None:
     policy = RetryPolicy(5, 0, sleep=lambda wait: None)
     assert policy.call(send, is_transient=is_away, describe=CALL) == "done"
     assert tries == [3]
+
+
+class Busy(Away):
+    """An answer that says: not now."""
+
+
+class StepClock:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def under_a_deadline(clock: StepClock, seconds: float, **settings: Any) -> RetryPolicy:
+    policy = RetryPolicy(2, 1.0, sleep=clock.sleep, clock=clock, chance=lambda: 0.0, **settings)
+    return policy.within(timedelta(seconds=seconds))
+
+
+def is_busy(error: Exception) -> bool:
+    return isinstance(error, Busy)
+
+
+@pytest.mark.promise("I1")
+@pytest.mark.parametrize("retry_after", [None, 2.0])
+def test_a_storm_of_30_answers_is_outlived_within_the_deadline(retry_after: float | None) -> None:
+    clock, waits = StepClock(), list[float]()
+    send, tries = failing(*[Busy(retry_after)] * 30)
+    done = under_a_deadline(clock, 1200).call(
+        send,
+        is_transient=is_away,
+        is_storm=is_busy,
+        describe=CALL,
+        retry_after_s=lambda error: retry_after,
+        on_retry=lambda retry: waits.append(retry.wait_s),
+    )
+    assert (done, tries) == ("done", [31])
+    # The pace goes down, or is the one that the store asks for.
+    assert waits == ([2.0] * 30 if retry_after else [1, 2, 4, 8, 16] + [30] * 25)
+
+
+def test_a_storm_longer_than_the_deadline_is_given_up_when_it_has_come() -> None:
+    clock = StepClock()
+    send, _ = failing(*[Busy()] * 999)
+    with pytest.raises(Busy):
+        under_a_deadline(clock, 100).call(
+            send, is_transient=is_away, is_storm=is_busy, describe=CALL
+        )
+    assert clock.now == 100
+
+
+@pytest.mark.promise("G9")
+def test_calls_that_are_not_answered_use_up_retries_also_in_a_storm() -> None:
+    clock = StepClock()
+    send, tries = failing(Away(), Busy(), Busy(), Away(), Busy(), Away(), Busy())
+    with pytest.raises(Away):
+        under_a_deadline(clock, 600).call(
+            send, is_transient=is_away, is_storm=is_busy, describe=CALL
+        )
+    assert tries == [6]
+
+
+@pytest.mark.promise("G9")
+def test_a_count_that_was_asked_for_holds_for_storms_too() -> None:
+    send, tries = failing(*[Busy()] * 9)
+    with pytest.raises(Busy):
+        under_a_deadline(StepClock(), 600, counts_storms=True).call(
+            send, is_transient=is_away, is_storm=is_busy, describe=CALL
+        )
+    assert tries == [3]
+
+
+def test_a_call_that_is_tried_once_waits_out_no_storm() -> None:
+    for policy in (RetryPolicy(0).within(timedelta(hours=1)), RetryPolicy().once()):
+        send, tries = failing(Busy(), Busy())
+        with pytest.raises(Busy):
+            policy.call(send, is_transient=is_away, is_storm=is_busy, describe=CALL)
+        assert tries == [1]
+
+
+def test_a_long_wait_says_what_for_since_when_and_when_it_tries_again_or_gives_up() -> None:
+    heard: list[str] = []
+    clock = StepClock()
+
+    def sleep(seconds: float) -> None:
+        WAITS.look()
+        clock.sleep(seconds)
+
+    send, _ = failing(*[Busy()] * 4)
+    policy = replace(under_a_deadline(clock, 600), sleep=sleep)
+    with WAITS.listen(heard.append):
+        policy.call(send, is_transient=is_away, is_storm=is_busy, describe=CALL)
+    ours = [line for line in heard if "2026-11-16T07:00|s02" in line]
+    # 1 + 2 + 4 s: only the fourth wait begins after five seconds.
+    assert len(ours) == 1
+    pattern = (
+        r"waits for upsert on table 'Orders', cell 2026-11-16T07:00\|s02: away, since "
+        r"\d\d:\d\d:\d\d UTC; tries again at \d\d:\d\d:\d\d UTC \(retry 4\), "
+        r"gives up at \d\d:\d\d:\d\d UTC"
+    )
+    assert re.match(pattern, ours[0])

@@ -1,17 +1,24 @@
 """One call to BigQuery, with our retries and our breaker around it."""
 
+import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.stores.bigquery.errors import (
+    BigQueryRefused,
     BigQueryUnavailable,
     Feature,
+    ReadSessionLost,
     google_errors,
+    is_own_failure,
+    is_storm,
     retry_after_s,
 )
-from bq_harper_assets.stores.breaker import Breakers
+from bq_harper_assets.stores.breaker import Breakers, patiently
 from bq_harper_assets.stores.retry import Call, Retry, RetryPolicy
+from bq_harper_assets.stores.waiting import WAITS
 
 REQUEST_TIMEOUT_S = 60.0
 # The library would repeat a failed request for ten minutes; it takes None, its annotations do not.
@@ -20,8 +27,17 @@ NO_RETRY: Any = None
 Result = TypeVar("Result")
 
 
+DEFAULT_RETRIES = 5
+# The emulator fails at the same query each time; BigQuery itself is worth more patience.
+FAILURES_OF_EMULATOR = 3
+
+
 class BigQueryCalls:
-    """How often a call is sent: as the connection says, for every table apart."""
+    """How often a call is sent: as the connection says, for every table apart.
+
+    A number of retries that the connection names holds for every failure. Otherwise answers that
+    say "not now" are waited out for as long as `give_up_after` says.
+    """
 
     def __init__(
         self,
@@ -30,12 +46,19 @@ class BigQueryCalls:
         retry: RetryPolicy | None = None,
         breakers: Breakers | None = None,
         on_retry: Callable[[Retry], None] = lambda retry: None,
+        give_up_after: timedelta | None = None,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.connection = connection
+        self.sleep = sleep
         self._store = f"BigQuery at {connection.endpoint or connection.project}"
-        self._retry = retry or RetryPolicy(
-            connection.max_retries, connection.initial_retry_delay_ms / 1000
+        policy = retry or RetryPolicy(
+            DEFAULT_RETRIES if connection.max_retries is None else connection.max_retries,
+            connection.initial_retry_delay_ms / 1000,
+            sleep=sleep,
+            counts_storms=connection.max_retries is not None,
         )
+        self._retry = policy.within(give_up_after) if give_up_after else policy
         self._breakers = breakers or Breakers()
         self._on_retry = on_retry
 
@@ -50,17 +73,38 @@ class BigQueryCalls:
     ) -> Result:
         """What `send` returns, sent again while BigQuery is busy or away; else an error of ours."""
         call = Call(self._store, doing, table, cell)
+        failures: list[BigQueryUnavailable] = []
+
+        def watched() -> Result:
+            try:
+                with google_errors(self.connection, str(call), feature):
+                    return send()
+            except BigQueryUnavailable as error:
+                failures.extend([error] if is_own_failure(error) else [])
+                if self.connection.endpoint is None or len(failures) < FAILURES_OF_EMULATOR:
+                    raise
+                raise BigQueryRefused(
+                    f"{call} fails inside the BigQuery emulator each time it is tried: {error} It"
+                    " is about the query, so it is not sent again; name fewer columns, or take a"
+                    " profile with BigQuery itself"
+                ) from error
+
+        return patiently(self._retry, call, lambda: self._admitted(call, watched))
+
+    def _admitted(self, call: Call, send: Callable[[], Result]) -> Result:
         with self._breakers.admit(call, is_failure=_is_transient) as admission:
 
             def send_once() -> Result:
                 admission.check()
-                with google_errors(self.connection, str(call), feature):
+                what = f"{call.store} to answer: {call}"
+                with WAITS.waiting(what, "goes on until it answers or its time is over"):
                     return send()
 
             policy = self._retry.once() if admission.is_probe else self._retry
             return policy.call(
                 send_once,
                 is_transient=_is_transient,
+                is_storm=is_storm,
                 describe=call,
                 retry_after_s=retry_after_s,
                 on_retry=self._on_retry,
@@ -68,4 +112,4 @@ class BigQueryCalls:
 
 
 def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, BigQueryUnavailable)
+    return isinstance(error, BigQueryUnavailable) and not isinstance(error, ReadSessionLost)

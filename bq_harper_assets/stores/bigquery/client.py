@@ -1,10 +1,18 @@
 """Clients for BigQuery and for its emulator: one for tables and queries, one for Storage reads."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.stores.bigquery.errors import BigQueryRefused, Feature, google_errors
+
+# A ping finds out that nobody is there any more; after two without an answer in rows gRPC sends no
+# more of them, so that no server takes them for abuse.
+_CHANNEL = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+]
 
 # Google's libraries take seconds to import and most commands need none: imported where used.
 if TYPE_CHECKING:
@@ -14,6 +22,22 @@ if TYPE_CHECKING:
 
 def connect(connection: BigQueryConnection) -> "bigquery.Client":
     """For the emulator where `endpoint` is set, else with a key file or default credentials."""
+    client = _client(connection)
+    client._http.hooks["response"].append(_refuse_nothing)
+    return client
+
+
+def _refuse_nothing(response: Any, *args: Any, **named: Any) -> None:
+    """An empty 200 is no answer: the library would take it for one and fail in its own code."""
+    import requests
+
+    # The opening of an upload is answered by its headers alone.
+    says_nothing = response.request.method == "DELETE" or "/upload/" in response.request.url
+    if response.status_code == 200 and not says_nothing and not response.content:
+        raise requests.exceptions.InvalidJSONError("it answered 200 with nothing in it")
+
+
+def _client(connection: BigQueryConnection) -> "bigquery.Client":
     from google.api_core.client_options import ClientOptions
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import bigquery
@@ -66,8 +90,6 @@ def connect_storage(connection: BigQueryConnection) -> "BigQueryReadClient":
         BigQueryReadGrpcTransport,
     )
 
-    channel = grpc.insecure_channel(
-        connection.storage_endpoint, options=[("grpc.max_receive_message_length", -1)]
-    )
+    channel = grpc.insecure_channel(connection.storage_endpoint, options=_CHANNEL)
     transport = BigQueryReadGrpcTransport(channel=channel)
     return BigQueryReadClient(transport=transport)  # type: ignore[no-untyped-call]

@@ -2,7 +2,8 @@
 
 BigQueryError
 ├── BigQueryUnavailable      no answer, 5xx, a broken connection: sent again
-│   └── BigQueryBusy         429, rate limit, quota: sent again, later
+│   ├── BigQueryBusy         429, rate limit, quota: sent again, later
+│   └── ReadSessionLost      the streams of a session are gone: a new session is opened
 └── BigQueryRefused          a wrong query, a limit of ours: never sent again
     ├── BigQueryForbidden    a permission is missing, and the text names it
     └── BigQueryMissing      no such project, dataset, table or job
@@ -49,6 +50,10 @@ class BigQueryRefused(BigQueryError):
 
 class BigQueryBusy(BigQueryUnavailable):
     """Too many requests, or a quota is used up: later it may work."""
+
+
+class ReadSessionLost(BigQueryUnavailable):
+    """BigQuery no longer knows a session or its streams: the same rows come from a new one."""
 
 
 class BigQueryForbidden(BigQueryRefused):
@@ -103,6 +108,18 @@ def from_google(
         where = connection.endpoint or f"project {connection.project}"
         happened = f"BigQuery ({where}) failed while {doing}: {_first_line(error)}"
     return kind(f"{happened}. What was stored before is safe; {hint}.")
+
+
+def is_storm(error: BaseException) -> bool:
+    """Whether BigQuery answered that it will take the call later; one that is away says nothing."""
+    response = getattr(error.__cause__, "response", None)  # of gRPC it is not a response of HTTP
+    return isinstance(error, BigQueryBusy) or getattr(response, "status_code", None) == 503
+
+
+def is_own_failure(error: BaseException) -> bool:
+    """Whether the server answered that it failed at what was asked: 500, and no more said."""
+    response = getattr(error.__cause__, "response", None)
+    return isinstance(error, BigQueryUnavailable) and getattr(response, "status_code", 0) == 500
 
 
 def retry_after_s(error: BaseException) -> float | None:

@@ -107,6 +107,7 @@ class _Job:
         timeout_s: float,
     ) -> None:
         self._client = queries.client
+        self._sleep = queries.calls.sleep
         self._location = queries.connection.location
         self._sql = sql
         self._settings = settings
@@ -160,7 +161,7 @@ class _Job:
                     f"BigQuery job {job.job_id} has not ended after {self._timeout_s:g} s. What"
                     " was synced before is safe; sync fewer windows with `bqh sync --from --to`."
                 )
-            time.sleep(look)
+            self._sleep(look)
             look = min(2 * look, _LONGEST_LOOK_S)
 
 

@@ -1,6 +1,7 @@
 """Rows through the Storage API: one session, its streams read anywhere, each row exactly once."""
 
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -8,15 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.stores.bigquery.calls import NO_RETRY, REQUEST_TIMEOUT_S, BigQueryCalls
 from bq_harper_assets.stores.bigquery.client import connect_storage
-from bq_harper_assets.stores.bigquery.errors import Feature
+from bq_harper_assets.stores.bigquery.errors import Feature, ReadSessionLost
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from google.cloud.bigquery_storage_v1 import BigQueryReadClient
 
-# Also what ends a stream that has fallen silent; one that gave rows goes on where it was.
+# Of one opening, also where whoever reads is slow; a stream that gave rows goes on where it was.
 STREAM_TIMEOUT_S = 600.0
+SILENCE_S = 30.0  # a half-open connection says nothing for ever
 
 
 @dataclass(frozen=True)
@@ -91,13 +93,16 @@ def read_stream(
     calls: BigQueryCalls | None = None,
     client: "BigQueryReadClient | None" = None,
     timeout_s: float = STREAM_TIMEOUT_S,
+    silence_s: float = SILENCE_S,
 ) -> Iterator["pa.RecordBatch"]:
     """The rows of one stream from `offset` on; a stream that breaks goes on where it broke."""
     import pyarrow as pa
 
     calls = calls or BigQueryCalls(connection)
     own_client = None if client else connect_storage(connection)
-    reader = _Reader(client or own_client, stream, offset, timeout_s)
+    used = client or own_client
+    assert used is not None
+    reader = _Reader(used, stream, offset, timeout_s, silence_s)
     arrow_schema = pa.ipc.read_schema(pa.py_buffer(schema))
     try:
         while True:
@@ -131,44 +136,72 @@ class _Reader:
     """The service's stream, opened again at `offset` after any fault."""
 
     def __init__(
-        self, client: "BigQueryReadClient | None", stream: str, offset: int, timeout_s: float
+        self,
+        client: "BigQueryReadClient",
+        stream: str,
+        offset: int,
+        timeout_s: float,
+        silence_s: float,
     ) -> None:
-        from google.cloud.bigquery_storage_v1.services.big_query_read import BigQueryReadClient
-
-        # The library's own reader reconnects by itself, without limit and without a word.
-        self._open: Callable[..., Any] = BigQueryReadClient.read_rows
         self._client = client
         self._stream = stream
         self._timeout_s = timeout_s
+        self._silence_s = silence_s
         self._messages: Any = None
         self.offset = self._opened_at = offset
 
     def next_message(self) -> Any:
         """None at the end of the stream."""
-        from google.api_core.exceptions import DeadlineExceeded
+        import grpc  # type: ignore[import-untyped]
+        from google.api_core.exceptions import from_grpc_error
 
+        if self._messages is None:
+            self._opened_at = self.offset
+            self._messages = self._open()
+        silence = threading.Timer(self._silence_s, self._messages.cancel)
+        silence.daemon = True
+        silence.start()
         try:
-            if self._messages is None:
-                self._opened_at = self.offset
-                self._messages = self._open(
-                    self._client,
-                    read_stream=self._stream,
-                    offset=self.offset,
-                    retry=NO_RETRY,
-                    timeout=self._timeout_s,
-                )
-            return next(iter(self._messages), None)
-        except DeadlineExceeded:
+            return next(self._messages, None)
+        except grpc.RpcError as error:
+            gave_rows = self.offset > self._opened_at
             self.close()
-            if self.offset == self._opened_at:
-                raise
-            return self.next_message()  # it gave rows, and whoever reads them was slow: no fault
-        except Exception:
-            self.close()
-            raise
+            match error.code():
+                case grpc.StatusCode.DEADLINE_EXCEEDED if gave_rows:
+                    return self.next_message()  # whoever reads its rows was slow: no fault
+                case grpc.StatusCode.CANCELLED:
+                    raise TimeoutError(
+                        f"the stream has sent nothing for {self._silence_s:g} s"
+                    ) from error
+                case grpc.StatusCode.NOT_FOUND | grpc.StatusCode.FAILED_PRECONDITION:
+                    raise ReadSessionLost(
+                        f"BigQuery has lost a read session: {_first_line(error.details())}. What"
+                        " was stored before is safe; the session is opened again at the same"
+                        " instant, by this run or the next: bqh sync"
+                    ) from error
+            raise from_grpc_error(error) from error  # type: ignore[no-untyped-call]
+        finally:
+            silence.cancel()
 
     def close(self) -> None:
         """Tells the service to stop sending."""
         if self._messages is not None:
             self._messages.cancel()
         self._messages = None
+
+    def _open(self) -> Any:
+        from google.api_core.gapic_v1.routing_header import to_grpc_metadata
+        from google.cloud.bigquery_storage_v1 import types
+
+        # The library's own reader reconnects by itself, without limit and without a word, and its
+        # wrapper waits for the first message before there is anything that could be cancelled.
+        read_rows: Any = self._client.transport.read_rows
+        return read_rows(
+            types.ReadRowsRequest(read_stream=self._stream, offset=self.offset),
+            timeout=self._timeout_s,
+            metadata=(to_grpc_metadata({"read_stream": self._stream}),),  # type: ignore[no-untyped-call]
+        )
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "it does not say why").splitlines()[0].rstrip(". ")

@@ -27,7 +27,11 @@ class BigQueryConnectionResource(BigQueryResource):
         default=None,
         description="Path of a key file; left out: application default credentials",
     )
-    max_retries: int = Field(default=5, description="How often a call that failed is sent again")
+    max_retries: int | None = Field(
+        default=None,
+        description="How often a call that failed is sent again; left out: 5 times, and answers"
+        " that say 'not now' (429, 503) for as long as the table's giveUpAfter says",
+    )
     initial_retry_delay_ms: int = Field(
         default=1000, description="Milliseconds before the first retry; doubles with each"
     )

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -15,6 +15,7 @@ from bq_harper_assets.stores.harper.errors import (
     HarperNotFound,
     HarperNotUnderstood,
     HarperRefused,
+    HarperRowBroken,
     HarperUnauthorized,
     HarperUnavailable,
 )
@@ -32,6 +33,7 @@ _NO_SUCH_TABLE = "Cannot read properties of undefined (reading 'attributes')"
 _MAKE_TABLES = "Operation 'createTable' is restricted to 'super_user' roles"
 _COUNTS = re.compile(rb'"message":"(?:\w+ )?(\d+) of (\d+) record')
 _NOT_INDEXED_YET = "is not indexed yet"  # with status 503
+_IN_PLACE_OF_A_ROW = frozenset({"error", "message"})  # with status 200, among good rows
 _TRANSIENT = (429, 502, 503, 504)
 
 
@@ -67,6 +69,14 @@ class Written:
     done: int
     asked: int
     skipped: tuple[Any, ...] = ()  # ids
+
+
+@dataclass(frozen=True)
+class Creation:
+    """Harper's answer to create_table or create_attribute."""
+
+    is_new: bool
+    said: str  # as HarperError has it: "answered 400: Table 'Orders' already exists in 'data'"
 
 
 def error_class(call: Call, status: int, error: str) -> type[HarperError]:
@@ -157,6 +167,26 @@ def read_json(call: Call, body: bytes) -> Any:
         ) from error
 
 
+def read_rows(call: Call, answer: Any, asked: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of a search; HarperRowBroken if an error stands in the place of one of them."""
+    if not isinstance(answer, list):
+        raise HarperNotUnderstood(call, "answered a search with something else than rows", 200)
+    for place, row in enumerate(answer, 1):
+        if isinstance(row, dict) and ("error" not in row or not row.keys() <= _IN_PLACE_OF_A_ROW):
+            continue
+        if isinstance(row, dict) and set(asked) <= _IN_PLACE_OF_A_ROW:
+            continue  # it has a column of that name, and no other was asked for
+        raise broken_row(call, place, len(answer), row)
+    return answer
+
+
+def broken_row(call: Call, place: int, of: int, found: Any) -> HarperRowBroken:
+    """What stands in one place of an answer, and is no row."""
+    return HarperRowBroken(
+        call, f"answered {json.dumps(found)[:200]} in place {place:,} of {of:,} rows", 200
+    )
+
+
 def read_description(call: Call, told: Any) -> TableDescription:
     """One table of describe_table or describe_all."""
     try:
@@ -182,3 +212,10 @@ def read_description(call: Call, told: Any) -> TableDescription:
         )
     except (KeyError, TypeError) as error:
         raise HarperNotUnderstood(call, "described a table in an unknown way", 200) from error
+
+
+def read_creation(answer: bytes | HarperRefused) -> Creation:
+    """Made now, or refused because it was there already."""
+    if isinstance(answer, HarperRefused):
+        return Creation(False, answer.said)
+    return Creation(True, "answered 200")

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.stores.breaker import Breakers
+from bq_harper_assets.stores.breaker import Breakers, patiently
 from bq_harper_assets.stores.harper.errors import (
     HarperError,
     HarperIndexing,
@@ -68,8 +68,13 @@ class Calls:
 
     def send(
         self, call: Call, body: bytes, *, accept: type[HarperRefused] | None = None
-    ) -> bytes | None:
-        """The answer's body; None for the one refusal that is as good as an answer."""
+    ) -> bytes | HarperRefused:
+        """The answer's body, or the one refusal that is as good as an answer."""
+        return patiently(self._retry, call, lambda: self._admitted(call, body, accept))
+
+    def _admitted(
+        self, call: Call, body: bytes, accept: type[HarperRefused] | None
+    ) -> bytes | HarperRefused:
         with self._breakers.admit(call, is_failure=_is_failure) as admission:
             tries = 0
 
@@ -89,6 +94,7 @@ class Calls:
                 return policy.call(
                     attempt,
                     is_transient=_is_transient,
+                    is_storm=_is_storm,
                     describe=call,
                     retry_after_s=_retry_after_s,
                     reason=_reason,
@@ -97,7 +103,7 @@ class Calls:
             except HarperRefused as error:
                 if accept is None or not isinstance(error, accept):
                     raise
-                return None
+                return error
 
     def note_table(self, table: str) -> None:
         """Harper has just said it is there: answers that deny it are only late, for a while."""
@@ -132,6 +138,10 @@ class Calls:
 
 def _is_transient(error: BaseException) -> bool:
     return isinstance(error, HarperUnavailable)
+
+
+def _is_storm(error: Exception) -> bool:
+    return isinstance(error, HarperUnavailable) and error.status in (429, 503)
 
 
 def _is_failure(error: BaseException) -> bool:

@@ -10,10 +10,13 @@ from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.stores.breaker import PROCESS_BREAKERS, Breakers
 from bq_harper_assets.stores.harper.answers import (
     Attribute,
+    Creation,
     TableDescription,
     Written,
+    read_creation,
     read_description,
     read_json,
+    read_rows,
     read_written,
 )
 from bq_harper_assets.stores.harper.calls import Calls
@@ -89,7 +92,9 @@ class HarperClient:
             if described is None and self._calls.knows_table(table):
                 raise
             return described
-        return None if body is None else read_description(call, read_json(call, body))
+        if isinstance(body, HarperRefused):
+            return None
+        return read_description(call, read_json(call, body))
 
     def describe_all(self) -> dict[str, TableDescription]:
         """The tables of our database by name."""
@@ -104,8 +109,8 @@ class HarperClient:
         attributes: Sequence[Attribute],
         *,
         audit: bool | None = None,
-    ) -> bool:
-        """False if it was there already, with whatever attributes; nothing else gets an index."""
+    ) -> Creation:
+        """Not new if it was there, with whatever attributes; nothing else gets an index."""
         # Without any attributes Harper would index all, and answer ranges of text wrongly.
         declared = attributes or [Attribute(primary_key)]
         fields = {
@@ -117,14 +122,14 @@ class HarperClient:
             **_given(audit=audit),
         }
         call = self._call("create_table", table)
-        made = self._send(call, fields, accept=HarperExists) is not None
+        made = read_creation(self._send(call, fields, accept=HarperExists))
         self._calls.note_table(table)
         return made
 
-    def create_attribute(self, table: str, name: str) -> bool:
-        """Add an untyped attribute and index the rows by it; False if it was there already."""
+    def create_attribute(self, table: str, name: str) -> Creation:
+        """Add an untyped attribute and index the rows by it; not new if it was there already."""
         call = self._call("create_attribute", table)
-        return self._send(call, {"attribute": name}, accept=HarperExists) is not None
+        return read_creation(self._send(call, {"attribute": name}, accept=HarperExists))
 
     def upsert(self, table: str, records: Sequence[Mapping[str, Any]]) -> Written:
         """Merged into the rows with the same id: send null to clear a value."""
@@ -186,6 +191,7 @@ class HarperClient:
         descending: bool = False,
         limit: int | None = None,
         offset: int | None = None,
+        cell: str | None = None,
     ) -> list[Row]:
         """Rows that meet all conditions, or any of them; at least one is needed."""
         sort = {"attribute": sort_by, "descending": descending} if sort_by else None
@@ -195,7 +201,7 @@ class HarperClient:
             "get_attributes": list(attributes),
             **_given(sort=sort, limit=limit, offset=offset),
         }
-        return self._rows("search_by_conditions", table, fields)
+        return self._rows("search_by_conditions", table, fields, cell)
 
     def sql(self, select: str) -> list[Row]:
         """The rows of a SELECT; nothing else is sent, since it might be sent twice."""
@@ -228,21 +234,27 @@ class HarperClient:
         fields = {"project": project, "payload": payload, "restart": restart}
         self._read(self._call("deploy_component"), fields)
 
-    def _rows(self, operation: str, table: str | None, fields: Mapping[str, Any]) -> list[Row]:
-        rows: list[Row] = self._read(self._call(operation, table), fields)
-        return rows
+    def _rows(
+        self,
+        operation: str,
+        table: str | None,
+        fields: Mapping[str, Any],
+        cell: str | None = None,
+    ) -> list[Row]:
+        call = self._call(operation, table, cell)
+        return read_rows(call, self._read(call, fields), fields.get("get_attributes", ()))
 
     def _read(self, call: Call, fields: Mapping[str, Any]) -> Any:
         return read_json(call, self._answer(call, self._body(call, fields)))
 
     def _send(
         self, call: Call, fields: Mapping[str, Any], accept: type[HarperRefused]
-    ) -> bytes | None:
+    ) -> bytes | HarperRefused:
         return self._calls.send(call, self._body(call, fields), accept=accept)
 
     def _answer(self, call: Call, body: bytes) -> bytes:
         answer = self._calls.send(call, body)
-        assert answer is not None  # nothing was accepted in place of one
+        assert isinstance(answer, bytes)  # nothing was accepted in place of one
         return answer
 
     def _call(self, operation: str, table: str | None = None, cell: str | None = None) -> Call:

@@ -25,7 +25,7 @@ from typing import Protocol
 
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.schema.table_plan import TablePlan
-from bq_harper_assets.stores.harper.answers import Attribute, TableDescription
+from bq_harper_assets.stores.harper.answers import Attribute, Creation, TableDescription
 from bq_harper_assets.stores.harper.fitting import conflicts, read_back_by, undeclared, unfit
 from bq_harper_assets.stores.harper.index_parity import SearchVerbs, still_built, wait_for_indexes
 
@@ -42,9 +42,9 @@ class TableVerbs(SearchVerbs, Protocol):
 
     def create_table(
         self, table: str, primary_key: str, attributes: Sequence[Attribute]
-    ) -> bool: ...
+    ) -> Creation: ...
 
-    def create_attribute(self, table: str, name: str) -> bool: ...
+    def create_attribute(self, table: str, name: str) -> Creation: ...
 
 
 class TableAction(StrEnum):
@@ -71,7 +71,7 @@ class TableNotEnsured(BqhError):
     def __init__(self, table: str, last: str) -> None:
         self.table = table
         super().__init__(
-            f"failed to ensure table {table} after {ATTEMPTS} attempts; the last answer: {last}."
+            f"failed to ensure table {table} after {ATTEMPTS} attempts; {last}."
             " No row was written and nothing was dropped; see `bqh doctor`, then run it again"
         )
 
@@ -124,12 +124,12 @@ def ensure_table(
         raise NothingToAdopt(plan.table)
     if found is not None and not _missing(found, plan, adopted):
         ensured = _ensured(TableAction.UP_TO_DATE, (), found, plan)
-        # Whoever added it may have gone before it was usable.
-        awaited = still_built(client, plan.table, _added_before(found, plan, adopted))
     else:
         with alone():
-            ensured = _change(client, plan, adopted, sleep, chance)
-        awaited = ensured.added
+            ensured, found = _change(client, plan, adopted, sleep, chance)
+    # Whoever added it may have gone before it was usable, or have added it since the first look.
+    by_others = [n for n in _added_before(found, plan, adopted) if n not in ensured.added]
+    awaited = (*ensured.added, *still_built(client, plan.table, by_others))
     # Nobody else has to wait for an index that may take minutes.
     wait_for_indexes(client, plan.table, plan.primary_key, awaited, sleep, clock)
     return ensured
@@ -141,33 +141,35 @@ def _change(
     adopted: bool,
     sleep: Callable[[float], None],
     chance: Callable[[], float],
-) -> Ensured:
+) -> tuple[Ensured, TableDescription]:
+    """What was done, and how Harper describes the table since."""
     action, added = TableAction.UP_TO_DATE, dict[str, None]()
-    last = ""
+    said, last = "", "it was there a moment ago, and is not"
     # One look more than attempts: the last change is looked at too.
     for attempt in range(1, ATTEMPTS + 2):
         found = client.describe_table(plan.table)
         missing = _missing(found, plan, adopted) if found is not None else ()
         if found is not None and not missing:
-            return _ensured(action, tuple(added), found, plan)
+            return _ensured(action, tuple(added), found, plan), found
         if attempt > ATTEMPTS:
-            last = f"without an index on {', '.join(missing)}" if found is not None else last
             break
         if found is not None:
             for name in missing:
-                client.create_attribute(plan.table, name)
+                said = client.create_attribute(plan.table, name).said
                 added[name] = None
+            last = (
+                f"Harper's last answer: create_attribute {said}, and describe_table shows no index"
+                f" on {', '.join(missing)}"
+            )
             if action is TableAction.UP_TO_DATE:
                 action = TableAction.MIGRATED
-        elif adopted:
-            last = "it was there a moment ago, and is not"
-        elif action is TableAction.CREATED:
-            last = "created, and not seen by another thread of the server"
-        elif client.create_table(plan.table, plan.primary_key, _declared(plan)):
-            action = TableAction.CREATED
-            last = "created, and not seen since"
-        else:
-            last = "it already exists, and it does not exist"
+        elif not adopted:
+            # Once made it is not made again: another thread of the server has not seen it yet.
+            if action is not TableAction.CREATED:
+                creation = client.create_table(plan.table, plan.primary_key, _declared(plan))
+                action = TableAction.CREATED if creation.is_new else action
+                said = creation.said
+            last = f"Harper's last answer: create_table {said}, and describe_table finds no table"
         sleep(WAIT_S * attempt * (1 + chance() / 2))
     raise TableNotEnsured(plan.table, last)
 

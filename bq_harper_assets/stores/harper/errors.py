@@ -2,11 +2,13 @@
 
 HarperError
 ├── HarperUnavailable        overloaded or away: the client sends again by itself
-│   └── HarperIndexing       the index that a search needs is still being built
+│   ├── HarperIndexing       the index that a search needs is still being built
+│   └── HarperGarbled        answered 200 without an answer in it: whether it acted is not known
 ├── HarperRefused            the request itself is wrong: sending it again cannot help
 │   ├── HarperExists         what was to be made is there already
 │   ├── HarperNotFound       the table or its database is not there
 │   └── HarperUnauthorized   the login is wrong, or its role lacks a right
+├── HarperRowBroken          an error, or something without an id, stands where a row should
 ├── HarperNotUnderstood      something answered, and not as Harper's Operations API does
 └── HarperUnsafe             the address would send the password in the clear, or is not trusted
 """
@@ -60,6 +62,16 @@ class HarperIndexing(HarperUnavailable):
     """The index that a search needs is still being built: Harper works, so no breaker counts it."""
 
 
+class HarperGarbled(HarperUnavailable):
+    """A 200 that is empty or no JSON, as a gateway or a Harper that is ending may give it."""
+
+    def _next(self) -> str:
+        return (
+            "Whether it was applied is not known, and doing it again changes nothing twice. If this"
+            " goes on, set OPERATIONSAPI_URL to Harper's Operations API, then: bqh doctor"
+        )
+
+
 class HarperRefused(HarperError):
     """The request itself is wrong: sending it again cannot help."""
 
@@ -107,6 +119,16 @@ class HarperNotUnderstood(HarperError):
 
     def _next(self) -> str:
         return "Next: set OPERATIONSAPI_URL to Harper's Operations API, then: bqh doctor"
+
+
+class HarperRowBroken(HarperError):
+    """Among the rows of an answer is one that Harper could not read: the others are not all."""
+
+    def _next(self) -> str:
+        return (
+            "Nothing was changed, and nothing is said of the rows of this range. Next: bqh verify"
+            " TABLE --deep, which names rows that no range finds"
+        )
 
 
 class HarperUnsafe(HarperError):

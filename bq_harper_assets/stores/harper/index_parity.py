@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.errors import HarperIndexing, HarperRefused
+from bq_harper_assets.stores.harper.index_keys import is_lost
 
 SAMPLE = 10  # rows from each end of the primary key, in whose order Harper builds
 MOST_ALIKE = 50_000  # rows of one value that are read to find some of them
@@ -111,6 +112,8 @@ def _finds_its_rows(client: SearchVerbs, table: str, primary_key: str, name: str
     for reverse in (False, True):
         for row in client.search_by_value(table, primary_key, "*", limit=SAMPLE, reverse=reverse):
             value = row.get(name)
+            if isinstance(value, str) and is_lost(value):  # no index ever finds it
+                continue
             if isinstance(value, str | int | float):  # an array is indexed by what is in it
                 sampled.setdefault((type(value), value), set()).add(row[primary_key])
     if not sampled:  # as in a new column: whoever searches by it would still be turned away

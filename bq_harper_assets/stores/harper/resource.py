@@ -58,7 +58,7 @@ class HarperResource(dg.ConfigurableResource[HarperClient]):
         return resource
 
     def connection(self) -> HarperConnection:
-        """Small and picklable: what a task on another machine needs to connect."""
+        """What a client needs to connect."""
         known = self._secrets
         password = SecretStr(self.password) if self.password or known is None else known.password
         token = known.token if known else None

@@ -19,17 +19,21 @@ from bq_harper_assets.stores.harper.answers import (
 )
 from bq_harper_assets.stores.harper.errors import (
     HarperError,
+    HarperGarbled,
     HarperUnauthorized,
     HarperUnavailable,
     HarperUnsafe,
 )
 from bq_harper_assets.stores.harper.login import login_to
 from bq_harper_assets.stores.retry import Call
+from bq_harper_assets.stores.waiting import WAITS, clock_text
 
 # Harper closes a connection that is idle for 5 s; one that is nearly so is not used again.
 LONGEST_IDLE_S = 4.0
 # Past this, a connection that breaks may have been closed in between, by Harper or a gateway.
 STALE_AFTER_S = 1.0
+# Harper answers with an object, a list or a text.
+_JSON_ENDS = {(b"{", b"}"), (b"[", b"]"), (b'"', b'"')}
 
 
 @dataclass(frozen=True)
@@ -116,14 +120,18 @@ class Transport:
     def send(self, request: Request) -> bytes:
         """The body of a 200; every other outcome is an error."""
         line = self._borrow()
-        response = self._post(
-            line, request, may_be_stale=line.idle_s(self._clock()) > STALE_AFTER_S
-        )
-        if response is None:
-            line = self._new_line()
-            response = self._post(line, request, may_be_stale=False)
+        what = f"{self.store} to answer {request.call}"
+        with WAITS.waiting(what, f"gives up at {clock_text(sum(request.timeout))} at the latest"):
+            response = self._post(
+                line, request, may_be_stale=line.idle_s(self._clock()) > STALE_AFTER_S
+            )
+            if response is None:
+                line = self._new_line()
+                response = self._post(line, request, may_be_stale=False)
         assert response is not None
         self._give_back(line)
+        if _is_garbled(response):
+            raise HarperGarbled(request.call, "answered 200 with something else than JSON", 200)
         if response.status_code == 200:
             return response.content
         raise self._refusal(request.call, response)
@@ -150,7 +158,7 @@ class Transport:
                 allow_redirects=False,
             )
             # A gateway answers for a Harper that may still be at work.
-            is_answered = response.status_code not in (502, 504)
+            is_answered = response.status_code not in (502, 504) and not _is_garbled(response)
             return response
         except requests.RequestException as error:
             error.request = None  # it holds the password
@@ -205,6 +213,14 @@ class Transport:
             missing = tuple(self._login.quote(right) for right in missing_rights(error))
             return HarperUnauthorized(call, f"{said} (for {self._login.who})", status, missing)
         return kind(call, said, status)
+
+
+def _is_garbled(response: requests.Response) -> bool:
+    """A look at both ends is enough: an answer that was cut short does not have its length."""
+    if response.status_code != 200:
+        return False
+    body = response.content.strip()
+    return (body[:1], body[-1:]) not in _JSON_ENDS
 
 
 def _is_dropped(error: requests.RequestException) -> bool:

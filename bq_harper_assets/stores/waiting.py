@@ -1,0 +1,125 @@
+"""What this process waits for, told in the same words to everybody who listens.
+
+A wait is entered on the board when it begins and taken off when it ends. Whoever listens hears of
+each one that lasts longer than 5 seconds, and again every 30 seconds while it goes on.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+TOLD_AFTER_S = 5.0
+TOLD_AGAIN_AFTER_S = 30.0
+LOOK_EVERY_S = 1.0
+
+Say = Callable[[str], None]
+Tell = Callable[[float], str | None]  # the text of a wait at an instant; None: nothing to tell
+
+
+@dataclass
+class _Entry:
+    tell: Tell
+    told_at: float | None = None
+
+
+class Waits:
+    """A board of waits, shared by all threads of a process; it is watched while someone listens."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._entries: dict[int, _Entry] = {}
+        self._listeners: list[Say] = []
+        self._number = 0
+        self._over = threading.Event()
+
+    @contextmanager
+    def listen(self, say: Say) -> Iterator[None]:
+        """Tells `say` of every wait for as long as the block runs."""
+        with self._lock:
+            self._listeners.append(say)
+            if len(self._listeners) == 1:
+                self._over = threading.Event()
+                threading.Thread(target=self._watch, args=(self._over,), daemon=True).start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._listeners.remove(say)
+                if not self._listeners:
+                    self._over.set()
+
+    @contextmanager
+    def waiting(
+        self,
+        what: str,
+        then: str | Callable[[], str],
+        *,
+        since_s: float = 0.0,
+        at_once: bool = False,
+    ) -> Iterator[None]:
+        """Enters "waits for `what`, since ...; `then`"; it began `since_s` seconds ago already."""
+        began = self._clock() - since_s
+        moment = datetime.now(UTC) - timedelta(seconds=since_s)
+
+        def tell(now: float) -> str | None:
+            if not at_once and now - began < TOLD_AFTER_S:
+                return None
+            next_step = then if isinstance(then, str) else then()
+            return f"waits for {what}, since {moment:%H:%M:%S} UTC; {next_step}"
+
+        with self.told_by(tell):
+            if at_once:
+                self.look()
+            yield
+
+    @contextmanager
+    def told_by(self, tell: Tell) -> Iterator[None]:
+        """Enters a wait that words itself each time it is looked at."""
+        with self._lock:
+            self._number += 1
+            number = self._number
+            self._entries[number] = _Entry(tell)
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._entries[number]
+
+    def tell(self, text: str) -> None:
+        """Tells this at once, for a wait that is another program's."""
+        with self._lock:
+            listeners = list(self._listeners)
+        for say in listeners:
+            with suppress(Exception):  # a listener that fails must not stop what waits
+                say(text)
+
+    def look(self) -> None:
+        """Tells what is due to be told now, each text once."""
+        now = self._clock()
+        with self._lock:
+            entries = list(self._entries.values()) if self._listeners else []
+        due = [e for e in entries if e.told_at is None or now - e.told_at >= TOLD_AGAIN_AFTER_S]
+        texts: dict[str, None] = {}
+        for entry in due:
+            if text := entry.tell(now):
+                entry.told_at = now
+                texts[text] = None
+        for text in texts:
+            self.tell(text)
+
+    def _watch(self, over: threading.Event) -> None:
+        while not over.wait(LOOK_EVERY_S):
+            self.look()
+
+
+def clock_text(in_s: float) -> str:
+    """The time of day that comes in so many seconds."""
+    return f"{datetime.now(UTC) + timedelta(seconds=in_s):%H:%M:%S} UTC"
+
+
+# Stores, leases and Spark jobs wait in many places; a process has one terminal and one log.
+WAITS = Waits()
