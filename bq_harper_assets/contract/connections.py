@@ -1,6 +1,7 @@
 """How to reach each system: what a profile resolves to, and all that a store needs to connect."""
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -15,7 +16,7 @@ class BigQueryConnection(BaseModel):
     endpoint: str | None = None  # http://host:port of the emulator's REST API
     storage_endpoint: str | None = None  # host:port of the emulator's gRPC Storage API
     credentials: Path | None = None  # key file; None means application default credentials
-    max_retries: int = 5
+    max_retries: int | None = None  # None: 5, and storms are waited out as each table says
     initial_retry_delay_ms: int = 1000
     max_bytes_billed: int | None = None  # of one query; None means no limit
     results_dataset: str = "bqh_results"  # results of queries are kept here while a run reads them
@@ -32,6 +33,12 @@ class HarperConnection(BaseModel):
     token: SecretStr | None = None  # if set, used instead of user and password
     allow_http: bool = False  # plain http to a host that is not loopback
     requests_in_flight: int | None = None  # None means one per server thread
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Only without its secrets: a closure is written to files and sent over networks."""
+        if self.password.get_secret_value() or self.token is not None:
+            raise TypeError("a connection with a password is not pickled: see sync/task_login.py")
+        return super().__getstate__()
 
 
 class SparkSettings(BaseModel):

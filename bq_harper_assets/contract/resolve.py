@@ -86,7 +86,8 @@ def _bigquery(
         endpoint=found.endpoint,
         storage_endpoint=found.storage_endpoint,
         credentials=credentials,
-        max_retries=found.max_retries,
+        # Whoever writes the default means it: a storm counts too.
+        max_retries=found.max_retries if "max_retries" in found.model_fields_set else None,
         initial_retry_delay_ms=found.initial_retry_delay,
         max_bytes_billed=found.max_bytes_billed,
         results_dataset=found.results_dataset,

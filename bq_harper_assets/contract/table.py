@@ -54,6 +54,11 @@ class Sync(Declared):
     steady_threshold: Seconds = Field(
         default=600, description="Seconds of lag below which the phase is steady"
     )
+    give_up_after: Annotated[timedelta, duration(timedelta(days=1), timedelta(seconds=1))] = Field(
+        default=timedelta(minutes=10),
+        description="How long a store may refuse or leave a call unanswered before a run gives up",
+        json_schema_extra={"default": "10m"},
+    )
     start_timestamp: Annotated[datetime, INSTANT] | None = Field(
         default=None,
         description="The first window holds this time; left out: the day of the oldest row",
@@ -176,6 +181,10 @@ class TableContract(Declared):
     deletes: Literal["mirror", "keep", "flag"] = Field(
         default="mirror",
         description="Rows gone from the source: delete them, keep them, or mark them in _deletedAt",
+    )
+    deletes_older_than: Annotated[timedelta, duration(timedelta(days=36_500))] | None = Field(
+        default=None,
+        description="Rows older than this expire in the source: the delete guard lets them go",
     )
     values: ValuePolicies = Field(
         default=ValuePolicies(), description="Policies for numbers that a number cannot hold"

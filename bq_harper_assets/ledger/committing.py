@@ -1,6 +1,7 @@
 """Commits: a moved cell becomes the ledger's word, or its batch is recorded as failed."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
@@ -86,16 +87,21 @@ def fail(connection: Connection, batch: Batch, error: str) -> None:
     _give_up(connection, batch, BatchState.FAILED, CellState.FAILED, error)
 
 
-def refuse(connection: Connection, batch: Batch, reason: str) -> None:
-    """Likewise; the cell waits for someone to allow what the guard has stopped."""
-    _give_up(connection, batch, BatchState.REFUSED, CellState.REFUSED, reason)
+def refuse(connection: Connection, batch: Batch, reason: str, until: datetime | None) -> None:
+    """Likewise; the cell waits `until` then, or for someone to allow what the guard has stopped."""
+    _give_up(connection, batch, BatchState.REFUSED, CellState.REFUSED, reason, refused_until=until)
 
 
 def _give_up(
-    connection: Connection, batch: Batch, ending: BatchState, state: CellState, why: str
+    connection: Connection,
+    batch: Batch,
+    ending: BatchState,
+    state: CellState,
+    why: str,
+    **values: Any,
 ) -> None:
     table, now = batch.table, database_now(connection)
-    end_batch(connection, table, batch.seq, ending, ended_at=now, error=why)
+    end_batch(connection, table, batch.seq, ending, ended_at=now, error=why, **values)
     change_cell(connection, table, batch.cell, state=state)
     detail = {"batch": batch.seq, "error": why}
     audit.record(connection, table, now, audit.Note("commit", str(batch.cell), ending, detail))

@@ -1,5 +1,6 @@
 """Connections and transactions: SQLite and PostgreSQL made to behave alike."""
 
+import errno
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -12,9 +13,12 @@ from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, mak
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
+from bq_harper_assets.contract.private_files import make_private_file, tighten_file
 from bq_harper_assets.contract.secrets import without_secrets
-from bq_harper_assets.ledger.errors import LedgerRefused, LedgerUnavailable
+from bq_harper_assets.ledger.errors import LedgerNotWritable, LedgerRefused, LedgerUnavailable
 
+_NOT_WRITABLE = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM)
+_PG_DISK_FULL, _PG_READ_ONLY = "53100", "25006"
 _PATIENCE_S = 30  # how long a step waits for the locks of others before it gives up
 
 
@@ -53,12 +57,24 @@ class Database:
         except DBAPIError as error:
             # The first line only: PostgreSQL's further ones may quote the row.
             why = without_secrets(str(error.orig)).strip().partition("\n")[0]
+            if (is_full := _is_full(error.orig)) is not None:
+                raise LedgerNotWritable(self.place, why, is_full=is_full) from error
             if isinstance(error, OperationalError) or error.connection_invalidated:
                 raise LedgerUnavailable(self.place, why) from error
             raise LedgerRefused(
                 f"the ledger at {self.place} refused a statement: {why}. The whole step was taken"
                 " back. Check the rights of the ledger's user, then type: bqh doctor"
             ) from error
+
+
+def _is_full(error: BaseException | None) -> bool | None:
+    """Whether the disk is full, or else it must not be written; None if it is neither."""
+    state = getattr(error, "pgcode", None)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more than we need
+    if code == sqlite3.SQLITE_FULL or state == _PG_DISK_FULL:
+        return True
+    closed = code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+    return False if closed or state == _PG_READ_ONLY else None
 
 
 def insert_if_absent(connection: Connection, table: Table, **values: Any) -> bool:
@@ -104,8 +120,11 @@ def _bad_url() -> LedgerRefused:
 
 def _sqlite_engine(url: URL, place: str) -> Engine:
     try:
-        Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
+        _make_private(Path(str(url.database)))
     except OSError as error:
+        if error.errno in _NOT_WRITABLE:
+            is_full = error.errno == errno.ENOSPC
+            raise LedgerNotWritable(place, str(error), is_full=is_full) from error
         raise LedgerUnavailable(place, str(error)) from error
     engine = create_engine(
         url, hide_parameters=True, connect_args={"timeout": _PATIENCE_S, "isolation_level": None}
@@ -125,6 +144,14 @@ def _sqlite_engine(url: URL, place: str) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _make_private(file: Path) -> None:
+    """It holds quarantined rows. SQLite gives the files beside it the mode of the first."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    make_private_file(file)
+    for ending in ("-wal", "-shm"):
+        tighten_file(file.with_name(file.name + ending))
 
 
 def _enter_wal(connection: sqlite3.Connection) -> None:

@@ -3,7 +3,8 @@
 LedgerError
 ├── LedgerUnavailable     the database cannot be reached or stays busy: trying again may help
 ├── LedgerRefused         the database or its contents forbid it: trying again cannot help
-│   └── LedgerTooNew      a newer release has migrated this ledger
+│   ├── LedgerTooNew      a newer release has migrated this ledger
+│   └── LedgerNotWritable its disk is full, or its file or folder cannot be written
 ├── LeaseHeld             someone else may move these slices now
 ├── LeaseLost             the lease ended or went to someone else; nothing was recorded
 ├── LedgerConflict        a row is not in the state that the step expects
@@ -52,6 +53,19 @@ class LedgerTooNew(LedgerRefused):
         self.revision = revision
 
 
+class LedgerNotWritable(LedgerRefused):
+    """Its disk is full, or its file or folder cannot be written: a person has to see to it."""
+
+    def __init__(self, place: str, why: str, *, is_full: bool) -> None:
+        what = "is on a disk that is full" if is_full else "cannot be written"
+        cure = "Free some space" if is_full else "Make it writable (its rights, its mount)"
+        super().__init__(
+            f"the ledger at {place} {what}: {why}. What it holds is safe, and a step that was cut"
+            f" off is done whole or not at all. {cure}, then type the same command again"
+        )
+        self.place = place
+
+
 @dataclass(frozen=True)
 class Holder:
     """Who has a slice's lease; no owner means that it is free."""
@@ -60,12 +74,15 @@ class Holder:
     owner: str | None
     epoch: int
     until: datetime | None
+    since: datetime | None = None
+    host: str | None = None  # where its process is, if the ledger knows
 
     def __str__(self) -> str:
         if self.owner is None or self.until is None:
             return f"slice {self.slice} is free (epoch {self.epoch})"
         until = self.until.isoformat(timespec="milliseconds")
-        return f"slice {self.slice}: {self.owner} until {until} (epoch {self.epoch})"
+        where = f", on {self.host}" if self.host else ""
+        return f"slice {self.slice}: {self.owner} until {until} (epoch {self.epoch}{where})"
 
 
 def _list(holders: Sequence[Holder]) -> str:
@@ -73,16 +90,54 @@ def _list(holders: Sequence[Holder]) -> str:
 
 
 class LeaseHeld(LedgerError):
-    """Someone else may move these slices now."""
+    """Someone else may move these slices now, or an earlier try of the same run still may."""
 
-    def __init__(self, table: str, holders: Sequence[Holder], then: str | None = None) -> None:
-        super().__init__(
-            f"{table} is being moved by someone else: {_list(holders)}. No lease was taken and"
-            " nothing was changed. Let that run end, or its lease expire, then type:"
-            f" {then or f'bqh sync {table}'}"
-        )
+    def __init__(
+        self,
+        table: str,
+        holders: Sequence[Holder],
+        then: str | None = None,
+        asked_by: str | None = None,
+    ) -> None:
+        self.is_own = {holder.owner for holder in holders} == {asked_by}
+        if self.is_own:
+            text = (
+                f"{table} is still held by an earlier try of this run: {_list(holders)}. A request"
+                " of that try may still take effect, so nothing is begun before the lease expires,"
+                " and nothing was changed. If no further try is made, type then:"
+            )
+        else:
+            text = (
+                f"{table} is being moved by someone else: {_list(holders)}. No lease was taken and"
+                " nothing was changed. Let that run end, or its lease expire, then type:"
+            )
+        super().__init__(f"{text} {then or f'bqh sync {table}'}")
         self.table = table
         self.holders = tuple(holders)
+
+    @property
+    def who(self) -> str:
+        """Each run that holds some of the slices, once, where it is and since when."""
+        first = {holder.owner: holder for holder in reversed(self.holders) if holder.owner}
+        return " and ".join(
+            f"run {owner}"
+            + (f" on {holder.host}" if holder.host else "")
+            + (f" since {holder.since:%F %T} UTC" if holder.since else "")
+            for owner, holder in sorted(first.items())
+        )
+
+    @property
+    def what(self) -> str:
+        """The lease and who has it, as whoever waits for it tells it: a clause for each run."""
+        by_run: dict[tuple[str | None, str | None], list[Holder]] = {}
+        for holder in self.holders:
+            by_run.setdefault((holder.owner, holder.host), []).append(holder)
+        return f"the lease of {self.table}, held by " + " and by ".join(
+            f"{'an earlier try of this run' if self.is_own else f'run {owner}'}"
+            f"{f' on {host}' if host else ''}, which must renew it or lose it at"
+            f" {max(each.until for each in held if each.until):%H:%M:%S} UTC"
+            for (owner, host), held in by_run.items()
+        )
 
 
 class LeaseLost(LedgerError):
@@ -104,6 +159,8 @@ class LedgerConflict(LedgerError):
 
 class TableChanged(LedgerConflict):
     """A table is declared otherwise than it was first synced."""
+
+    exit_code = 2  # what the user wrote is wrong, and nothing was started
 
 
 class SchemaMoved(LedgerConflict):

@@ -1,5 +1,6 @@
 """Leases: who may move a slice now. A step locks the rows, asks for the time, then decides."""
 
+import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -19,6 +20,8 @@ from bq_harper_assets.ledger.errors import (
 from bq_harper_assets.ledger.records import Lease, Leases, LogicalTable
 from bq_harper_assets.ledger.tables import LEASES, LOGICAL_TABLES
 
+_LOOKED_AT = 500  # newest notes; a lease that is still held was taken not long ago
+
 
 def acquire(
     connection: Connection,
@@ -32,8 +35,8 @@ def acquire(
     wanted = tuple(sorted(set(slices)))
     rows, now = lock(connection, table, wanted)
     _check_slices(connection, table)
-    if held := [holder(row) for row in rows if not _is_free(row, now)]:
-        raise LeaseHeld(table.name, held)
+    if held := [row for row in rows if not _is_free(row, now)]:
+        raise LeaseHeld(table.name, _with_hosts(connection, table, held), asked_by=owner)
     leases = []
     for row in rows:
         lease = Lease(row.slice, row.epoch + 1, now + ttl, sent + ttl.total_seconds())
@@ -46,7 +49,12 @@ def acquire(
             acquired_at=now,
             expires_at=lease.expires_at,
         )
-        detail = {"owner": owner, "epoch": lease.epoch, "taken_from": row.owner}
+        detail = {
+            "owner": owner,
+            "epoch": lease.epoch,
+            "taken_from": row.owner,
+            "host": socket.gethostname(),
+        }
         outcome = "taken over" if row.owner else "taken"
         note = audit.Note("lease", f"slice {row.slice}", outcome, detail)
         audit.record(connection, table, now, note)
@@ -67,15 +75,24 @@ def renew(connection: Connection, leases: Leases, ttl: timedelta, sent: float) -
     return replace(leases, held=tuple(renewed))
 
 
-def release(connection: Connection, leases: Leases) -> LeaseLost | None:
-    """Frees those still this owner's; gives the error to raise for the others once committed."""
+def release(connection: Connection, leases: Leases, mirrored_batch: int | None) -> LeaseLost | None:
+    """Frees those still this owner's; gives the error to raise for the others once committed.
+
+    With the batch, Harper's copies of them are known to name it and these epochs.
+    """
     rows, now = lock(connection, leases.table, leases.slices)
     lost = []
     for row in rows:
         if not _is_owned(row, leases):
             lost.append(holder(row))
             continue
-        _change(connection, leases.table, row, owner=None, expires_at=None, acquired_at=None)
+        known = (
+            {}
+            if mirrored_batch is None
+            else {"mirrored_epoch": row.epoch, "mirrored_batch": mirrored_batch}
+        )
+        free = dict.fromkeys(("owner", "expires_at", "acquired_at"))
+        _change(connection, leases.table, row, **free, **known)
         detail = {"owner": leases.owner, "epoch": row.epoch}
         note = audit.Note("lease", f"slice {row.slice}", "released", detail)
         audit.record(connection, leases.table, now, note)
@@ -134,14 +151,20 @@ def lock_all(
 
 
 def remake(
-    connection: Connection, table: LogicalTable, rows: Sequence[Row[Any]], slices: int
+    connection: Connection,
+    table: LogicalTable,
+    rows: Sequence[Row[Any]],
+    slices: int,
+    *,
+    beyond: int = 0,
 ) -> None:
     """Free leases for so many slices, as if each had been used like the most used of `rows`.
 
-    A row may come from any of them: no slice may go back to an older snapshot, schema or epoch.
+    A row may come from any of them: no slice may go back to an older snapshot, schema or epoch,
+    nor to one that is not `beyond` what another ledger has used.
     """
     like_all = {
-        "epoch": max(row.epoch for row in rows) + 1,
+        "epoch": max(beyond, *(row.epoch for row in rows)) + 1,
         "snapshot": max((row.snapshot for row in rows if row.snapshot), default=None),
         "schema_version": max(row.schema_version or 0 for row in rows) or None,
     }
@@ -159,7 +182,19 @@ def remember(
 
 def holder(row: Row[Any]) -> Holder:
     """Who has it."""
-    return Holder(row.slice, row.owner, row.epoch, row.expires_at)
+    return Holder(row.slice, row.owner, row.epoch, row.expires_at, row.acquired_at)
+
+
+def _with_hosts(
+    connection: Connection, table: LogicalTable, rows: Sequence[Row[Any]]
+) -> list[Holder]:
+    """Who has them and where, as was put on record when they were taken."""
+    taken = audit.entries(connection, table, "lease", _LOOKED_AT)
+    hosts = {
+        (note.detail.get("owner"), note.detail.get("epoch")): note.detail.get("host")
+        for note in taken
+    }
+    return [replace(holder(row), host=hosts.get((row.owner, row.epoch))) for row in rows]
 
 
 def _check_slices(connection: Connection, table: LogicalTable) -> None:

@@ -13,10 +13,12 @@ from bq_harper_assets.ledger import (
     audit,
     claims,
     committing,
+    distrusting,
     intending,
     leasing,
     marking,
     planning,
+    proofs,
     quarantine,
     rebasing,
     registry,
@@ -89,6 +91,21 @@ class Ledger(LedgerReader):
         with self._database.writing() as connection:
             return reslicing.change_slices(connection, table, slices)
 
+    def distrust(
+        self, table: LogicalTable, starts: Sequence[datetime], *, epoch: int, batch: int
+    ) -> None:
+        """Every cell of the table, and of windows that begin then, is to be compared; LeaseHeld.
+
+        Epochs and batches go on after those given, which another ledger may have used.
+        """
+        with self._database.writing() as connection:
+            distrusting.distrust(connection, table, starts, epoch, batch)
+
+    def begin_earlier(self, name: str, start: datetime) -> datetime:
+        """The start that counts: this one, if none or only a later one was recorded."""
+        with self._database.writing() as connection:
+            return registry.begin_earlier(connection, name, start)
+
     @contextmanager
     def alone(self, table: LogicalTable) -> Iterator[None]:
         """Nobody else is in such a block for this table; for steps of seconds, not of minutes."""
@@ -153,10 +170,13 @@ class Ledger(LedgerReader):
         with self._database.writing() as connection:
             return leasing.renew(connection, leases, ttl, sent)
 
-    def release(self, leases: Leases) -> None:
-        """Frees what is still held; LeaseLost for the rest, which stays with whoever has it now."""
+    def release(self, leases: Leases, mirrored_batch: int | None = None) -> None:
+        """Frees what is still held; LeaseLost for the rest, which stays with whoever has it now.
+
+        `mirrored_batch` is what the target's copies of these leases are known to name.
+        """
         with self._database.writing() as connection:
-            lost = leasing.release(connection, leases)
+            lost = leasing.release(connection, leases, mirrored_batch)
         if lost is not None:
             raise lost
 
@@ -213,15 +233,20 @@ class Ledger(LedgerReader):
         with self._database.writing() as connection:
             committing.fail(connection, batch, error)
 
-    def refuse_batch(self, batch: Batch, reason: str) -> None:
-        """The guard stopped the batch; its cell is reconciled once that is allowed."""
+    def refuse_batch(self, batch: Batch, reason: str, until: datetime | None = None) -> None:
+        """The guard stopped the batch; its cell is reconciled once that is allowed, or after."""
         with self._database.writing() as connection:
-            committing.refuse(connection, batch, reason)
+            committing.refuse(connection, batch, reason, until)
 
     def record_audit(self, table: LogicalTable | None, *notes: audit.Note) -> None:
         """For what happens outside the ledger: checks, changes to the target, commands."""
         with self._database.writing() as connection:
             audit.record(connection, table, database_now(connection), *notes)
+
+    def record_proofs(self, table: LogicalTable, judged: Sequence[proofs.Judged]) -> None:
+        """What proofs found; it counts until their cells are synced again."""
+        with self._database.writing() as connection:
+            proofs.record(connection, table, judged)
 
     def drop_quarantined(
         self, table: LogicalTable, cell: CellKey, numbers: Sequence[int] | None, who: str

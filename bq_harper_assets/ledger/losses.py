@@ -8,12 +8,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import CompoundSelect, Connection, Row, and_, func, select, union_all
+from sqlalchemy import CompoundSelect, Connection, Row, and_, case, func, select, union_all
 
 from bq_harper_assets.ledger.columns import database_now
 from bq_harper_assets.ledger.places import place_of
 from bq_harper_assets.ledger.records import Batch, BatchState, CellKey, LogicalTable
 from bq_harper_assets.ledger.tables import BATCHES, CELLS, LOST_ROWS
+
+_TAKEN = BATCHES.c.rows_deleted + BATCHES.c.rows_flagged
+# Of what a batch took out only what it said before is a loss: rows whose place others took, and
+# rows older than the declared retention, are none.
+_LOST = case(
+    (BATCHES.c.deletes_intended < _TAKEN, BATCHES.c.deletes_intended),
+    else_=func.coalesce(_TAKEN, BATCHES.c.deletes_intended),
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,7 @@ class CellLoss:
     held: int
     rows: int  # that it surely holds now
     since: datetime  # when the first of them was recorded
+    until: datetime  # and the last
     is_committed: bool  # else some were to be taken out, and may be there still
 
 
@@ -53,13 +62,10 @@ def _recent(table: LogicalTable, begin: datetime) -> CompoundSelect[Any]:
         CELLS.c.slice == BATCHES.c.slice,
         CELLS.c.window_start == BATCHES.c.window_start,
     )
-    lost = func.coalesce(
-        BATCHES.c.rows_deleted + BATCHES.c.rows_flagged, BATCHES.c.deletes_intended
-    )
     batches = (
         select(
             *(BATCHES.c.seq, BATCHES.c.slice, BATCHES.c.window_start, BATCHES.c.state),
-            lost.label("lost"),
+            _LOST.label("lost"),
             func.coalesce(BATCHES.c.rows_held, 0).label("held"),
             BATCHES.c.deletes_allowed,
             func.coalesce(BATCHES.c.ended_at, BATCHES.c.planned_at).label("at"),
@@ -67,7 +73,7 @@ def _recent(table: LogicalTable, begin: datetime) -> CompoundSelect[Any]:
             CELLS.c.rows,
         )
         .outerjoin(CELLS, here)
-        .where(BATCHES.c.table_id == table.id, LOST_ROWS)
+        .where(BATCHES.c.table_id == table.id, LOST_ROWS, _LOST > 0)
     )
     return union_all(
         batches.where(BATCHES.c.ended_at >= begin),
@@ -88,5 +94,6 @@ def _loss(table: LogicalTable, batches: Sequence[Row[Any]]) -> CellLoss | None:
         max(row.held for row in batches),
         newest.rows if newest.committed >= newest.seq else left,
         min(row.at for row in counted),
+        max(row.at for row in counted),
         all(row.state == BatchState.APPLIED for row in counted),
     )

@@ -2,11 +2,30 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from sqlalchemy import Connection, case, func, select
 
 from bq_harper_assets.ledger.records import CellState, LogicalTable
 from bq_harper_assets.ledger.tables import CELLS, MARKS, QUARANTINE
+
+
+class Place(StrEnum):
+    """Where a cell's window lies."""
+
+    BEFORE = "before"  # the first window: the start was earlier once
+    CLOSED = "closed"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class CellCount:
+    """How many cells a table has in one place and state."""
+
+    place: Place
+    state: CellState
+    cells: int
+    synced_upto: datetime | None  # the least that a committed one of them reaches
 
 
 @dataclass(frozen=True)
@@ -63,6 +82,28 @@ def progress(connection: Connection, table: LogicalTable, start: datetime) -> Pr
         dirty=connection.execute(select(func.count()).select_from(marked)).scalar_one(),
         rows=sum(int(row.rows or 0) for row in states),
         quarantined=connection.execute(quarantined).scalar_one(),
+    )
+
+
+def cell_counts(
+    connection: Connection, table: LogicalTable, start: datetime, closed: datetime
+) -> tuple[CellCount, ...]:
+    """Of all cells that were ever named, each in one of the counts."""
+    place = case(
+        (CELLS.c.window_start < start, Place.BEFORE.value),
+        (CELLS.c.window_end <= closed, Place.CLOSED.value),
+        else_=Place.OPEN.value,
+    ).label("place")
+    query = (
+        select(
+            place, CELLS.c.state, func.count().label("cells"), func.min(CELLS.c.upto).label("upto")
+        )
+        .where(CELLS.c.table_id == table.id)
+        .group_by(place, CELLS.c.state)
+    )
+    return tuple(
+        CellCount(Place(row.place), CellState(row.state), row.cells, row.upto)
+        for row in connection.execute(query)
     )
 
 

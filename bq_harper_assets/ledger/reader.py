@@ -9,20 +9,32 @@ from sqlalchemy import select
 from bq_harper_assets.ledger import (
     audit,
     claims,
+    left_over,
     losses,
     progress,
+    proofs,
     registry,
     schema_versions,
     status,
+    workers,
 )
 from bq_harper_assets.ledger.columns import database_now
 from bq_harper_assets.ledger.database import Database
+from bq_harper_assets.ledger.errors import TableChanged
+from bq_harper_assets.ledger.mirrored import (
+    Mirrored,
+    Newest,
+    copies_known,
+    newest_of,
+    rows_surely_held,
+)
 from bq_harper_assets.ledger.records import (
     Batch,
     CellKey,
     LogicalTable,
     NewestVersion,
     SchemaVersion,
+    TableFacts,
 )
 from bq_harper_assets.ledger.tables import IDENTITY
 
@@ -47,6 +59,11 @@ class LedgerReader:
         """None if it was never registered."""
         with self._database.reading() as connection:
             return registry.find_table(connection, name)
+
+    def refused_change(self, facts: TableFacts) -> TableChanged | None:
+        """Why a table that was synced cannot be declared so; None if it can."""
+        with self._database.reading() as connection:
+            return registry.refused_change(connection, facts)
 
     def start_of(self, name: str) -> datetime | None:
         """Where the contract's first window begins; None if it was never recorded."""
@@ -121,10 +138,22 @@ class LedgerReader:
         with self._database.reading() as connection:
             return progress.checkpoints(connection, table, start)
 
+    def cell_counts(
+        self, table: LogicalTable, start: datetime, closed: datetime
+    ) -> tuple[progress.CellCount, ...]:
+        """All cells by state and place: before `start`, closed by `closed`, or open."""
+        with self._database.reading() as connection:
+            return progress.cell_counts(connection, table, start, closed)
+
     def progress(self, table: LogicalTable, start: datetime) -> progress.Progress:
         """What lag and phase are computed from, counted from the window that begins at `start`."""
         with self._database.reading() as connection:
             return progress.progress(connection, table, start)
+
+    def workers(self, table: LogicalTable) -> tuple[workers.Worker, ...]:
+        """Runs that hold leases, or let them run out, with the cells they planned under these."""
+        with self._database.reading() as connection:
+            return workers.workers(connection, table)
 
     def history(
         self, table: LogicalTable, cell: CellKey | None = None, limit: int = 100
@@ -140,10 +169,42 @@ class LedgerReader:
         with self._database.reading() as connection:
             return status.schema_versions_of_batches(connection, table, seqs)
 
+    def proved_cells(self, table: LogicalTable) -> tuple[proofs.ProvedCells, ...]:
+        """All committed cells, counted by what their newest proofs found; one query."""
+        with self._database.reading() as connection:
+            return proofs.counted(connection, table)
+
+    def cells_judged(
+        self, table: LogicalTable, statuses: Collection[str], limit: int
+    ) -> tuple[CellKey, ...]:
+        """The first cells whose newest proof found one of these."""
+        with self._database.reading() as connection:
+            return proofs.cells_with(connection, table, statuses, limit)
+
+    def mirrored(self, table: LogicalTable) -> tuple[Mirrored, ...]:
+        """What the target's copies of the leases must say at least."""
+        with self._database.reading() as connection:
+            return copies_known(connection, table)
+
+    def newest(self, table: LogicalTable) -> Newest:
+        """What they can say at most."""
+        with self._database.reading() as connection:
+            return newest_of(connection, table)
+
+    def rows_surely_held(self, table: LogicalTable) -> int:
+        """By the target, in cells that nothing calls in question."""
+        with self._database.reading() as connection:
+            return rows_surely_held(connection, table)
+
     def leases(self, table: LogicalTable) -> tuple[status.LeaseRecord, ...]:
         """Who holds which slice."""
         with self._database.reading() as connection:
             return status.leases(connection, table)
+
+    def left_over(self, table: LogicalTable) -> tuple[left_over.LeftOver, ...]:
+        """What each run has planned and not ended, or holds: it is at work, or it died."""
+        with self._database.reading() as connection:
+            return left_over.left_over(connection, table)
 
     def quarantined(
         self, table: LogicalTable, cell: CellKey | None = None, limit: int = 1000

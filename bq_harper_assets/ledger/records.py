@@ -173,10 +173,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Intent:
-    """What a batch is about to delete or flag."""
+    """What a batch is about to take out of its cell."""
 
     batch: Batch
-    rows: int
+    rows: int  # that will be lost: net of those gained; 0 for a batch that replaces as many
     held: int  # by the target, before
 
 

@@ -9,7 +9,7 @@ from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable
 from bq_harper_assets.ledger.tables import BATCHES, CELLS, LOGICAL_TABLES, MARKS, QUARANTINE
 
-_NO_COMMIT = dict.fromkeys(
+NO_COMMIT = dict.fromkeys(
     (
         *("batch", "snapshot", "upto", "schema_version", "rows", "digest", "fingerprint"),
         *("committed_at", "fingerprint_version"),
@@ -27,7 +27,8 @@ def change_slices(connection: Connection, table: LogicalTable, slices: int) -> L
     rows, now = leasing.lock_all(connection, table, then=f"bqh slices set {table.name} {slices}")
     if len(rows) == slices:
         return registry.load_table(connection, table.id)
-    _end_batches(connection, table, now)
+    error = "left planned; then the table was given another number of slices"
+    end_batches(connection, table, now, error)
     connection.execute(delete(MARKS).where(MARKS.c.table_id == table.id))
     _remake_cells(connection, table, slices)
     leasing.remake(connection, table, rows, slices)
@@ -39,9 +40,9 @@ def change_slices(connection: Connection, table: LogicalTable, slices: int) -> L
     return registry.load_table(connection, table.id)
 
 
-def _end_batches(connection: Connection, table: LogicalTable, now: datetime) -> None:
+def end_batches(connection: Connection, table: LogicalTable, now: datetime, error: str) -> None:
+    """Those that runs which are over have left planned."""
     left = (BATCHES.c.table_id == table.id, BATCHES.c.state == BatchState.PLANNED)
-    error = "left planned; then the table was given another number of slices"
     connection.execute(
         update(BATCHES).where(*left).values(state=BatchState.FAILED, ended_at=now, error=error)
     )
@@ -65,6 +66,6 @@ def _remake_cells(connection: Connection, table: LogicalTable, slices: int) -> N
         )
         columns = ["table_id", "slice", "window_start", "window_end", "state"]
         connection.execute(insert(CELLS).from_select(columns, windows))
-    connection.execute(update(CELLS).where(mine).values(state=CellState.TOUCHED, **_NO_COMMIT))
+    connection.execute(update(CELLS).where(mine).values(state=CellState.TOUCHED, **NO_COMMIT))
     for rows in (QUARANTINE, CELLS):
         connection.execute(delete(rows).where(rows.c.table_id == table.id, rows.c.slice >= slices))

@@ -48,6 +48,11 @@ class Refusal:
     t: datetime
     schema_version: int
     fingerprint: str  # of the window up to where the batch would have covered it, at T
+    until: datetime | None = None  # when its cause is forgotten; None: a person decides
+
+    def is_forgotten(self, now: datetime) -> bool:
+        """Whether the guard may judge otherwise now, though the source is the same."""
+        return self.until is not None and self.until <= now
 
 
 @dataclass(frozen=True)
@@ -191,7 +196,7 @@ def _refusals(
         .order_by(BATCHES.c.seq)
     )
     return {
-        place_of(row): Refusal(row.snapshot, row.schema_version, row.fingerprint)
+        place_of(row): Refusal(row.snapshot, row.schema_version, row.fingerprint, row.refused_until)
         for row in connection.execute(query)
     }
 
@@ -226,7 +231,7 @@ def history(
 def _batch(table: LogicalTable, row: dict[str, Any]) -> BatchRecord:
     start = row.pop("window_start")
     cell = CellKey(start, start + table.facts.window, row.pop("slice"))
-    for unshown in ("table_id", "fingerprint"):
+    for unshown in ("table_id", "fingerprint", "refused_until"):
         row.pop(unshown)
     row["t"] = row.pop("snapshot")
     row["mode"], row["state"] = Mode(row["mode"]), BatchState(row["state"])

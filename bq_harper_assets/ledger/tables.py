@@ -86,6 +86,9 @@ LEASES = Table(
     Column("expires_at", Instant),
     Column("snapshot", Instant),  # newest snapshot ever planned in the slice; outlives the lease
     Column("schema_version", Integer),  # likewise
+    # What Harper's own copy of the lease is known to say: one that says less is an older Harper.
+    Column("mirrored_epoch", BigInteger),
+    Column("mirrored_batch", BigInteger),
 )
 
 # As leases, for what concerns no single table.
@@ -169,13 +172,14 @@ BATCHES = Table(
     Column("rows_moved", BigInteger),
     Column("rows_flagged", BigInteger),
     Column("rows_kept", BigInteger),
-    Column("deletes_intended", BigInteger),  # NULL: none; rows to be deleted or flagged
+    Column("deletes_intended", BigInteger),  # NULL: none; rows to be lost, net of those gained
     Column("rows_held", BigInteger),  # by the target before, where that was looked at
     Column("deletes_allowed", Boolean),  # by a person: the guard was not asked
     Column("bytes", BigInteger),
     Column("seconds", Float),
     Column("digest", Text),
     Column("error", AnyText),
+    Column("refused_until", Instant),  # NULL: until somebody allows it, or the source changes
     ForeignKeyConstraint(
         ("table_id", "schema_version"), ("schema_versions.table_id", "schema_versions.version")
     ),
@@ -213,6 +217,20 @@ QUARANTINE = Table(
     Column("payload", AnyText, nullable=False),
     Column("at", Instant, nullable=False),
     ForeignKeyConstraint(_CELL, [f"cells.{name}" for name in _CELL]),
+)
+
+# The newest judgement of each cell; it counts while the batch is still the cell's newest commit.
+PROOFS = Table(
+    "proofs",
+    METADATA,
+    Column("table_id", Integer, ForeignKey("logical_tables.id"), primary_key=True),
+    Column("slice", Integer, primary_key=True, autoincrement=False),
+    Column("window_start", Instant, primary_key=True, autoincrement=False),
+    Column("batch", BigInteger, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("deep", Boolean, nullable=False),  # by all values, not by stored hashes
+    Column("source_changed", Boolean, nullable=False),  # since the commit's snapshot
+    Column("at", Instant, nullable=False),
 )
 
 AUDIT = Table(

@@ -64,24 +64,31 @@ def _decide(
     override = overrides_of(contract).get(source)
     if override is not None and override.indexed is not None:
         return IndexDecision(name, override.indexed, "override")
-    if why := _unfit(column, contract, lengths.get(source)):
+    if why := _unindexable(column, contract):
         return IndexDecision(name, False, f"refused: {why}")
+    # Whoever cut the table by a column searches by it, however long its texts may be.
     if source == schema.partition_field:
         return IndexDecision(name, True, "partition")
     if source in schema.clustering:
         return IndexDecision(name, True, "cluster")
+    if why := _too_long(column, lengths.get(source)):
+        return IndexDecision(name, False, f"refused: {why}")
     if rule := _name_rule(column):
         return IndexDecision(name, True, f"name:{rule}")
     return IndexDecision(name, False, NO_RULE)
 
 
-def _unfit(column: Column, contract: TableContract, sampled: int | None) -> str | None:
+def _unindexable(column: Column, contract: TableContract) -> str | None:
     if column.repeated:
         return "an array"
     if column.kind is Kind.JSON:
         return "JSON"
     if column.kind is Kind.STRUCT or form_of(column, contract) is Form.OBJECT:
         return "an object"
+    return None
+
+
+def _too_long(column: Column, sampled: int | None) -> str | None:
     if column.kind in (Kind.STRING, Kind.BYTES, Kind.UNKNOWN):
         for length, said in ((column.max_length, "declared"), (sampled, "found")):
             if length is not None and length > LONGEST_INDEXED:

@@ -98,7 +98,7 @@ def plan_table(
             tuple(replace(c, indexed=c.name in indexed) if c.is_live else c for c in columns),
             selection.key,
             selection.primary_key,
-            _id_paths(selection, columns) if before is None else before.id_paths,
+            before.id_paths if before and before.id_paths else _id_paths(selection, columns),
             Layout(schema.partition_field, schema.clustering, schema.primary_key),
             tuple(c.name for c in schema.columns if c.name not in {f.source for f in found}),
         ),
@@ -138,7 +138,7 @@ def _as_found(column: Column, contract: TableContract) -> VersionColumn:
 
 
 def _id_paths(selection: Selection, columns: Sequence[VersionColumn]) -> tuple[str, ...]:
-    return () if selection.key else tuple(paths_of(columns))
+    return () if selection.key else tuple(paths_of(c for c in columns if c.is_live))
 
 
 def _planned(

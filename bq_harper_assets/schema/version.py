@@ -177,7 +177,7 @@ class TableVersion:
     columns: tuple[VersionColumn, ...]  # those of the source in its order, then retired ones
     key: tuple[str, ...] = ()
     primary_key: str = "id"
-    id_paths: tuple[str, ...] = ()  # of a keyless table: what its ids were made of at first
+    id_paths: tuple[str, ...] = ()  # of a keyless table: what its ids were made of; (): free yet
     layout: Layout = field(default=Layout())
     not_selected: tuple[str, ...] = ()  # columns of the source that the contract leaves out
 
@@ -234,6 +234,11 @@ class TableVersion:
         return frozenset(paths_of(self.live))
 
     @property
+    def known_paths(self) -> frozenset[str]:
+        """All that a row may hold: what is synced, was synced once, or waits to be."""
+        return frozenset(_all_paths(self.columns))
+
+    @property
     def waiting(self) -> tuple[VersionColumn, ...]:
         """What somebody has to decide on, in whole or in part."""
         return tuple(column for column in self.columns if column.waits)
@@ -252,6 +257,12 @@ def paths_of(columns: Iterable[VersionColumn], above: str = "") -> Iterator[str]
     for column in columns:
         yield f"{above}{column.name}"
         yield from paths_of(column.synced_fields, f"{above}{column.name}.")
+
+
+def _all_paths(columns: Iterable[VersionColumn], above: str = "") -> Iterator[str]:
+    for column in columns:
+        yield f"{above}{column.name}"
+        yield from _all_paths(column.fields, f"{above}{column.name}.")
 
 
 def _id_paths(recorded: Sequence[str], columns: Iterable[VersionColumn]) -> Iterator[str]:

@@ -76,9 +76,13 @@ def held_outside(
 
 
 def oldest_held(harper: HarperClient, contract: TableContract) -> object:
-    """The timestamp of the first row by its index, as it is stored; None if there is no row."""
+    """The timestamp of the oldest row, as it is stored; None if there is no row with one."""
     name = contract.timestamp_column
-    rows = harper.search_by_value(contract.target_table, name, "*", (name,), limit=1)
+    # A walk by "*" comes in the order of ids, not of times.
+    has_one = Condition(name, "greater_than", "")
+    rows = harper.search_by_conditions(
+        contract.target_table, [has_one], (name,), sort_by=name, limit=1
+    )
     return rows[0].get(name) if rows else None
 
 

@@ -28,7 +28,7 @@ def compare_cells(
     reading = source.reading(parts, has_equal_rows=has_equal_rows)
     survey = Survey(
         reading,
-        source.stores.harper,
+        source.harper_of_tasks,
         source.contract.target_table,
         _dealt(_held_ranges(source, parts, rows, reading.grid), source.tasks),
         source.retry,

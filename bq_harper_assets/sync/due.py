@@ -20,6 +20,7 @@ class Reason(StrEnum):
     FAILED = "failed"
     PLANNED_LEFT = "planned_left"  # by a run that has ended without a word
     REFUSED = "refused"  # by the guard: a person decides
+    FORGOTTEN = "forgotten"  # refused for what others took out, which counts no more
     DIRTY = "dirty"  # a row of it was written by another cell
     CLOSED_SINCE = "closed_since"  # synced while its window was open
     SOURCE_CHANGED = "source_changed"
@@ -56,11 +57,13 @@ def due_cells(
     records: Sequence[CellRecord],
     leased: Collection[int] = (),
     seen: Mapping[datetime, Seen] | None = None,
+    now: datetime | None = None,
 ) -> list[Due]:
     """Of these closed windows, in their order.
 
     `leased` slices are at work, so what is planned there is not left over; `seen` is by the start
-    of a window, and a cell that was committed after it was seen is not judged by it.
+    of a window, and a cell that was committed after it was seen is not judged by it; without `now`
+    no refusal is old enough.
     """
     known = {record.cell: record for record in records}
     found = []
@@ -69,7 +72,7 @@ def due_cells(
         for number in range(slices):
             cell = Cell(window, number)
             record = known.get(cell_key(cell))
-            reason = _reason(record, number in leased, sight)
+            reason = _reason(record, number in leased, sight, now)
             if reason is not None:
                 found.append(Due(cell, reason, _sign(reason, record, sight)))
     return found
@@ -82,7 +85,9 @@ def is_comparable(record: CellRecord) -> bool:
     return record.is_clean and record.commit is not None and record.commit.is_closed
 
 
-def _reason(record: CellRecord | None, is_leased: bool, seen: Seen | None) -> Reason | None:
+def _reason(
+    record: CellRecord | None, is_leased: bool, seen: Seen | None, now: datetime | None
+) -> Reason | None:
     if record is None:
         return Reason.MISSING
     if record.state is CellState.PLANNED:
@@ -91,7 +96,10 @@ def _reason(record: CellRecord | None, is_leased: bool, seen: Seen | None) -> Re
         return Reason.FAILED
     if record.state is CellState.REFUSED:
         # The guard has judged what the source was then, and not what it is now.
-        return Reason.SOURCE_CHANGED if _has_changed_since(record, seen) else Reason.REFUSED
+        if _has_changed_since(record, seen):
+            return Reason.SOURCE_CHANGED
+        is_forgotten = now and record.refusal and record.refusal.is_forgotten(now)
+        return Reason.FORGOTTEN if is_forgotten else Reason.REFUSED
     if record.commit is None:
         return Reason.MISSING
     if not record.is_clean:

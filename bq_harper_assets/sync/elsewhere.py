@@ -5,13 +5,12 @@ old one, whose commit is then no longer true; so the old cell is marked first.
 """
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -19,9 +18,10 @@ from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.mover import one_row_per_task
 from bq_harper_assets.sync.reading import CellRows, Reading, cell_rows
 from bq_harper_assets.sync.receipts import Failure
+from bq_harper_assets.sync.stored_times import stored_micros
 from bq_harper_assets.sync.task import Chosen
+from bq_harper_assets.sync.task_login import HarperOfTasks
 from bq_harper_assets.sync.transient import error_of, failure_of
-from bq_harper_assets.sync.windows import micros_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,7 @@ class Look:
     """Which rows are about to be written, and where older versions of them may be."""
 
     reading: Reading
-    harper: HarperConnection
+    harper: HarperOfTasks
     target: str
     timestamp_kind: Kind
     chosen: Chosen
@@ -70,7 +70,7 @@ def cells_elsewhere(spark: "SparkSession", look: Look) -> OldCells:
 
 def _look(look: Look, streams: Sequence[str]) -> OldCells | Failure:
     found: OldCells = {}
-    with HarperClient(look.harper, retry=look.retry) as client:
+    with HarperClient(look.harper.connection(), retry=look.retry) as client:
         try:
             for rows in cell_rows(look.reading, streams):
                 written = rows.where(look.chosen.among(rows))
@@ -93,7 +93,8 @@ def _held_elsewhere(look: Look, client: HarperClient, rows: CellRows) -> OldCell
         if not held:
             continue
         own = dict(zip(some, places[first : first + IDS_PER_REQUEST].tolist(), strict=True))
-        for row, time in zip(held, stored_micros(held, look), strict=True):
+        times = stored_micros([row.get(plan.timestamp) for row in held], look.timestamp_kind)
+        for row, time in zip(held, times, strict=True):
             if time is None:
                 continue
             window, part = divmod(own[row[plan.primary_key]], grid.slices)
@@ -101,17 +102,6 @@ def _held_elsewhere(look: Look, client: HarperClient, rows: CellRows) -> OldCell
             if start != grid.first + window * grid.length:
                 _merge(found, {(start, part): time})
     return found
-
-
-def stored_micros(rows: Sequence[Mapping[str, Any]], look: Look) -> list[int | None]:
-    """The stored times of rows; None where there is none that can be read."""
-    texts = pa.array([row.get(look.reading.plan.timestamp) for row in rows], pa.string())
-    types = {
-        Kind.TIMESTAMP: pa.timestamp("us", "UTC"),
-        Kind.DATETIME: pa.timestamp("us"),
-        Kind.DATE: pa.date32(),
-    }
-    return micros_of(texts.cast(types[look.timestamp_kind])).to_pylist()  # type: ignore[no-any-return]
 
 
 def _merge(into: OldCells, more: OldCells) -> None:

@@ -1,5 +1,6 @@
 """Source rows as Harper records, still in Arrow."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -37,6 +38,7 @@ def encode_batch(
     *,
     synced_at: datetime,
     batch_number: int | pa.Int64Array,
+    clears: Sequence[str] = (),
 ) -> Encoded:
     """Id, columns and metadata of each row, NULLs too, for Harper keeps what it is not told."""
     arrays = [identity.ids]
@@ -60,6 +62,7 @@ def encode_batch(
         BATCH: numbers,
         HASH: hash_text(identity.row_hashes),
     }
+    metadata_columns |= {name: pa.nulls(batch.num_rows, pa.string()) for name in clears}
     if plan.flags_deletes:
         metadata_columns[DELETED_AT] = pa.nulls(batch.num_rows, pa.string())
     for name, array in metadata_columns.items():

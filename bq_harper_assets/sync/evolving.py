@@ -12,6 +12,7 @@ from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import State, TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.ensure_table import Ensured, ensure_table
+from bq_harper_assets.sync.in_step import require_in_step
 from bq_harper_assets.sync.schema_mirror import mirror_schemas
 from bq_harper_assets.sync.version_steps import Step, version_steps
 
@@ -47,6 +48,7 @@ def evolve_table(ledger: Ledger, harper: HarperClient, contract: TableContract) 
     number, version = steps[-1].recorded.version, steps[-1].version
     plan = plan_table(contract, _source_of(version), version)
     adopted = contract.manage == "adopt"
+    require_in_step(ledger, harper, table, adopted=adopted)
     ensured = ensure_table(harper, plan, adopted=adopted, alone=lambda: ledger.alone(table))
     if not is_applied(ledger, table, number):
         detail = {"action": ensured.action.value, "added": list(ensured.added)}

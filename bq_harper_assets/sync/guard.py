@@ -1,13 +1,14 @@
 """Refuses to delete much at once: a source that was emptied by accident must not empty the target.
 
-Counted are real deletes, after rows that live on elsewhere were told from those that are gone. What
-other runs took out lately, or are about to, counts with this run's: else a table that is emptied by
-many small runs, or by runs that all fail, would be emptied without a word.
+Counted are real deletes, after rows that live on elsewhere were told from those that are gone, and
+net of the rows that the same cell gains. What other runs took out lately, or are about to, counts
+with this run's: else a table that is emptied by many small runs, or by runs that all fail, would be
+emptied without a word.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bq_harper_assets.ledger.losses import CellLoss
 from bq_harper_assets.sync.cells import Cell
@@ -19,29 +20,44 @@ REMEMBERED = timedelta(hours=24)
 
 @dataclass(frozen=True)
 class Loss:
-    """What a reconcile would take out of one cell."""
+    """What a reconcile would take out of one cell, and what it would bring."""
 
     deletes: int
     held: int
+    gained: int = 0  # a keyless row that changes goes under one id and comes under another
+
+    @property
+    def lost(self) -> int:
+        """How many rows fewer the cell would hold."""
+        return max(self.deletes - self.gained, 0)
 
     @property
     def is_too_much(self) -> bool:
         """More than a thousand rows and more than half."""
-        return self.deletes > MOST_ROWS and 2 * self.deletes > self.held
+        return self.lost > MOST_ROWS and 2 * self.lost > self.held
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The guard's no to one cell."""
+
+    why: str  # and what to type
+    until: datetime | None = None  # when others' losses, its only cause, are forgotten
 
 
 def refusals(
     table: str, losses: Mapping[Cell, Loss], others: Sequence[CellLoss] = ()
-) -> dict[Cell, str]:
+) -> dict[Cell, Refused]:
     """Why cells must not be reconciled, by cell; empty if nothing speaks against it."""
     before = _lacking(losses, others)
     both = {cell: _with(loss, before.get(cell)) for cell, loss in losses.items()}
     both |= {cell: loss for cell, loss in before.items() if cell not in losses}
-    by_whom = _by_whom([each for each in others if _cell(each) in before])
+    counted = [each for each in others if _cell(each) in before]
+    by_whom = _by_whom(counted)
     refused = {
         cell: f"would lose {_told(loss, both[cell], 'it', by_whom)}"
         for cell, loss in losses.items()
-        if loss.is_too_much or (loss.deletes and both[cell].is_too_much)
+        if loss.is_too_much or (loss.lost and both[cell].is_too_much)
     }
     total, total_of_both = _sum(losses), _sum(both)
     if total.is_too_much or total_of_both.is_too_much:
@@ -49,9 +65,35 @@ def refusals(
         refused |= {
             cell: f"the run would lose {told}"
             for cell, loss in losses.items()
-            if loss.deletes and cell not in refused
+            if loss.lost and cell not in refused
         }
-    return {cell: f"{why}. {_way_out(table, cell)}" for cell, why in refused.items()}
+    forgotten = max((each.until for each in counted), default=None)
+    by_others = {cell for cell in refused if not (total.is_too_much or losses[cell].is_too_much)}
+    return {
+        cell: _refused(table, why, refused, forgotten if cell in by_others else None)
+        for cell, why in refused.items()
+    }
+
+
+def command_that_allows(table: str, cells: Iterable[Cell]) -> str:
+    """What to type if the rows are really gone: for all of the cells at once."""
+    windows = sorted(cell.window for cell in cells)
+    start, end = (f"{moment:%Y-%m-%dT%H:%M}" for moment in (windows[0].start, windows[-1].end))
+    return f"bqh sync {table} --from {start} --to {end} --allow-deletes"
+
+
+def _refused(table: str, why: str, cells: Iterable[Cell], forgotten: datetime | None) -> Refused:
+    until = forgotten + REMEMBERED if forgotten else None
+    then = (
+        f" Those are forgotten at {until:%F %T} UTC, and revisit_{table} asks for it again then."
+        if until
+        else ""
+    )
+    return Refused(
+        f"{why}. Nothing of it was written.{then} If these rows are really gone from BigQuery: "
+        f"{command_that_allows(table, cells)}",
+        until,
+    )
 
 
 def _lacking(losses: Mapping[Cell, Loss], others: Sequence[CellLoss]) -> dict[Cell, Loss]:
@@ -73,7 +115,7 @@ def _lacking(losses: Mapping[Cell, Loss], others: Sequence[CellLoss]) -> dict[Ce
 def _with(now: Loss, before: Loss | None) -> Loss:
     if before is None:
         return now
-    return Loss(before.deletes + now.deletes, max(before.held, now.held))
+    return Loss(before.lost + now.lost, max(before.held, now.held))
 
 
 def _cell(loss: CellLoss) -> Cell:
@@ -82,7 +124,7 @@ def _cell(loss: CellLoss) -> Cell:
 
 def _sum(losses: Mapping[Cell, Loss]) -> Loss:
     return Loss(
-        sum(loss.deletes for loss in losses.values()), sum(loss.held for loss in losses.values())
+        sum(loss.lost for loss in losses.values()), sum(loss.held for loss in losses.values())
     )
 
 
@@ -96,18 +138,10 @@ def _by_whom(others: Sequence[CellLoss]) -> str:
 
 
 def _told(now: Loss, both: Loss, what: str, by_whom: str) -> str:
-    told = f"{now.deletes:,} of the {now.held:,} rows that Harper holds of {what}"
+    told = f"{now.lost:,} of the {now.held:,} rows that Harper holds of {what}"
     if now.is_too_much or not by_whom:
         return told
     return (
-        f"{told}; with the {both.deletes - now.deletes:,} rows that {by_whom} it would be "
-        f"{both.deletes:,} of {both.held:,}"
-    )
-
-
-def _way_out(table: str, cell: Cell) -> str:
-    start, end = (f"{moment:%Y-%m-%dT%H:%M}" for moment in (cell.window.start, cell.window.end))
-    return (
-        "Nothing of it was written. If these rows are really gone from BigQuery: "
-        f"bqh sync {table} --from {start} --to {end} --allow-deletes"
+        f"{told}; with the {both.lost - now.lost:,} rows that {by_whom} it would be "
+        f"{both.lost:,} of {both.held:,}"
     )

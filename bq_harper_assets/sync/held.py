@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.table_plan import DELETED_AT
+from bq_harper_assets.stores.harper.answers import broken_row
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.stores.retry import Call
 from bq_harper_assets.sync.arrow_buffers import Int64s, UInt64s
 from bq_harper_assets.sync.row_ids import hashes_of_text
 from bq_harper_assets.sync.slices import id_hashes, slice_of
@@ -106,9 +108,14 @@ def read_held(
     """Range by range; rows marked as deleted are told by their hash."""
     for each in ranges:
         within = Condition(plan.timestamp, "gelt", [each.low, each.high])
-        rows = client.search_by_conditions(table, [within], hashed.attributes(plan))
+        where = f"{each.low} to {each.high}"
+        rows = client.search_by_conditions(table, [within], hashed.attributes(plan), cell=where)
         if not rows:
             continue
+        for place, row in enumerate(rows, 1):
+            if row.get(plan.primary_key) is None:
+                call = Call("Harper", "search_by_conditions", table, where)
+                raise broken_row(call, place, len(rows), row)
         keys = pa.array([row[plan.primary_key] for row in rows])
         hashes = hashed.of(rows, plan)
         if plan.flags_deletes:

@@ -11,22 +11,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
+from typing import Any
 
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LeaseHeld, LedgerError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Leases, LogicalTable
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.waiting import WAITS, clock_text
 from bq_harper_assets.sync.lease_terms import LeaseTerms, mirror_id
+from bq_harper_assets.sync.stopping import Stop
 from bq_harper_assets.sync.system_tables import LEASES
 
 RENEWALS_PER_TTL = 6
+RENEW_AGAIN_S = 5.0  # after a renewal that failed, or that Harper did not hear of
 ASK_EVERY_S = 1.0  # for a lease that another run holds; less than a live run pauses
+RENEWAL_ENDS_WITHIN_S = 2.0  # of a run that was asked to stop
 CLUSTER_CLOCK_SKEW = timedelta(seconds=2)
-
-
-class AnotherLedger(BqhError):
-    """The target belongs to another ledger: two of them cannot know of each other's leases."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,11 @@ def lease_times(spark_master: str, patience: timedelta = timedelta(0)) -> LeaseT
 
 
 class Keeper:
-    """The leases of some slices of a table, for as long as the block runs."""
+    """The leases of some slices of a table, for as long as the block runs.
+
+    Renewals are mirrored through `mirror`, which should not be patient: while it waited for a
+    Harper that is busy, the lease would run out.
+    """
 
     def __init__(
         self,
@@ -58,7 +63,8 @@ class Keeper:
         owner: str,
         times: LeaseTimes,
         *,
-        say: Callable[[str], None] = lambda line: None,
+        stop: Stop | None = None,
+        mirror: HarperClient | None = None,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -68,7 +74,8 @@ class Keeper:
         self._slices = slices
         self._owner = owner
         self._times = times
-        self._say = say
+        self._stop = stop or Stop()
+        self._mirror_client = mirror or harper
         self._wall = wall
         self._monotonic = monotonic
         self._ended = threading.Event()
@@ -76,10 +83,10 @@ class Keeper:
         self._may_release = True
 
     def __enter__(self) -> "Keeper":
-        self._refuse_another_ledger()
+        LEASES.create(self._harper)
         self.leases = self._acquire()
         try:
-            self._mirror()
+            self._mirror(self._harper)
         except BaseException:
             self._release()
             raise
@@ -94,9 +101,15 @@ class Keeper:
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
-        self._renewing.join()
-        if self._may_release:
+        # A renewal that Harper does not answer must not hold up a run that is to end.
+        self._renewing.join(RENEWAL_ENDS_WITHIN_S if self._stop.is_asked else None)
+        if not self._may_release or self._renewing.is_alive():
+            return
+        if kind is not None:
             self._release()
+        elif (batch := self._mirror_end()) is not None:
+            self._release(batch)
+        # Else that copy may still take effect: over the next owner's it would look like a backup.
 
     def leave_to_expire(self) -> None:
         """A request may still take effect: nobody else may begin before it did."""
@@ -119,62 +132,74 @@ class Keeper:
             )
 
     def _acquire(self) -> Leases:
-        give_up = self._monotonic() + self._times.patience.total_seconds()
-        is_told = False
-        while True:
-            try:
-                return self._ledger.acquire(self._table, self._slices, self._owner, self._times.ttl)
-            except LeaseHeld as error:
-                if self._monotonic() >= give_up:
-                    raise
-                if not is_told:
-                    self._say(f"waits up to {self._times.patience} for another run: {error}")
-                    is_told = True
-            time.sleep(ASK_EVERY_S)
+        patience_s = self._times.patience.total_seconds()
+        give_up = self._monotonic() + patience_s
+        try:
+            return self._ask()
+        except LeaseHeld as error:
+            if not patience_s:
+                raise
+            held = error
+        then = f"asks every {ASK_EVERY_S:g} s, gives up at {clock_text(patience_s)}"
+        with WAITS.waiting(held.what, then, at_once=True):
+            while True:
+                self._stop.sleep(ASK_EVERY_S)
+                try:
+                    return self._ask()
+                except LeaseHeld:
+                    if self._monotonic() >= give_up:
+                        raise
+
+    def _ask(self) -> Leases:
+        return self._ledger.acquire(self._table, self._slices, self._owner, self._times.ttl)
 
     def _wall_deadline(self, leases: Leases) -> float:
         return self._wall() + leases.deadline - self._monotonic()
 
-    def _release(self) -> None:
+    def _release(self, mirrored_batch: int | None = None) -> None:
         # What cannot be given back expires; what was done with it is done.
         with suppress(LedgerError):
-            self._ledger.release(self.leases)
+            self._ledger.release(self.leases, mirrored_batch)
+
+    def _mirror_end(self) -> int | None:
+        """The newest batch, for whoever finds another ledger or another Harper; None if not told.
+
+        The deadline is over too, so that nobody waits for this run.
+        """
+        with suppress(BqhError):
+            batch = self._ledger.newest(self._table).batch
+            ended = {"batch": batch, "deadline": self._wall()}
+            self._mirror_client.upsert(LEASES.name, [row | ended for row in self._copies()])
+            return batch
+        return None
 
     def _renew(self) -> None:
-        while not self._ended.wait(self._times.ttl.total_seconds() / RENEWALS_PER_TTL):
+        usual_s = self._times.ttl.total_seconds() / RENEWALS_PER_TTL
+        pause_s = usual_s
+        while not self._ended.wait(pause_s):
+            pause_s = usual_s
             try:
                 renewed = self._ledger.renew(self.leases, self._times.ttl)
                 with self._lock:
                     self.leases = renewed
-                self._mirror()
+                self._mirror(self._mirror_client)
             except BqhError:
-                continue  # the tasks stop by themselves when the deadline is near
+                # The tasks stop by themselves when the deadline is near.
+                pause_s = min(usual_s, RENEW_AGAIN_S)
 
-    def _mirror(self) -> None:
-        deadline = self._wall_deadline(self.leases)
-        self._harper.upsert(
-            LEASES.name,
-            [
-                {
-                    "id": mirror_id(self._table.facts.target, lease.slice),
-                    "ledger": str(self._ledger.identity()),
-                    "owner": self._owner,
-                    "epoch": lease.epoch,
-                    "deadline": deadline,
-                }
-                for lease in self.leases.held
-            ],
-        )
+    def _mirror(self, harper: HarperClient) -> None:
+        # Without `batch`: Harper merges, so that it goes on naming the one before.
+        deadline = {"deadline": self._wall_deadline(self.leases)}
+        harper.upsert(LEASES.name, [row | deadline for row in self._copies()])
 
-    def _refuse_another_ledger(self) -> None:
-        LEASES.create(self._harper)
-        target = self._table.facts.target
-        ids = [mirror_id(target, part) for part in range(self._table.facts.slices)]
-        for row in self._harper.search_by_id(LEASES.name, ids, ("id", "ledger")):
-            if row["ledger"] != str(self._ledger.identity()):
-                raise AnotherLedger(
-                    f"Harper's table {target} is kept by the ledger {row['ledger']}, and this is "
-                    f"the ledger {self._ledger.identity()}. Nothing was written. Point ledger.url "
-                    f"to that ledger; if it is gone for good, delete the rows of {target} in "
-                    f"Harper's table {LEASES.name}, then run it again"
-                )
+    def _copies(self) -> list[dict[str, Any]]:
+        ledger = str(self._ledger.identity())
+        return [
+            {
+                "id": mirror_id(self._table.facts.target, lease.slice),
+                "ledger": ledger,
+                "owner": self._owner,
+                "epoch": lease.epoch,
+            }
+            for lease in self.leases.held
+        ]

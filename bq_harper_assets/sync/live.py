@@ -18,7 +18,6 @@ from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
 from bq_harper_assets.sync.transient import TRANSIENT
 from bq_harper_assets.sync.windows import Window, floor_to_window
 
-WAITS = (LeaseHeld, WindowStillOpen)  # another run is at it, or it is a moment too early
 MOST_FAILURES = 5  # polls in a row
 PAUSE = timedelta(seconds=3)  # between two polls: a run that waits for the lease gets it
 
@@ -95,7 +94,13 @@ class Live:
             self._looked(error.report)
             self._pass(error, error.report.is_transient)
             return None
-        except WAITS as error:
+        except LeaseHeld as error:
+            self.say(
+                f"{error.table} is being moved by {error.who}; this live run waits, and goes on by "
+                "itself at its next poll"
+            )
+            return None
+        except WindowStillOpen as error:  # it is a moment too early
             self.say(f"waits for the next poll: {error}")
             return None
         except BqhError as error:
@@ -145,9 +150,13 @@ def _added(before: CellReport, after: CellReport) -> CellReport:
         read=first.read + last.read,
         written=first.written + last.written,
         unchanged=first.unchanged + last.unchanged,
+        quarantined=first.quarantined + last.quarantined,
         deleted=first.deleted + last.deleted,
         moved=first.moved + last.moved,
         flagged=first.flagged + last.flagged,
+        kept=first.kept + last.kept,
+        held=first.held,  # by the target before the first poll
+        rejections=(*first.rejections, *last.rejections),
         bytes=first.bytes + last.bytes,
         seconds=first.seconds + last.seconds,
     )

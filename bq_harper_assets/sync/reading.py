@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pyarrow as pa
 
 from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.read_session import read_stream
 from bq_harper_assets.sync.arrow_buffers import Bools, Int64s
 from bq_harper_assets.sync.grid import NOT_OURS, Grid
@@ -27,6 +29,7 @@ class Reading:
     schema: bytes
     plan: RowPlan
     grid: Grid
+    give_up_after: timedelta
     numbers: Mapping[str, Numbers] = field(default_factory=dict)
 
 
@@ -68,7 +71,8 @@ def batches_of(reading: Reading, stream: str) -> Iterator[pa.RecordBatch]:
     """The stream's rows in batches worth computing on."""
     waiting: list[pa.RecordBatch] = []
     count = 0
-    for batch in read_stream(reading.bigquery, stream, reading.schema):
+    calls = BigQueryCalls(reading.bigquery, give_up_after=reading.give_up_after)
+    for batch in read_stream(reading.bigquery, stream, reading.schema, calls=calls):
         named = reading.plan.named(batch)
         for first in range(0, batch.num_rows, ROWS_AT_ONCE):
             waiting.append(named.slice(first, ROWS_AT_ONCE))

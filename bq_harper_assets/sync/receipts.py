@@ -1,18 +1,32 @@
 """What tasks did, told without their rows: counters that come from different places on purpose."""
 
 import pickle
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bq_harper_assets.sync.digest import Digest
 
+_NAMELESS = "no-id:"
+_IS_NAMELESS = re.compile(rf"{_NAMELESS}[0-9A-Z]{{13}}")
+
+
+def nameless_id(row_hash: str) -> str:
+    """What a row that can have no id is called in quarantine, short enough to be typed."""
+    return f"{_NAMELESS}{row_hash}"
+
+
+def is_nameless(row_id: str | None) -> bool:
+    """Whether a row in quarantine has no id; earlier releases called it nothing."""
+    return row_id is None or _IS_NAMELESS.fullmatch(row_id) is not None
+
 
 @dataclass(frozen=True)
 class Refusal:
-    """One row that was not written: its id if it has one, why, and the row itself."""
+    """One row that was not written: its id, or nameless_id(), why, and the row itself."""
 
     place: int
-    row_id: str | None
+    row_id: str
     reason: str
     payload: str
 
@@ -40,6 +54,7 @@ class Failure:
 
     error: str
     is_transient: bool
+    lost_session: bool = False  # the same rows can be had from a new session at the same instant
 
 
 @dataclass(frozen=True)
@@ -54,6 +69,7 @@ class Receipt:
     unanswered_at: float | None
     failure: Failure | None = None
     earlier_tries: int = 0  # of this task, which left no receipt
+    extras: frozenset[str] = frozenset()  # attributes of rows it read that nobody synced
 
     @property
     def all_answered(self) -> bool:

@@ -18,6 +18,7 @@ from bq_harper_assets.sync.grid import Grid
 from bq_harper_assets.sync.guard import REMEMBERED, Loss, refusals
 from bq_harper_assets.sync.reading import Reading
 from bq_harper_assets.sync.recorded import cell_key
+from bq_harper_assets.sync.retention import younger_than_retention
 from bq_harper_assets.sync.scene import Scene, Source
 from bq_harper_assets.sync.survey import CellDiff
 from bq_harper_assets.sync.task import Chosen
@@ -89,14 +90,17 @@ def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -
     if scene.source.contract.deletes == "keep":
         return
     losses = {
-        work.cell: Loss(len(work.vanished.gone), work.diff.held)
+        work.cell: Loss(
+            len(younger_than_retention(scene, work)), work.diff.held, len(work.diff.missing)
+        )
         for work in works
         if work.diff is not None
     }
     intents = [
-        Intent(work.batch, loss.deletes, loss.held)
+        # Also where nothing is lost: else what it takes out counts as it is committed.
+        Intent(work.batch, losses[work.cell].lost, losses[work.cell].held)
         for work in works
-        if (loss := losses.get(work.cell)) and loss.deletes
+        if work.diff is not None and work.vanished.gone
     ]
     if not intents:
         return
@@ -107,10 +111,10 @@ def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -
     others = scene.ledger.recent_losses(scene.table, REMEMBERED, [work.batch for work in works])
     refused = refusals(scene.source.contract.id, losses, others)
     for work in works:
-        if (why := refused.get(work.cell)) is not None:
-            work.refusal = why
+        if (found := refused.get(work.cell)) is not None:
+            work.refusal = found.why
             # At once: until then other runs count what it will not take out.
-            scene.ledger.refuse_batch(work.batch, why)
+            scene.ledger.refuse_batch(work.batch, found.why, found.until)
 
 
 def mark_destinations(scene: Scene, works: Sequence[Work]) -> None:
@@ -152,7 +156,7 @@ def mark_origins(scene: Scene, works: Sequence[Work], reading: Reading, chosen: 
         source.spark,
         Look(
             reading,
-            source.stores.harper,
+            source.harper_of_tasks,
             source.contract.target_table,
             source.pin.plan.selection.timestamp.kind,
             chosen,

@@ -6,7 +6,7 @@ the names of an object.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
@@ -21,7 +21,7 @@ from bq_harper_assets.sync.held import StoredHashes
 from bq_harper_assets.sync.json_body import bodies
 from bq_harper_assets.sync.mixing import GOLDEN, mix
 from bq_harper_assets.sync.reading import CellRows
-from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.stored import METADATA, RowPlan
 
 _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # metadata, which is not compared
 _MOST_ROWS, _MOST_BYTES = 10_000, 16 * 1024 * 1024
@@ -32,13 +32,16 @@ class RecordHashes:
     """Of rows as they are read from Harper."""
 
     as_written: bool = False  # then of the hash that was stored with them too
+    extras: set[str] = field(default_factory=set)  # attributes of rows so far that nobody synced
 
     def attributes(self, plan: RowPlan) -> Sequence[str]:
         """All."""
         return ("*",)
 
     def of(self, rows: Sequence[Mapping[str, Any]], plan: RowPlan) -> UInt64s:
-        """One per row, over the columns of the plan."""
+        """One per row, over the columns of the plan, and what the row should not have."""
+        for row in rows:
+            self.extras.update(extra_attributes(row, plan))
         hashes = np.array([record_hash(row, plan) for row in rows], np.uint64)
         return _both(hashes, StoredHashes().of(rows, plan)) if self.as_written else hashes
 
@@ -74,19 +77,46 @@ def _records(records: pa.RecordBatch) -> Iterator[Mapping[str, Any]]:
 
 
 def record_hash(record: Mapping[str, Any], plan: RowPlan) -> int:
-    """Nulls and empty arrays count as not there, nor do fields that are not synced."""
-    values = {column.name: _synced(record.get(column.name), column) for column in plan.columns}
-    present = {name: value for name, value in values.items() if value not in (None, [])}
-    text = json.dumps(present, sort_keys=True, separators=(",", ":"))
+    """That of all that compared_values() has."""
+    text = json.dumps(compared_values(record, plan), sort_keys=True, separators=(",", ":"))
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def _synced(value: Any, column: HarperColumn) -> Any:
-    """An object may hold a field from before it was set aside."""
+def compared_values(record: Mapping[str, Any], plan: RowPlan) -> dict[str, Any]:
+    """What a record must have, and what it must not; nulls and empty arrays count as not there."""
+    values = {
+        column.name: _synced(record.get(column.name), column, column.name, plan.others)
+        for column in plan.columns
+    }
+    values |= {name: _plain(record[name]) for name in extra_attributes(record, plan)}
+    return {name: value for name, value in values.items() if value not in (None, [])}
+
+
+def extra_attributes(record: Mapping[str, Any], plan: RowPlan) -> list[str]:
+    """Attributes with a value that neither the source nor a sync has put there."""
+    if plan.others is None:
+        return []
+    own = {plan.primary_key, *plan.names, *METADATA}
+    return [
+        name
+        for name, value in record.items()
+        if name not in own and name not in plan.others and value not in (None, [])
+    ]
+
+
+def _synced(value: Any, column: HarperColumn, path: str, others: frozenset[str] | None) -> Any:
+    """An object may hold a field from before it was set aside, and no other."""
     if isinstance(value, list) and column.repeated:
-        return [_synced(each, replace(column, repeated=False)) for each in value]
+        single = replace(column, repeated=False)
+        return [_synced(each, single, path, others) for each in value]
     if isinstance(value, dict) and column.fields:
-        inner = {field.name: _synced(value.get(field.name), field) for field in column.fields}
+        inner = {
+            field.name: _synced(value.get(field.name), field, f"{path}.{field.name}", others)
+            for field in column.fields
+        }
+        if others is not None:
+            unknown = [name for name in value if name not in inner]
+            inner |= {n: _plain(value[n]) for n in unknown if f"{path}.{n}" not in others}
         return {name: each for name, each in inner.items() if each not in (None, [])}
     return _plain(value)
 

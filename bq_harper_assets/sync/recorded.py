@@ -1,7 +1,10 @@
 """What the ledger keeps of a contract, a schema and a cell."""
 
+from dataclasses import replace
+
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.errors import TableChanged
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellKey, LogicalTable, SchemaVersion, TableFacts
 from bq_harper_assets.schema.change import Change, dated
@@ -62,6 +65,22 @@ def table_facts(contract: TableContract, bigquery: BigQueryConnection) -> TableF
         window=contract.window,
         slices=contract.slices,
     )
+
+
+def refused_change(
+    ledger: Ledger, contract: TableContract, bigquery: BigQueryConnection | None = None
+) -> TableChanged | None:
+    """Why the contract cannot be synced as it is declared now; None if it can.
+
+    Without the connection, which names the project, the source is taken to be the same.
+    """
+    known = ledger.find_table(contract.id)
+    if bigquery is not None:
+        return ledger.refused_change(table_facts(contract, bigquery))
+    if known is None:
+        return None
+    facts = table_facts(contract, BigQueryConnection(project=""))
+    return ledger.refused_change(replace(facts, source=known.facts.source))
 
 
 def cell_key(cell: Cell) -> CellKey:

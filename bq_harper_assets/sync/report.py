@@ -22,6 +22,7 @@ class CellReport:
     result: CellResult
     problem: str | None
     upto: datetime  # before the window's end while it is open
+    is_refused: bool = False  # by the delete guard
 
     @property
     def is_open(self) -> bool:
@@ -66,9 +67,23 @@ class RunFailed(BqhError):
 
     def __init__(self, report: "RunReport") -> None:
         self.report = report
-        failed = [cell for cell in report.cells if cell.problem]
-        super().__init__(
-            f"{report.table}: {len(failed)} of {len(report.cells)} cells failed, the first is "
-            f"{failed[0].cell.key}: {failed[0].problem}. The other cells are committed. "
-            f"Next: bqh sync {report.table}"
-        )
+        refused = [cell for cell in report.cells if cell.problem and cell.is_refused]
+        failed = [cell for cell in report.cells if cell.problem and not cell.is_refused]
+        told = [f"{len(failed)} failed"] if failed else []
+        told += [f"the delete guard refused {len(refused)}"] if refused else []
+        count = len(refused) + len(failed)
+        done = len(report.cells) - count
+        committed = f"The other {done} are committed" if done else "None is committed"
+        lines = [
+            f"{report.table}: {count} of {len(report.cells)} cells are not done: "
+            f"{' and '.join(told)}",
+            committed,
+        ]
+        if failed:
+            lines.append(f"The first that failed is {failed[0].cell.key}: {failed[0].problem}")
+            # What was refused would be refused again: its own text says what to type.
+            lines.append(f"Next: bqh sync {report.table}")
+        if refused:
+            which = "The first that was refused" if failed else "The first"
+            lines.append(f"{which} is {refused[0].cell.key}: {refused[0].problem}")
+        super().__init__(". ".join(lines))

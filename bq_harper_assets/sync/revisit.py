@@ -80,6 +80,7 @@ def standing(
         ledger.cells(table, first, until),
         [lease.slice for lease in ledger.leases(table) if lease.is_live],
         changed,
+        now,
     )
     phase = phase_of(max(now - progress.synced_until, timedelta(0)), contract.sync)
     return Standing(phase, tuple(due), until)

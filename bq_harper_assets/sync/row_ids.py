@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.stores.harper.index_keys import UNESCAPED, UNITS, is_lost
 from bq_harper_assets.sync.arrow_buffers import (
     Bools,
     UInt64s,
@@ -112,11 +113,27 @@ def _stored(array: pa.Array, column: HarperColumn) -> tuple[pa.Array, tuple[Faul
     ids = TEXTS[column.kind](array) if column.kind in TEXTS else array
     sizes = pc.fill_null(pc.binary_length(ids), 1).to_numpy(zero_copy_only=False)
     too_long = f"key {column.name}: longer than {LONGEST_KEY} bytes, more than Harper takes"
+    lost = (
+        f"key {column.name}: {UNITS} or more characters with one of U+0000 to U+0004 among them:"
+        " Harper would store the row and not find it again by its time"
+    )
     return ids, (
         *faults,
         *fault_if(sizes == 0, f"key {column.name}: empty"),
         *fault_if(sizes > LONGEST_KEY, too_long),
+        *fault_if(_are_lost(ids, sizes), lost),
     )
+
+
+def _are_lost(ids: pa.Array, sizes: np.ndarray) -> Bools:
+    """Which ids Harper's indexes would not find; few are worth a closer look."""
+    lost = np.zeros(len(ids), np.bool_)
+    if not (sizes >= UNITS).any():
+        return lost
+    unescaped = pc.fill_null(pc.match_substring_regex(ids, UNESCAPED), False)
+    for row in np.flatnonzero(unescaped.to_numpy(zero_copy_only=False) & (sizes >= UNITS)):
+        lost[row] = is_lost(ids[row].as_py())
+    return lost
 
 
 def _hashed(batch: pa.RecordBatch, key: tuple[str, ...]) -> tuple[pa.Array, tuple[Fault, ...]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from bq_harper_assets.sync.source import Pinned
 from bq_harper_assets.sync.source_moved import require_planned
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.task import Chosen, Move
+from bq_harper_assets.sync.task_login import FOLDER_SETTING, HarperOfTasks, harper_of_tasks
 from bq_harper_assets.sync.windows import EPOCH, Window, floor_to_window
 
 if TYPE_CHECKING:
@@ -53,11 +54,17 @@ class Source:
     retry: RetryPolicy
     tasks: int  # as many as Harper takes requests at once
     sessions: list[ReadPlan] = field(default_factory=list)  # opened so far
+    others: frozenset[str] | None = None  # what else rows may have, where that is looked at
+
+    @property
+    def harper_of_tasks(self) -> HarperOfTasks:
+        """How tasks reach Harper; their secrets do not travel."""
+        return harper_of_tasks(self.stores.harper, self.spark.conf.get(FOLDER_SETTING, None))
 
     @property
     def rows(self) -> RowPlan:
         """How its rows become records."""
-        return RowPlan.of(self.pin.plan)
+        return replace(RowPlan.of(self.pin.plan), others=self.others)
 
     @property
     def bytes_read(self) -> int:
@@ -98,6 +105,7 @@ class Source:
             session.schema,
             self.rows,
             Grid.of(parts, self.contract.slices),
+            self.contract.sync.give_up_after,
         )
 
 
@@ -129,13 +137,19 @@ class Scene:
         return Cell(Window(start, start + length), part)
 
     def move(
-        self, reading: Reading, *, rows: int, per_place: int = 1, chosen: Chosen | None = None
+        self,
+        reading: Reading,
+        *,
+        rows: int,
+        per_place: int = 1,
+        chosen: Chosen | None = None,
+        clears: tuple[str, ...] = (),
     ) -> Move:
         """Writes what is read, all of it or the chosen rows, while the lease lasts."""
         source, contract = self.source, self.source.contract
         return Move(
             reading,
-            source.stores.harper,
+            source.harper_of_tasks,
             contract.target_table,
             self.keeper.terms,
             self.t,
@@ -146,4 +160,15 @@ class Scene:
             per_place,
             chosen,
             contract.quarantine_limit.of(rows),
+            clears,
         )
+
+
+def known_attributes(harper: HarperClient, pin: Pinned) -> frozenset[str]:
+    """What rows may have besides the synced columns: what a version knows, or the table declares.
+
+    An attribute that is declared is its owner's, as in a table that was adopted.
+    """
+    described = harper.describe_table(pin.plan.table)
+    declared = described.attributes if described else ()
+    return pin.plan.version.known_paths | {attribute.name for attribute in declared}

@@ -26,6 +26,8 @@ class RowPlan:
     geojson: Callable[[pa.Array], pa.Array] | None = None  # WKT texts to GeoJSON texts
     flags_deletes: bool = False  # then every row that is written is not deleted, or not any more
     id_columns: tuple[HarperColumn, ...] = ()  # of rows without a key, what ids are made of
+    # Paths that rows may have besides; anything else makes a row differ. None: nobody looks.
+    others: frozenset[str] | None = None
 
     @classmethod
     def of(cls, plan: TablePlan) -> "RowPlan":

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
@@ -31,6 +30,7 @@ from bq_harper_assets.sync.packed import (
 from bq_harper_assets.sync.reading import Reading, cell_rows
 from bq_harper_assets.sync.receipts import Failure, Receipt, Tally, merged
 from bq_harper_assets.sync.record_hash import RecordHashes, source_hashes
+from bq_harper_assets.sync.task_login import HarperOfTasks
 from bq_harper_assets.sync.transient import error_of, failure_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Survey:
     """What is compared; it travels to the executors."""
 
     reading: Reading
-    harper: HarperConnection
+    harper: HarperOfTasks
     target: str
     ranges: tuple[tuple[TimeRange, ...], ...]  # of the target, by task
     retry: RetryPolicy
@@ -75,6 +75,8 @@ class CellDiff:
     vanished: list[Any] = field(default_factory=list)  # ids, as the target has them
     read: int = 0  # rows of the source, also those that can have no id
     digest: Digest = field(default_factory=Digest)
+    # Attributes that rows of the survey have and should not, whichever rows these are.
+    extras: frozenset[str] = frozenset()
 
     @property
     def is_equal(self) -> bool:
@@ -116,6 +118,9 @@ def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
         # A row that somebody put into a slice of its own window is none of a cell outside the run.
         if row.receipt is None and row.place in found:
             _add(found[row.place], row)
+    extras = frozenset(name for receipt in receipts for name in receipt.extras)
+    for diff in found.values():
+        diff.extras = extras
     for place, tally in merged(receipts).items():
         found[place].read, found[place].digest = tally.read, tally.digest
     return found
@@ -145,7 +150,8 @@ def _read_source(survey: Survey, streams: Sequence[str]) -> Iterator[pa.RecordBa
 def _read_target(survey: Survey, ranges: Sequence[TimeRange]) -> Iterator[pa.RecordBatch]:
     failure: Failure | None = None
     reading = survey.reading
-    with HarperClient(survey.harper, retry=survey.retry) as client:
+    by_values = RecordHashes(survey.as_written)
+    with HarperClient(survey.harper.connection(), retry=survey.retry) as client:
         try:
             for each, held in read_held(
                 client,
@@ -153,13 +159,14 @@ def _read_target(survey: Survey, ranges: Sequence[TimeRange]) -> Iterator[pa.Rec
                 reading.plan,
                 ranges,
                 reading.grid.slices,
-                RecordHashes(survey.as_written) if survey.deep else StoredHashes(),
+                by_values if survey.deep else StoredHashes(),
             ):
                 places = held.slices + each.place
                 yield pack_held(places, held.ids, held.hashes, held.keys, survey.per_place)
         except BqhError as error:
             failure = failure_of(error)
-    yield receipt_row(Receipt({}, (), 0, 0, None, failure).dumps())
+    extras = frozenset(by_values.extras)
+    yield receipt_row(Receipt({}, (), 0, 0, None, failure, extras=extras).dumps())
 
 
 def _compared(rows: pa.Table, per_place: int) -> pa.Table:

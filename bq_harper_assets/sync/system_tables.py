@@ -42,8 +42,15 @@ class MirrorTable:
 
 LEASES = MirrorTable(
     "SyncLease",
-    1,
-    {"id": "String", "ledger": "String", "owner": "String", "epoch": "Long", "deadline": "Float"},
+    2,
+    {
+        "id": "String",
+        "ledger": "String",
+        "owner": "String",
+        "epoch": "Long",
+        "deadline": "Float",
+        "batch": "Long",
+    },
 )
 CHECKPOINTS = MirrorTable(
     "SyncCheckpoint",

@@ -6,17 +6,18 @@ every id that was sent, from which the distinct ones are counted.
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.index_keys import is_lost
 from bq_harper_assets.stores.retry import Retry, RetryPolicy
 from bq_harper_assets.sync.arrow_buffers import Bools, Int64s, UInt64s
 from bq_harper_assets.sync.digest import Digest, digests_by_place
@@ -24,8 +25,10 @@ from bq_harper_assets.sync.encode import Encoded, encode_batch
 from bq_harper_assets.sync.lease_terms import Deadline, LeaseTerms
 from bq_harper_assets.sync.packed import SourcePacker, receipt_row
 from bq_harper_assets.sync.reading import CellRows, Reading, cell_rows
-from bq_harper_assets.sync.receipts import Failure, Receipt, Tally
+from bq_harper_assets.sync.receipts import Failure, Receipt, Tally, nameless_id
+from bq_harper_assets.sync.row_ids import hash_text
 from bq_harper_assets.sync.slices import id_hashes
+from bq_harper_assets.sync.task_login import HarperOfTasks
 from bq_harper_assets.sync.transient import failure_of
 from bq_harper_assets.sync.writer import PAYLOAD_CHARACTERS, TooManyRefused, Writer
 
@@ -51,7 +54,7 @@ class Move:
     """All that the tasks of a run need to write; it travels to the executors."""
 
     reading: Reading
-    harper: HarperConnection
+    harper: HarperOfTasks
     target: str
     lease: LeaseTerms
     synced_at: datetime
@@ -62,6 +65,7 @@ class Move:
     per_place: int = 1  # bins
     chosen: Chosen | None = None  # None: every row
     most_refused: int = 1_000  # by all tasks together
+    clears: tuple[str, ...] = ()  # attributes that rows are rid of
 
 
 def within_limit(receipts: Sequence[Receipt], target: str, most: int) -> tuple[Receipt, ...]:
@@ -85,9 +89,10 @@ class Task:
         self._earlier_tries = earlier_tries
         self._retries = 0
         # Its own client: asking for a later deadline must not wait for a deadline.
-        self._mirror = HarperClient(move.harper, retry=move.retry)
+        harper = move.harper.connection()
+        self._mirror = HarperClient(harper, retry=move.retry)
         self._client = HarperClient(
-            move.harper,
+            harper,
             retry=move.retry,
             send_guard=Deadline(move.lease, self._mirror),
             on_retry=self._note_retry,
@@ -125,6 +130,7 @@ class Task:
             rows.identity,
             synced_at=move.synced_at,
             batch_number=pa.array(move.reading.grid.batches[rows.places]),
+            clears=move.clears,
         )
         accepted = encoded.reasons.is_null().to_numpy(zero_copy_only=False)
         if not accepted.all():
@@ -145,11 +151,22 @@ class Task:
             self._digests[place] = self._digests.get(place, Digest()) + digest
 
     def _refuse(self, rows: CellRows, encoded: Encoded, refused: Bools) -> None:
+        hashes = hash_text(rows.identity.row_hashes)
         for row in np.flatnonzero(refused):
             source = rows.batch.slice(row, 1).to_pylist()[0]
             payload = json.dumps(source, default=str, ensure_ascii=False)[:PAYLOAD_CHARACTERS]
             row_id, place = encoded.rows.column(0)[row].as_py(), int(rows.places[row])
-            self._writer.refuse(place, row_id, encoded.reasons[row].as_py(), payload)
+            stale = row_id if row_id is not None else self._lost_id(source)
+            if stale is not None:
+                self._writer.stale.append(stale)
+            shown = str(row_id) if row_id is not None else nameless_id(hashes[row].as_py())
+            self._writer.refuse(place, shown, encoded.reasons[row].as_py(), payload)
+
+    def _lost_id(self, source: Mapping[str, Any]) -> str | None:
+        """A key by which an earlier release may have stored the row, and no window finds it."""
+        column = self._move.reading.plan.id_column
+        value = source.get(column.name) if column is not None else None
+        return value if isinstance(value, str) and is_lost(value) else None
 
     def _note_retry(self, retry: Retry) -> None:
         self._retries += 1

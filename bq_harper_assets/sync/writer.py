@@ -101,7 +101,9 @@ class Writer:
         """A request is one transaction: halves are tried until single rows are refused."""
         if body.rows == 1:
             payload = body.content[1:-1].decode("utf-8")[:PAYLOAD_CHARACTERS]
-            self.refuse(int(places[0]), rows.column(0)[0].as_py(), error.said, payload)
+            row_id = rows.column(0)[0].as_py()
+            self.stale.append(row_id)
+            self.refuse(int(places[0]), str(row_id), error.said, payload)
             return
         half = (body.rows + 1) // 2
         for first in (0, half):
@@ -111,12 +113,9 @@ class Writer:
                 part = places[start : start + smaller.rows]
                 self._send(smaller, rows.slice(start, smaller.rows), part)
 
-    def refuse(self, place: int, row_id: object, reason: str, payload: str) -> None:
-        """One more row that is not written."""
-        if row_id is not None:
-            self.stale.append(row_id)
-        shown = None if row_id is None else str(row_id)
-        self.refusals.append(Refusal(place, shown, reason, payload))
+    def refuse(self, place: int, row_id: str, reason: str, payload: str) -> None:
+        """One more row that is not written, under the id that quarantine shows."""
+        self.refusals.append(Refusal(place, row_id, reason, payload))
         # A table that is wrong as a whole must not be tried row by row.
         if len(self.refusals) > self._most_refused:
             raise TooManyRefused(self._table, self._most_refused, reason)

@@ -35,6 +35,8 @@ BEYOND_A_SCHEMA = (
     "key: a\ncolumns",
     "sync: {catchupThreshold: 600}",
     "sync: {steadyThreshold: 3600}",
+    "sync: {giveUpAfter: 0s}",
+    "sync: {giveUpAfter: 2d}",
     "sync: {startTimestamp: 2026-13-01}",
     "schemaOverrides: {a: {}}",
     "schemaOverrides: {_hash",

@@ -38,6 +38,7 @@ SYNC_DEFAULTS = Sync(
     poll_interval=30000,
     catchup_threshold=3600,
     steady_threshold=600,
+    give_up_after=10 * MINUTE,
     start_timestamp=None,
 )
 GOOD: list[tuple[str, str, Any]] = [
@@ -95,6 +96,8 @@ GOOD_SYNC: list[tuple[str, str, Any]] = [
     ("pollInterval: 1000", "poll_interval", 1000),
     ("catchupThreshold: 601", "catchup_threshold", 601),
     ("steadyThreshold: 3599", "steady_threshold", 3599),
+    ("giveUpAfter: 90s", "give_up_after", timedelta(seconds=90)),
+    ("give_up_after: 1d", "give_up_after", timedelta(days=1)),
     ("startTimestamp: 2026-06-01", "start_timestamp", datetime(2026, 6, 1, tzinfo=UTC)),
     (
         "startTimestamp: 2026-06-01T10:00:00",
@@ -135,6 +138,7 @@ BAD = [
     *(f"sync: {{{key}: {bad}}}" for key in ("initialBatchSize", "pollInterval") for bad in WHOLE),
     *(f"sync: {{{key}: 0}}" for key in ("catchupBatchSize", "steadyBatchSize", "steadyThreshold")),
     *(f"sync: {{pollInterval: {bad}}}" for bad in ("30", "999", "86400001")),
+    *(f"sync: {{giveUpAfter: {bad}}}" for bad in ("0s", "2d", "soon", "-1", "true")),
     "sync: {catchupThreshold: 600}",
     "sync: {steadyThreshold: 3600}",
     *(

@@ -1,5 +1,6 @@
 """The ledger as a database: made and migrated by itself, and silent about passwords."""
 
+import re
 import sqlite3
 import threading
 import time
@@ -17,6 +18,7 @@ from sqlalchemy import CheckConstraint, create_engine, inspect, text, update
 from bq_harper_assets.ledger.columns import database_now
 from bq_harper_assets.ledger.database import Database
 from bq_harper_assets.ledger.errors import (
+    LeaseHeld,
     LeaseLost,
     LedgerError,
     LedgerRefused,
@@ -99,12 +101,15 @@ CHANGES = [
         replace(FACTS, slices=8),
         "declared with 8 slices and was synced with 4.*: bqh slices set positions 8",
     ),
-    (replace(FACTS, slices=8, key=()), "slices was 4 and is 8"),
-    (replace(FACTS, window=24 * HOUR), "window was 1:00:00 and is 1 day, 0:00:00"),
-    (replace(FACTS, key=()), r"key was \('mmsi', 'ts'\) and is \(\)"),
+    (
+        replace(FACTS, slices=8, key=()),
+        "slices was 4 and is 8.*slices alone can be changed, by: bqh slices set positions 8",
+    ),
+    (replace(FACTS, window=24 * HOUR), "window was 60m and is 1d"),
+    (replace(FACTS, key=()), "key was mmsi, ts and is the whole row"),
     (replace(FACTS, source="fleet.other"), "source was fleet.positions and is fleet.other"),
-    (replace(FACTS, target="Other"), "target was Positions and is Other"),
-    (replace(FACTS, timestamp_column="at"), "timestamp_column was ts and is at"),
+    (replace(FACTS, target="Other"), "targetTable was Positions and is Other"),
+    (replace(FACTS, timestamp_column="at"), "timestampColumn was ts and is at"),
     (replace(FACTS, name="copycat"), "Positions, which holds the rows of positions"),
 ]
 
@@ -112,10 +117,34 @@ CHANGES = [
 def test_a_table_whose_cells_would_change_their_meaning_is_refused(
     ledger: Ledger, table: LogicalTable
 ) -> None:
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    ledger.plan(leases, T, 1, [copy(cell(0))], "run")
     for changed, why in CHANGES:
         with pytest.raises(TableChanged, match=why):
             ledger.register_table(changed)
+        assert re.search(why, str(ledger.refused_change(changed)))
     assert ledger.tables() == (table,)
+    assert ledger.refused_change(FACTS) is None
+
+
+def test_a_table_of_which_nothing_was_planned_can_be_declared_anew(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    """The first run of a wrong declaration fails, and must not make it the only right one."""
+    ledger.record_start("positions", T)
+    for changed, _ in CHANGES[:-1]:
+        assert ledger.refused_change(changed) is None
+        anew = ledger.register_table(changed)
+        assert (anew.id, anew.facts) == (table.id, changed)
+        assert len(ledger.leases(anew)) == changed.slices
+        assert ledger.newest_schema(anew) is None
+    assert ledger.start_of("positions") is None  # it was that of the other column
+    leases = ledger.acquire(ledger.register_table(FACTS), [0], "ann", TTL)
+    with pytest.raises(LeaseHeld):
+        ledger.register_table(CHANGES[0][0])
+    ledger.release(leases)
+    with pytest.raises(TableChanged, match=CHANGES[-1][1]):
+        ledger.register_table(CHANGES[-1][0])
 
 
 def test_equal_schemas_are_one_version_and_others_count_up(
@@ -284,3 +313,15 @@ def test_a_server_that_restarts_between_two_steps_is_survived(
         )
     killer.dispose()
     ledger.register_table(FACTS)
+
+
+def test_the_files_of_a_ledger_are_its_owners_alone_also_those_that_were_not(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "new" / "ledger.db"
+    for _ in range(2):
+        with open_ledger(f"sqlite:///{file}") as ledger:
+            ledger.register_table(FACTS)
+            modes = {each.name: each.stat().st_mode & 0o777 for each in file.parent.iterdir()}
+        assert modes == {"ledger.db": 0o600, "ledger.db-wal": 0o600, "ledger.db-shm": 0o600}
+        file.chmod(0o644)  # as an earlier release has left it

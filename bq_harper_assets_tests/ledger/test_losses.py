@@ -236,3 +236,16 @@ def test_nothing_is_recorded_without_a_live_lease_or_after_the_batch_has_ended(
         ledger.intend_deletes(leases, [Intent(first, 4, 9)], allowed=False)
     assert _lost(ledger, table) == {}
     assert ledger.audit(table, kind="delete") == ()
+
+
+def test_what_a_batch_said_to_be_no_loss_is_none_once_it_is_committed(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    """Rows that it replaces by as many, or that are older than the declared retention."""
+    for hour, intended in enumerate((0, 4, 9)):
+        leases = ledger.acquire(table, [0], "ann", TTL)
+        (batch,) = ledger.plan(leases, T, 1, [copy(cell(hour))], "run")
+        ledger.intend_deletes(leases, [Intent(batch, intended, 9)], allowed=False)
+        ledger.commit_cells(leases, [(batch, EMPTIED)])
+        ledger.release(leases)
+    assert _lost(ledger, table) == {1: (4, 9, 0, True), 2: ALL}

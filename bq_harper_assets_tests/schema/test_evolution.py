@@ -311,6 +311,23 @@ def test_a_field_that_a_person_set_aside_waits_in_the_successor_of_its_column() 
     assert applied(again).live_paths - again.live_paths == {"address_v2.zip"}
 
 
+@pytest.mark.promise("F2")
+def test_a_field_that_was_approved_stays_live_when_its_column_is_retyped_again() -> None:
+    address, wider = of("address", Kind.STRUCT, STREET), of("address", Kind.STRUCT, STREET, ZIP)
+    first = story((address,))
+    back = rolled_back(seen(first, wider), first)
+    whole, date = (
+        of("address", Kind.STRUCT, STREET, replace(ZIP, kind=kind))
+        for kind in (Kind.INT64, Kind.DATE)
+    )
+    second = seen(back, whole)
+    assert "address_v2.zip" not in second.live_paths
+    approved = applied(second)
+    assert "address_v2.zip" in approved.live_paths
+    third = seen(approved, date)
+    assert {"address_v3", "address_v3.street", "address_v3.zip"} <= third.live_paths
+
+
 def test_ids_and_windows_of_rows_are_refused_to_break_with_all_that_is_wrong() -> None:
     first = seen(None, TEXT, key=None)
     with pytest.raises(SchemaRefused) as caught:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bq_harper_assets.schema.errors import SchemaMismatch
 from bq_harper_assets.schema.index_strategy import decide_indexes
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
 from bq_harper_assets.schema.selection import select_columns
@@ -108,8 +109,6 @@ def test_long_text_arrays_and_objects_are_never_indexed_whatever_their_names() -
         Column("time_info", Kind.STRUCT, fields=(Column("a", Kind.INT64),)),
         Column("json_id", Kind.JSON),
         Column("place_id", Kind.GEOGRAPHY),
-        partition_field="text_id",
-        clustering=("candidate_id",),
     )
     told = decisions(source, {"candidate_id": 50_000, "short_id": 256})
     assert told["candidate_id"] == (
@@ -125,6 +124,29 @@ def test_long_text_arrays_and_objects_are_never_indexed_whatever_their_names() -
     assert told["time_info"] == (False, "refused: an object")
     assert told["json_id"] == (False, "refused: JSON")
     assert told["place_id"] == (False, "refused: an object")
+
+
+@pytest.mark.promise("C1", "C3")
+def test_a_column_that_the_source_is_clustered_by_is_indexed_however_long_its_texts_are() -> None:
+    source = schema(
+        Column("declared", Kind.STRING, max_length=257),
+        Column("found", Kind.STRING),
+        Column("place", Kind.GEOGRAPHY),  # BigQuery clusters by it, and Harper has no such index
+        clustering=("declared", "found", "place"),
+    )
+    told = decisions(source, {"found": 50_000})
+    assert told["declared"] == (True, "cluster")
+    assert told["found"] == (True, "cluster")
+    assert told["place"] == (False, "refused: an object")
+
+
+@pytest.mark.promise("C1")
+def test_the_timestamp_is_indexed_where_no_other_rule_would_and_no_override_can_change_it() -> None:
+    source = schema(Column("moved", Kind.TIMESTAMP))
+    assert decisions(source)["moved"] == (False, "no rule")
+    assert decisions(source, timestamp_column="moved")["moved"] == (True, "timestampColumn")
+    with pytest.raises(SchemaMismatch, match="moved is the timestampColumn, by whose index"):
+        decisions(source, timestamp_column="moved", schema_overrides={"moved": {"indexed": False}})
 
 
 def test_an_override_wins_over_every_rule() -> None:

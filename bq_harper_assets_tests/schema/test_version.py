@@ -1,8 +1,12 @@
 """A version says the same after the ledger has kept it, and old ones can be read."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bq_harper_assets.schema.errors import SchemaRefused
 from bq_harper_assets.schema.harper_types import Form
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table, restricted
@@ -95,3 +99,13 @@ def test_ids_that_were_recorded_by_name_alone_are_of_all_fields_that_the_column_
     assert wider.id_paths == TableVersion.parse(wider.body()).id_paths == paths
     flat = seen(None, city, key=None)
     assert flat.body()["id_columns"] == ["event_time", "number", "city"]
+
+
+def test_ids_that_no_row_has_yet_are_made_of_the_columns_of_the_next_version() -> None:
+    speed, city = of("speed", Kind.INT64), of("city", Kind.STRING)
+    first = seen(None, speed, key=None)
+    with pytest.raises(SchemaRefused, match="told apart by it"):
+        seen(first, city, key=None)
+    free = seen(replace(first, id_paths=()), city, key=None)
+    assert free.id_paths == ("event_time", "number", "city")  # and not of one that is retired
+    assert seen(free, city, speed, key=None).id_paths == free.id_paths

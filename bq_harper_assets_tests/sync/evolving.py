@@ -160,7 +160,7 @@ class Evolving:
         """Rows of all days are what they were at their sync."""
         stores = self.sync.stores
         subject = Subject(self.contract, self.tables.queries, self.sync.harper, stores.ledger)
-        verdict = check_spot(subject, self.cells(*range(OLDER, OPEN + 1)), seed=1).verdict
+        verdict = check_spot(subject, self.cells(*range(OLDER, OPEN + 1)), seed=1)
         assert verdict.status is SpotStatus.HEALTHY, verdict.message
 
     def held(self) -> dict[int, dict[str, Any]]:

@@ -6,8 +6,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from pydantic import SecretStr
 from pyspark.sql import SparkSession
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
@@ -31,9 +32,11 @@ class Errand:
 
     def send(self, **environ: str) -> list[str]:
         """Done elsewhere; the name of the time zone there, and the rows written."""
+        # A connection with its password refuses to be pickled.
+        hidden = self.harper.model_copy(update={"password": SecretStr("")})
         done = subprocess.run(
             [sys.executable, "-m", __name__],
-            input=pickle.dumps(self),
+            input=pickle.dumps((replace(self, harper=hidden), self.harper.password)),
             env={**os.environ, **environ},
             capture_output=True,
             timeout=150,
@@ -62,6 +65,7 @@ class Errand:
 if __name__ == "__main__":
     from bq_harper_assets_tests.sync import run_elsewhere  # pickled under this name
 
-    errand = pickle.load(sys.stdin.buffer)
+    errand, password = pickle.load(sys.stdin.buffer)
     assert isinstance(errand, run_elsewhere.Errand)
+    errand = replace(errand, harper=errand.harper.model_copy(update={"password": password}))
     print(time.tzname[0], errand.do())

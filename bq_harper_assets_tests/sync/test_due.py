@@ -1,6 +1,7 @@
 """Which cells need work, and which of them are asked for first."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -83,6 +84,21 @@ def test_why_a_cell_needs_work(
     due = due_cells([WINDOW], 1, records, seen={WINDOW.start: seen} if seen else None)
     assert [each.reason for each in due] == ([reason] if reason else [])
     assert [each.cell for each in due] == ([Cell(WINDOW, 0)] if reason else [])
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [(None, Reason.REFUSED), (BEFORE, Reason.REFUSED), (T, Reason.FORGOTTEN)],
+)
+def test_a_refusal_that_only_others_caused_ends_when_they_are_forgotten(
+    now: datetime | None, reason: Reason
+) -> None:
+    until_t = replace(record(CellState.REFUSED), refusal=Refusal(T, 1, "refused", T))
+    assert [each.reason for each in due_cells([WINDOW], 1, [until_t], now=now)] == [reason]
+    [changed] = due_cells([WINDOW], 1, [until_t], seen={START: Seen("new", AFTER)}, now=now)
+    assert changed.reason is Reason.SOURCE_CHANGED
+    decided = record(CellState.REFUSED)
+    assert [each.reason for each in due_cells([WINDOW], 1, [decided], now=AFTER)] == ["refused"]
 
 
 def test_what_a_run_with_a_live_lease_has_planned_is_not_left_over() -> None:

@@ -116,7 +116,7 @@ def test_only_json_that_harper_cannot_read_is_refused_for_the_names_in_it(
 @pytest.mark.promise("A9")
 def test_the_longest_key_that_has_an_id_is_one_that_harper_takes(client: HarperClient) -> None:
     client.create_table("EncodedKeys", "id", [Attribute("id", "String")])
-    keys = ["x" * LONGEST_KEY, "é" * (LONGEST_KEY // 2), "x" * (LONGEST_KEY - 1) + "\0", "\0" * 600]
+    keys = ["x" * LONGEST_KEY, "é" * (LONGEST_KEY // 2), "\0" * 63]
     batch = pa.record_batch(
         {"k": pa.array(keys), "at": pa.array([NOON] * len(keys), pa.timestamp("us", "UTC"))}
     )

@@ -184,13 +184,42 @@ def test_refused_reset_and_cut_requests_in_mid_run_have_their_effect_once(
     _assert_all_agree(spoilt, contract, range(ROWS))
 
 
+@pytest.mark.promise("E4", "I1")
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_storm_of_30_answers_in_mid_run_is_outlived(
+    spoilt: Sync, proxy: FaultProxy, tables: SmallTables, status: int
+) -> None:
+    """Each was answered, so that the lease is free at the end; an empty 200 is not an answer."""
+    contract = _keyless(spoilt, tables)
+    busy = Answer(status, {"error": "slow down"}, {"Retry-After": "0"})
+    target = contract.target_table
+    proxy.on(busy, operation="upsert", table=target, matching=_from(3), times=30)
+    report = spoilt.run(contract, spoilt.cells(contract, DAY, HOURS))
+    assert report.retries == 30
+    _assert_all_agree(spoilt, contract, range(ROWS))
+    assert not _is_held(spoilt, contract)
+
+
+@pytest.mark.promise("E4")
+def test_an_empty_answer_is_sent_again_and_the_lease_left_to_expire(
+    spoilt: Sync, proxy: FaultProxy, tables: SmallTables
+) -> None:
+    contract = _keyless(spoilt, tables)
+    proxy.on(Answer(200), operation="upsert", table=contract.target_table, matching=_from(3))
+    proxy.on(Answer(200), operation="describe_table", table=contract.target_table)
+    report = spoilt.run(contract, spoilt.cells(contract, DAY, HOURS))
+    assert report.retries == 1
+    _assert_all_agree(spoilt, contract, range(ROWS))
+    assert _is_held(spoilt, contract)
+
+
 def test_a_lease_is_free_at_once_after_a_failure_with_every_request_answered(
     spoilt: Sync, proxy: FaultProxy, tables: SmallTables
 ) -> None:
     contract = _keyless(spoilt, tables)
     cells = spoilt.cells(contract, DAY, HOURS)
     proxy.on(Answer(403), operation="upsert", table=contract.target_table, matching=_from(6))
-    with pytest.raises(Exception, match="cells failed, the first is 2026-01-05T01:00"):
+    with pytest.raises(Exception, match="The first that failed is 2026-01-05T01:00"):
         spoilt.run(contract, cells)
     assert not _is_held(spoilt, contract)
     states = [c.state for c in spoilt.stores.ledger.cells(_table(spoilt, contract), DAY, HOURS)]

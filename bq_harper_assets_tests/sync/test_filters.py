@@ -31,7 +31,7 @@ FILTERS = {
 }
 
 
-@pytest.mark.promise("J1", "J2")
+@pytest.mark.promise("J1", "J2", "M9")
 def test_a_filter_on_any_scalar_column_gives_the_rows_that_bigquery_gives(
     sync: Sync, tables: SmallTables
 ) -> None:
@@ -45,3 +45,8 @@ def test_a_filter_on_any_scalar_column_gives_the_rows_that_bigquery_gives(
         assert 0 < len(expected) < 12
         found = sync.harper.sql(f"SELECT n FROM data.{contract.target_table} WHERE {there}")
         assert sorted(row["n"] for row in found) == expected, name
+    # In order of time and cut off, as somebody asks who looks for the newest.
+    here, there = (f"{where} ORDER BY ts DESC LIMIT 3" for where in FILTERS["ts"])
+    asked = tables.queries.run(f"SELECT n FROM {source.sql} WHERE {here}", doing="comparing")
+    found = sync.harper.sql(f"SELECT n, ts FROM data.{contract.target_table} WHERE {there}")
+    assert [row["n"] for row in found] == [row["n"] for row in asked.rows] == [6, 5, 4]

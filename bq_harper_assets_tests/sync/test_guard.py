@@ -6,7 +6,7 @@ import pytest
 
 from bq_harper_assets.ledger.losses import CellLoss
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.guard import Loss, refusals
+from bq_harper_assets.sync.guard import REMEMBERED, Loss, Refused, refusals
 from bq_harper_assets.sync.recorded import cell_key
 from bq_harper_assets.sync.windows import Window
 from bq_harper_assets_tests.stores.small_tables import utc
@@ -35,10 +35,11 @@ def test_small_losses_that_are_a_great_one_together_are_refused_together() -> No
     losses = {cell: Loss(300, 300) for cell in CELLS[:4]} | {CELLS[4]: Loss(0, 100)}
     refused = refusals("orders", losses)
     assert set(refused) == set(CELLS[:4])
-    assert "the run would lose 1,200 of the 1,300 rows" in refused[CELLS[0]]
-    assert refused[CELLS[0]].endswith(
-        "bqh sync orders --from 2026-01-05T00:00 --to 2026-01-05T01:00 --allow-deletes"
-    )
+    assert "the run would lose 1,200 of the 1,300 rows" in refused[CELLS[0]].why
+    for each in refused.values():  # one command for all of them, not one for each
+        assert each.why.endswith(
+            "bqh sync orders --from 2026-01-05T00:00 --to 2026-01-05T04:00 --allow-deletes"
+        )
 
 
 def test_a_cell_that_loses_much_does_not_stop_one_that_loses_little() -> None:
@@ -51,7 +52,8 @@ SINCE = START + 30 * HOUR
 
 def lost(cell: Cell, rows: int, held: int, *, is_committed: bool = True) -> CellLoss:
     """As the ledger has it of a cell that got no other rows."""
-    return CellLoss(cell_key(cell), rows, held, held - rows, SINCE, is_committed)
+    until = SINCE + HOUR
+    return CellLoss(cell_key(cell), rows, held, held - rows, SINCE, until, is_committed)
 
 
 EARLIER = [lost(cell, 240, 240) for cell in CELLS[:4]]
@@ -60,12 +62,47 @@ EARLIER = [lost(cell, 240, 240) for cell in CELLS[:4]]
 def test_what_earlier_runs_took_out_counts_as_if_it_were_this_run() -> None:
     assert refusals("orders", {CELLS[4]: Loss(40, 40)}, EARLIER) == {}
     refused = refusals("orders", {CELLS[4]: Loss(41, 60)}, EARLIER)
+    forgotten = SINCE + HOUR + REMEMBERED
     assert refused == {
-        CELLS[4]: "the run would lose 41 of the 60 rows that Harper holds of its 1 cells; with the "
-        "960 rows that earlier runs took out since 2026-01-06 06:00:00 UTC it would be 1,001 of "
-        "1,020. Nothing of it was written. If these rows are really gone from BigQuery: "
-        "bqh sync orders --from 2026-01-05T04:00 --to 2026-01-05T05:00 --allow-deletes"
+        CELLS[4]: Refused(
+            "the run would lose 41 of the 60 rows that Harper holds of its 1 cells; with the "
+            "960 rows that earlier runs took out since 2026-01-06 06:00:00 UTC it would be 1,001 of"
+            " 1,020. Nothing of it was written. Those are forgotten at 2026-01-07 07:00:00 UTC, and"
+            " revisit_orders asks for it again then. If these rows are really gone from BigQuery: "
+            "bqh sync orders --from 2026-01-05T04:00 --to 2026-01-05T05:00 --allow-deletes",
+            forgotten,
+        )
     }
+
+
+@pytest.mark.parametrize(
+    ("losses", "is_forgotten"),
+    [
+        ({CELLS[4]: Loss(41, 60)}, True),
+        ({CELLS[4]: Loss(1_001, 1_001)}, False),
+        ({CELLS[3]: Loss(600, 600), CELLS[4]: Loss(600, 600)}, False),
+    ],
+)
+def test_only_a_refusal_for_what_others_took_out_ends_when_that_is_forgotten(
+    losses: dict[Cell, Loss], is_forgotten: bool
+) -> None:
+    found = refusals("orders", losses, [lost(cell, 480, 480) for cell in CELLS[:2]])
+    found |= refusals("orders", losses, EARLIER[:3])
+    assert set(found) == set(losses)
+    assert {each.until is not None for each in found.values()} == {is_forgotten}
+
+
+def test_what_a_cell_gains_is_no_loss() -> None:
+    """A keyless row that is updated goes under one id and comes under another."""
+    assert refusals("orders", {CELLS[0]: Loss(1_200, 1_200, gained=1_200)}) == {}
+    assert refusals("orders", {CELLS[0]: Loss(2_200, 2_200, gained=1_200)}) == {}
+    [refused] = refusals("orders", {CELLS[0]: Loss(2_201, 2_001, gained=1_200)}).values()
+    assert "would lose 1,001 of the 2,001 rows" in refused.why
+
+
+def test_what_a_cell_gains_makes_good_no_loss_of_another() -> None:
+    losses = {CELLS[0]: Loss(1_200, 1_200), CELLS[1]: Loss(0, 0, gained=5_000)}
+    assert set(refusals("orders", losses)) == {CELLS[0]}
 
 
 def test_a_run_that_loses_less_than_half_of_all_is_not_held_up_by_earlier_ones() -> None:
@@ -82,19 +119,18 @@ def test_a_cell_that_is_emptied_bit_by_bit_is_refused_whatever_its_neighbours_ho
     losses = {CELLS[0]: Loss(600, 800), CELLS[1]: Loss(5, 90_000)}
     refused = refusals("orders", losses, earlier)
     assert set(refused) == {CELLS[0]}
-    assert (
-        "would lose 600 of the 800 rows that Harper holds of it; with the 700 rows"
-        in (refused[CELLS[0]])
+    assert "would lose 600 of the 800 rows that Harper holds of it; with the 700 rows" in (
+        refused[CELLS[0]].why
     )
-    assert "it would be 1,300 of 1,500" in refused[CELLS[0]]
+    assert "it would be 1,300 of 1,500" in refused[CELLS[0]].why
 
 
 def test_a_great_loss_is_one_also_where_earlier_cells_held_much() -> None:
     earlier = [lost(CELLS[0], 5, 90_000)]
     refused = refusals("orders", {cell: Loss(300, 300) for cell in CELLS[1:]}, earlier)
     assert set(refused) == set(CELLS[1:])
-    assert "the run would lose 1,200 of the 1,200 rows" in refused[CELLS[1]]
-    assert "earlier" not in refused[CELLS[1]]
+    assert "the run would lose 1,200 of the 1,200 rows" in refused[CELLS[1]].why
+    assert "earlier" not in refused[CELLS[1]].why
 
 
 def test_what_failed_runs_were_about_to_take_out_counts_and_is_told_as_such() -> None:
@@ -102,7 +138,7 @@ def test_what_failed_runs_were_about_to_take_out_counts_and_is_told_as_such() ->
     [refused] = refusals("orders", {CELLS[4]: Loss(41, 60)}, others).values()
     assert (
         "; with the 960 rows that other runs took out, or were about to take out, since 2026-01-06 "
-        "06:00:00 UTC it would be 1,001 of 1,020. Nothing of it was written." in refused
+        "06:00:00 UTC it would be 1,001 of 1,020. Nothing of it was written." in refused.why
     )
 
 
@@ -120,13 +156,15 @@ def test_a_cell_that_a_failed_run_has_half_emptied_does_not_lose_the_rest() -> N
     others = [lost(CELLS[0], 900, 1_800, is_committed=False)]
     assert refusals("orders", {CELLS[0]: Loss(101, 1_800)}, others) == {}  # they are back
     [refused] = refusals("orders", {CELLS[0]: Loss(101, 900)}, others).values()
-    assert "would lose 101 of the 900 rows that Harper holds of it; with the 900 rows" in refused
-    assert "it would be 1,001 of 1,800" in refused
+    assert (
+        "would lose 101 of the 900 rows that Harper holds of it; with the 900 rows" in refused.why
+    )
+    assert "it would be 1,001 of 1,800" in refused.why
 
 
 def test_rows_that_others_took_the_place_of_are_not_missed() -> None:
-    same = CellLoss(cell_key(CELLS[0]), 2_700, 900, 900, SINCE, is_committed=True)
+    same = CellLoss(cell_key(CELLS[0]), 2_700, 900, 900, SINCE, SINCE, is_committed=True)
     assert refusals("orders", {CELLS[1]: Loss(900, 900)}, [same]) == {}
-    fewer = CellLoss(cell_key(CELLS[0]), 2_700, 900, 799, SINCE, is_committed=True)
+    fewer = CellLoss(cell_key(CELLS[0]), 2_700, 900, 799, SINCE, SINCE, is_committed=True)
     [refused] = refusals("orders", {CELLS[1]: Loss(900, 900)}, [fewer]).values()
-    assert "with the 101 rows that earlier runs took out" in refused
+    assert "with the 101 rows that earlier runs took out" in refused.why

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from dagster import DagsterEventType, DagsterInstance, RetryPolicy
+from dagster import DagsterInstance
 from pyspark.sql import SparkSession
 
 from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.root import local_folder
-from bq_harper_assets.defs import tables as table_assets
+from bq_harper_assets.defs import retrying
 from bq_harper_assets.defs.build import build_definitions
 from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.launch import Launched, launch
@@ -50,7 +50,7 @@ def project(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Project:
     """One table, whose Harper is behind the proxy; retries come at once."""
-    monkeypatch.setattr(table_assets, "RETRIES", RetryPolicy(max_retries=1))
+    monkeypatch.setattr(retrying, "WAITS_S", (0.0,))
     root = tmp_path / "project"
     shutil.copytree(project_root / "config", root / "config")
     source = tables.make_from(SELECT)
@@ -103,8 +103,8 @@ def _finished(project: Project) -> tuple[set[str], set[int]]:
 
 
 def _retries(instance: DagsterInstance, launched: Launched) -> int:
-    of_type = DagsterEventType.STEP_UP_FOR_RETRY
-    return len(instance.all_logs(launched.run_id, of_type=of_type))
+    logs = instance.all_logs(launched.run_id)
+    return sum(entry.user_message.startswith("tries again in") for entry in logs)
 
 
 def test_finished_cells_are_kept_everywhere_and_a_refusal_is_not_tried_again(
@@ -119,7 +119,8 @@ def test_finished_cells_are_kept_everywhere_and_a_refusal_is_not_tried_again(
         assert _retries(instance, launched) == 0
     assert _finished(project) == (FIRST_WINDOW, set(range(100)))
     assert launched.error is not None
-    assert "4 of 6 cells failed, the first is 2026-01-05T01:00|s00" in launched.error
+    assert "4 of 6 cells are not done: 4 failed. The other 2 are committed" in launched.error
+    assert "The first that failed is 2026-01-05T01:00|s00" in launched.error
     assert "not for you" in launched.error
     assert launched.error.endswith(f"Next: bqh sync {contract.id}")
     proxy.heal()
@@ -132,7 +133,8 @@ def test_a_harper_that_is_away_for_a_while_is_tried_again_by_the_same_run(
     project: Project, proxy: FaultProxy, spark: SparkSession
 ) -> None:
     """Nothing was left unanswered, so that its lease does not stand in its own way."""
-    away = Answer(503, headers={"Retry-After": "0"})
+    full = {"error": "Commit failed (see commitError for details)"}
+    away = Answer(500, full, headers={"Retry-After": "0"})
     _spoil_the_second_window(proxy, away, times=6)  # as often as one call tries
     with DagsterInstance.ephemeral() as instance:
         launched = _sync(project, instance)

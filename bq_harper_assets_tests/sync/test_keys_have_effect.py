@@ -16,7 +16,7 @@ from bq_harper_assets.contract.connections import BigQueryConnection, HarperConn
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable
 from bq_harper_assets.sync.planned import WindowStillOpen
-from bq_harper_assets.sync.report import RunReport
+from bq_harper_assets.sync.report import RunFailed, RunReport
 from bq_harper_assets_tests.fault_proxy import Answer, Delay, FaultProxy, Seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -226,6 +226,19 @@ def test_the_safety_lag_keeps_a_window_open(watched: Watched) -> None:
     with pytest.raises(WindowStillOpen, match="is open until"):
         watched.sync.run(contract, cells)
     assert watched.upserts(contract) == []
+
+
+def test_give_up_after_is_how_long_a_storm_is_waited_out(watched: Watched) -> None:
+    busy = Answer(429, {"error": "slow down"}, {"Retry-After": "1"})
+    for limit, is_outlived in (("1s", False), ("10m", True)):
+        contract = watched.contract(sync={"giveUpAfter": limit})
+        watched.proxy.on(busy, operation="upsert", table=contract.target_table, times=3)
+        if is_outlived:
+            assert watched.run(contract).rows == ROWS - 1
+        else:
+            with pytest.raises(RunFailed, match="answered 429: slow down"):
+                watched.run(contract)
+        watched.proxy.heal()
 
 
 def refused_gets(proxy: FaultProxy, contract: TableContract) -> list[Seen]:

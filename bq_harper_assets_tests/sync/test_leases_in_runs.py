@@ -1,5 +1,6 @@
 """Who may send, and until when: the owner's deadline, its mirror, and what ends a lease."""
 
+import re
 import threading
 import time
 import uuid
@@ -7,22 +8,26 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from socket import gethostname
 
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
+from bq_harper_assets.ledger.mirrored import Mirrored
 from bq_harper_assets.ledger.records import Batch, LogicalTable, Mode, TableFacts
+from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.digest import Digest
 from bq_harper_assets.sync.grid import Grid
+from bq_harper_assets.sync.in_step import OutOfStep, copies_of, require_in_step
 from bq_harper_assets.sync.keeper import (
     ASK_EVERY_S,
-    AnotherLedger,
     Keeper,
     LeaseTimes,
     lease_times,
@@ -186,12 +191,55 @@ def test_a_run_with_patience_waits_for_the_lease_that_another_one_gives_back(
     first.__enter__()
     back = threading.Timer(1.5, first.__exit__, (None, None, None))
     back.start()
-    with Keeper(ledger, harper, table, [0], "a backfill", patient, say=said.append) as keeper:
+    with (
+        WAITS.listen(said.append),
+        Keeper(ledger, harper, table, [0], "a backfill", patient) as keeper,
+    ):
         assert keeper.terms.epochs == {0: 2}
     back.join()
-    [line] = said  # once, however often it asks
-    assert line.startswith("waits up to 0:00:20 for another run: ")
-    assert "slice 0: a live run until" in line
+    [line] = [each for each in said if table.name in each]  # once, however often it asks
+    begins = f"waits for the lease of {table.name}, held by run a live run on {gethostname()}, "
+    assert line.startswith(begins)
+    assert re.search(r", since .* UTC; asks every 1 s, gives up at [\d:]{8} UTC$", line)
+
+
+def test_a_run_that_waits_for_its_own_lease_does_not_blame_someone_else(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable
+) -> None:
+    said: list[str] = []
+    patient = replace(SHORT, patience=timedelta(seconds=60))
+    with Keeper(ledger, harper, table, [0, 1], "9f56", SHORT) as first:
+        first.leave_to_expire()
+    with (
+        pytest.raises(LeaseHeld, match=r"is still held by an earlier try of this run: slice 0"),
+        Keeper(ledger, harper, table, [0, 1], "9f56", SHORT),
+    ):
+        pass
+    with (
+        WAITS.listen(said.append),
+        Keeper(ledger, harper, table, [0, 1], "9f56", patient) as second,
+    ):
+        assert second.terms.epochs == {0: 2, 1: 2}
+    [line] = [each for each in said if table.name in each]
+    assert f"the lease of {table.name}, held by an earlier try of this run on" in line
+
+
+def test_a_lease_is_renewed_while_harper_is_too_busy_to_hear_of_it(
+    ledger: Ledger, harper: HarperClient, harper_connection: HarperConnection, table: LogicalTable
+) -> None:
+    """Renewing waits for nobody: a storm at Harper must not cost the lease in the ledger."""
+    with FaultProxy(harper_connection.url) as proxy:
+        busy = harper_connection.model_copy(update={"url": proxy.url})
+        with (
+            HarperClient(busy, retry=RetryPolicy(0), breakers=Breakers()) as mirror,
+            Keeper(ledger, harper, table, [0, 1], "me", SHORT, mirror=mirror) as keeper,
+        ):
+            proxy.on(Answer(429, headers={"Retry-After": "30"}), operation="upsert", times=99)
+            first = keeper.leases
+            time.sleep(SHORT.ttl.total_seconds() * 1.5)
+            assert all(lease.is_live for lease in ledger.leases(table))
+            assert keeper.leases.deadline > first.deadline
+            proxy.heal()
 
 
 def test_patience_ends(ledger: Ledger, harper: HarperClient, table: LogicalTable) -> None:
@@ -243,13 +291,24 @@ def test_a_target_of_another_ledger_is_refused_whatever_the_slice(
         pass
     with open_ledger(f"sqlite:///{tmp_path / 'other.db'}") as other:
         same = _registered(other, table.facts.target)
-        with (
-            pytest.raises(AnotherLedger, match=str(ledger.identity())),
-            Keeper(other, harper, same, [0], "stranger", TIMES),
-        ):
-            pass
-        assert other.leases(same)[0].epoch == 0
-    assert _mirrored(harper, table)[1][0] == 1
+        with pytest.raises(OutOfStep, match=str(ledger.identity())):
+            require_in_step(other, harper, same, adopted=False)
+
+
+def test_a_run_that_ends_well_leaves_the_newest_batch_and_no_deadline_to_wait_for(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable
+) -> None:
+    with Keeper(ledger, harper, table, [1], "me", TIMES):
+        assert [copy.deadline > time.time() for copy in copies_of(harper, table)] == [True]
+        assert ledger.mirrored(table) == ()
+    [copy] = copies_of(harper, table)
+    assert (copy.slice, copy.epoch, copy.batch) == (1, 1, 0)
+    assert copy.deadline <= time.time()
+    assert ledger.mirrored(table) == (Mirrored(1, 1, 0),)
+    with pytest.raises(ZeroDivisionError), Keeper(ledger, harper, table, [1], "me", TIMES):
+        raise ZeroDivisionError  # perhaps Harper is away: it is not asked again
+    assert ledger.mirrored(table) == (Mirrored(1, 1, 0),)
+    require_in_step(ledger, harper, table, adopted=False)
 
 
 def test_clocks_of_a_cluster_are_not_trusted_to_the_second() -> None:

@@ -1,5 +1,6 @@
 """The open window is polled, and once it has closed it is reconciled."""
 
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import Holder, LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellResult, Mode, Wanted
+from bq_harper_assets.ledger.records import CellResult, Mode, Rejection, Wanted
 from bq_harper_assets.stores.harper.ensure_table import TableAction
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.retry import Call
@@ -102,6 +103,28 @@ def test_a_live_run_polls_until_its_window_has_closed_and_is_reconciled(ledger: 
     assert (total.requests, total.seconds) == (23, 11.5)
 
 
+def test_the_figures_of_all_polls_add_up_as_those_of_one_run_do(ledger: Ledger) -> None:
+    table = contract(slices=2, safety_lag="60s")
+
+    def with_all_kinds(now: datetime, cells: Sequence[Cell]) -> RunReport:
+        told = report(table, now, cells)
+        rejected = (Rejection("7", "NaN", "{}"),)
+        result = CellResult(
+            6, 3, 2, 1, "d", deleted=1, moved=1, flagged=1, kept=1, held=9, rejections=rejected
+        )
+        polled = tuple(replace(each, result=result) for each in told.cells)
+        return replace(told, cells=polled)
+
+    live, _, _ = followed(ledger, NOON + 51 * MINUTE, with_all_kinds)
+    total = live.total()
+    assert total is not None
+    for summed in [each.result for each in total.cells]:
+        assert summed.read == summed.written + summed.unchanged + summed.quarantined
+        assert summed.quarantined == len(summed.rejections) == live.polls > 1
+        assert summed.kept == summed.flagged == summed.moved == summed.deleted == live.polls
+        assert summed.held == 9  # by the target before the first poll
+
+
 def test_a_live_run_ends_after_its_time_and_one_that_is_behind_polls_more_often(
     ledger: Ledger,
 ) -> None:
@@ -146,6 +169,32 @@ def test_a_lease_that_another_run_holds_costs_the_poll_and_not_the_run(ledger: L
     live, _, closed = followed(ledger, NOON + 70 * MINUTE, polls)
     assert closed
     assert len(live.reports) == live.polls - 10
+
+
+def test_a_live_run_that_waits_for_a_backfill_says_one_sentence_and_asks_nobody_to_type_anything(
+    ledger: Ledger,
+) -> None:
+    table = contract(slices=4, safety_lag="60s")
+    moved = ledger.register_table(FACTS)
+    backfill = ledger.acquire(moved, range(4), "run-of-a-backfill", TTL)
+    since = ledger.leases(moved)[0].acquired_at
+    said: list[str] = []
+    clock = Clock(NOON + 50 * MINUTE)
+
+    def polls(cells: Sequence[Cell]) -> RunReport:
+        if live.polls == 3:
+            ledger.release(backfill)
+        taken = ledger.acquire(moved, [cell.slice for cell in cells], "live-run", TTL)
+        ledger.release(taken)
+        return report(table, clock.now, cells)
+
+    live = Live(polls, table, ledger, say=said.append, sleep=clock.sleep, now=lambda: clock.now)
+    live.follow(NOON + 53 * MINUTE)
+    assert len(live.reports) == live.polls - 2
+    assert said == 2 * [
+        f"positions is being moved by run run-of-a-backfill on {socket.gethostname()} since "
+        f"{since:%F %T} UTC; this live run waits, and goes on by itself at its next poll"
+    ]
 
 
 def test_only_a_poll_that_has_looked_is_told_of_and_an_empty_one_has(ledger: Ledger) -> None:

@@ -178,3 +178,24 @@ def test_rows_with_a_key_of_several_columns_are_found_where_they_moved(
     report = table.run(DAY, ONE)
     assert table.held == table.wanted
     assert (total(report, "moved"), total(report, "deleted")) == (1, 1)
+
+
+def test_a_row_that_moved_to_the_very_start_of_the_next_window_is_not_deleted(
+    sync: Sync, tables: SmallTables
+) -> None:
+    table = made(sync, tables, **KEYED)
+    table.change("UPDATE T SET ts = TIMESTAMP '2026-01-05 01:00:00' WHERE number = 60")
+    report = table.run(DAY, ONE)
+    assert (total(report, "moved"), total(report, "deleted")) == (1, 0)
+    assert table.held == table.wanted
+
+
+def test_more_moved_rows_than_one_request_names_are_all_found(
+    sync: Sync, tables: SmallTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vanished, "IDS_PER_REQUEST", 2)
+    table = made(sync, tables, key=("number", "name"))
+    table.change("UPDATE T SET ts = TIMESTAMP '2026-01-05 02:30:30' WHERE number <= 300")
+    report = table.run(DAY, ONE)
+    assert (total(report, "moved"), total(report, "deleted")) == (6, 0)
+    assert table.held == table.wanted

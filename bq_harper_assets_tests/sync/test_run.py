@@ -16,6 +16,21 @@ SELECT = (
 )
 
 
+@pytest.mark.promise("O6")
+def test_the_new_cells_of_a_run_are_moved_in_one_pass_of_spark_however_many_they_are(
+    sync: Sync, tables: SmallTables
+) -> None:
+    source, tracker = tables.make_from(SELECT), sync.spark.sparkContext.statusTracker()
+    jobs = []
+    for window in ("60m", "15m"):  # 6 and 24 cells
+        contract = sync.contract(source, window=window)
+        before = {*tracker.getJobIdsForGroup()}
+        report = sync.run(contract, sync.cells(contract, DAY, HOURS))
+        assert report.rows == 1500
+        jobs.append(len({*tracker.getJobIdsForGroup()} - before))
+    assert jobs[0] == jobs[1] > 0
+
+
 def test_a_row_of_every_window_and_slice_arrives_as_it_is(sync: Sync, tables: SmallTables) -> None:
     contract = sync.contract(tables.make_from(SELECT))
     report = sync.run(contract, sync.cells(contract, DAY, HOURS))

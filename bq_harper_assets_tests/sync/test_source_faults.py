@@ -8,6 +8,7 @@ from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.sync.report import RunFailed
 from bq_harper_assets_tests.stores.cutting_proxy import cutting_proxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
+from bq_harper_assets_tests.stores.storage_proxy import storage_proxy
 from bq_harper_assets_tests.sync.conftest import Sync
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
@@ -44,6 +45,38 @@ def test_where_bigquery_goes_away_in_mid_read_no_cell_claims_rows_that_are_not_s
     assert not [cell for cell in report.cells if cell.problem]
     assert sorted(row["n"] for row in sync.rows(contract)) == list(range(ROWS))
     assert _claimed(sync, contract.id) == ROWS
+
+
+@pytest.mark.promise("H9", "E4")
+@pytest.mark.parametrize("has_key", [True, False], ids=["keyed", "keyless with equal rows"])
+def test_a_read_session_that_bigquery_loses_is_opened_again_at_the_same_instant(
+    sync: Sync, tables: SmallTables, has_key: bool
+) -> None:
+    source = tables.make_from(SELECT)
+    doubled = 0 if has_key else 7
+    if doubled:
+        tables.run(f"INSERT INTO {source.sql} SELECT * FROM {source.sql} WHERE n < {doubled}")
+    contract = sync.contract(source, **({"key": ["n"]} if has_key else {}))
+    bigquery = sync.stores.bigquery
+    said: list[str] = []
+    with storage_proxy(str(bigquery.storage_endpoint)) as proxy:
+        known = bigquery.model_copy(update={"storage_endpoint": proxy.address})
+        broken = replace(sync, stores=replace(sync.stores, bigquery=known))
+        # A keyless table is read once before, for the numbers of its equal rows.
+        proxy.lost_after, proxy.lost = 1, {0 if has_key else 1}
+
+        def say(line: str) -> None:
+            said.append(line)
+            if "opens a new session" in line:  # what comes now belongs to a later instant
+                tables.run(f"DELETE FROM {source.sql} WHERE n >= {ROWS // 2}")
+
+        report = broken.run(contract, sync.cells(contract, START, END), say=say)
+    assert not [cell for cell in report.cells if cell.problem]
+    assert [line for line in said if "opens a new session at" in line]
+    assert sum(cell.result.read for cell in report.cells) == ROWS + doubled
+    held = sorted(row["n"] for row in sync.rows(contract))
+    assert held == sorted([*range(ROWS), *range(doubled)])
+    assert _claimed(sync, contract.id) == ROWS + doubled
 
 
 def _claimed(sync: Sync, table_id: str) -> int:

@@ -1,0 +1,92 @@
+"""How a task logs in to Harper: what travels to it says where the secrets lie, and holds none.
+
+PySpark writes a closure above 1 MB to a temporary file, and a cluster sends it over the network.
+"""
+
+import atexit
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.errors import BqhError
+
+FOLDER_SETTING = "spark.bqh.secrets"  # the folder in which tasks find them
+PASSWORD_VARIABLE = "OPERATIONSAPI_PASS"
+PRIVATE_FOLDER = 0o700
+
+
+class NoPassword(BqhError):
+    """The machine that a task runs on has neither the file nor the variable."""
+
+    def __init__(self, connection: HarperConnection, file: Path) -> None:
+        super().__init__(
+            f"a task cannot log in to Harper at {connection.url}: on its machine there is neither"
+            f" the file {file} nor the variable {PASSWORD_VARIABLE}. Nothing was sent. Set"
+            f" {PASSWORD_VARIABLE} for Spark's executors, or {FOLDER_SETTING} to a folder that they"
+            " and the driver share"
+        )
+
+
+@dataclass(frozen=True)
+class HarperOfTasks:
+    """Harper as it travels to the tasks."""
+
+    without_secrets: HarperConnection
+    file: Path
+
+    def connection(self) -> HarperConnection:
+        """With the secrets of the machine that asks for it."""
+        try:
+            secrets = json.loads(self.file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            if PASSWORD_VARIABLE not in os.environ:
+                raise NoPassword(self.without_secrets, self.file) from None
+            secrets = {"password": os.environ[PASSWORD_VARIABLE], "token": None}
+        token = secrets["token"]
+        return self.without_secrets.model_copy(
+            update={
+                "password": SecretStr(secrets["password"]),
+                "token": None if token is None else SecretStr(token),
+            }
+        )
+
+
+def harper_of_tasks(connection: HarperConnection, named: str | None = None) -> HarperOfTasks:
+    """Puts the secrets where tasks of this machine find them: in that folder, or in one of ours."""
+    folder = Path(named) if named else _own_folder()
+    name = hashlib.sha256(f"{connection.url}\n{connection.user}".encode()).hexdigest()[:16]
+    file = folder / f"harper-{name}.json"
+    secrets = {
+        "password": connection.password.get_secret_value(),
+        "token": connection.token.get_secret_value() if connection.token else None,
+    }
+    _write(file, json.dumps(secrets))
+    hidden = connection.model_copy(update={"password": SecretStr(""), "token": None})
+    return HarperOfTasks(hidden, file)
+
+
+def _write(file: Path, text: str) -> None:
+    """In one step, readable by nobody else at any moment."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+    if file.exists() and file.read_text(encoding="utf-8") == text:
+        return
+    handle, draft = tempfile.mkstemp(dir=file.parent)  # which makes it 0600
+    with os.fdopen(handle, "w", encoding="utf-8") as opened:
+        opened.write(text)
+    os.replace(draft, file)
+
+
+@cache
+def _own_folder() -> Path:
+    """Of this process, for runs outside of a project."""
+    folder = Path(tempfile.mkdtemp(prefix="bqh-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -1,0 +1,123 @@
+"""What the delete guard counts and says in real runs."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bq_harper_assets.sync import guard, reconcile
+from bq_harper_assets.sync.asking import asks
+from bq_harper_assets.sync.due import Reason
+from bq_harper_assets.sync.report import RunFailed
+from bq_harper_assets.sync.revisit import standing
+from bq_harper_assets.sync.windows import Window
+from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.sync.changing_table import (
+    DAY,
+    HOUR,
+    KEYED,
+    ONE,
+    THREE,
+    TWO,
+    Table,
+    made,
+    total,
+)
+from bq_harper_assets_tests.sync.conftest import Sync
+
+pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
+MOST = 10  # rows that the guard lets pass here
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "MOST_ROWS", MOST)
+
+
+def refused(table: Table, **settings: bool) -> str:
+    with pytest.raises(RunFailed) as caught:
+        table.run(**settings)
+    return str(caught.value)
+
+
+def test_a_keyless_window_that_is_updated_loses_nothing(sync: Sync, tables: SmallTables) -> None:
+    table = made(sync, tables, slices=1)
+    table.change("UPDATE T SET name = 'another' WHERE number < 3600")
+    report = table.run()
+    assert (total(report, "deleted"), total(report, "written")) == (60, 60)
+    assert table.held == table.wanted
+    table.change("DELETE FROM T WHERE number BETWEEN 3600 AND 4140")  # and later runs count none
+    assert total(table.run(), "deleted") == MOST
+
+
+@pytest.mark.promise("N12")
+def test_the_message_of_a_refusal_covers_all_refused_cells_and_says_what_is_done(
+    sync: Sync, tables: SmallTables
+) -> None:
+    table = made(sync, tables, **KEYED)
+    table.change("DELETE FROM T WHERE TRUE")
+    said = refused(table)
+    assert said.startswith(
+        f"{table.contract.id}: 6 of 6 cells are not done: the delete guard refused 6. None is "
+        "committed. The first is 2026-01-05T00:00|s00: would lose "
+    )
+    assert said.endswith(
+        "Nothing of it was written. If these rows are really gone from BigQuery: "
+        f"bqh sync {table.contract.id} --from 2026-01-05T00:00 --to 2026-01-05T03:00 "
+        "--allow-deletes"
+    )
+    table.change(
+        "INSERT INTO T (number, ts, name) SELECT n, TIMESTAMP_ADD(TIMESTAMP '2026-01-05',"
+        " INTERVAL n SECOND), CONCAT('name ', CAST(n AS STRING))"
+        " FROM UNNEST(GENERATE_ARRAY(3600, 10799, 60)) AS n"
+    )
+    said = refused(table)
+    assert (
+        "2 of 6 cells are not done: the delete guard refused 2. The other 4 are committed." in said
+    )
+    assert "--from 2026-01-05T00:00 --to 2026-01-05T01:00 --allow-deletes" in said
+    assert f"Next: bqh sync {table.contract.id}" not in said
+    report = table.run(DAY, ONE, allow_deletes=True)
+    assert total(report, "deleted") == 60
+    assert table.held == table.wanted
+
+
+def test_rows_older_than_the_declared_retention_may_go(sync: Sync, tables: SmallTables) -> None:
+    """The boundary lies in the middle of the second hour: what is older is no loss."""
+    boundary = DAY + timedelta(minutes=90)
+    older_than = datetime.now(UTC) - boundary
+    seconds = int(older_than.total_seconds())
+    table = made(sync, tables, slices=1, deletes_older_than=f"{seconds}s", **KEYED)
+    table.change("DELETE FROM T WHERE number < 5400")
+    assert total(table.run(), "deleted") == 90
+    assert table.held == table.wanted
+    table.change("DELETE FROM T WHERE number < 5400 + 600")  # what went before is not counted
+    assert total(table.run(), "deleted") == MOST
+    table.change("DELETE FROM T WHERE number < 7200")
+    assert "would lose 20 of the 20 rows" in refused(table)
+
+
+def test_a_refusal_for_what_others_took_out_is_asked_for_again_when_that_is_forgotten(
+    sync: Sync, tables: SmallTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(sync, tables, step=360, slices=1, **KEYED)
+    ledger = sync.stores.ledger
+    table.change("DELETE FROM T WHERE number < 3600")
+    assert total(table.run(), "deleted") == MOST
+    purged = ledger.now()
+    table.change("DELETE FROM T WHERE number = 3600")
+    with pytest.raises(RunFailed, match=r"would be 11 of 20.*are forgotten at"):
+        table.run(ONE, TWO)
+
+    def reasons(later: timedelta) -> list[str]:
+        stands = standing(ledger, table.contract, DAY, purged + later)
+        return [each.reason for each in stands.due if each.cell.window.start < THREE]
+
+    assert reasons(timedelta(hours=23)) == [Reason.REFUSED]
+    assert reasons(timedelta(hours=24)) == [Reason.FORGOTTEN]
+    stands = standing(ledger, table.contract, DAY, purged + timedelta(hours=24))
+    due = [each for each in stands.due if each.cell.window.start < THREE]
+    [asked] = asks(due, stands.phase, Window(stands.until - HOUR, stands.until))
+    assert (asked.reasons, [cell.window.start for cell in asked.cells]) == ("forgotten", [ONE])
+    monkeypatch.setattr(reconcile, "REMEMBERED", timedelta(0))  # as if that time had come
+    assert total(table.run(ONE, TWO), "deleted") == 1
+    assert table.held == table.wanted
