@@ -5,7 +5,7 @@ night could not look at comes first in the next.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
 from dagster import (
@@ -24,15 +24,19 @@ from dagster_pyspark import LazyPySparkResource
 from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.evaluations import file_verdicts
+from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.validating import validate_cells
 from bq_harper_assets.ledger.audit import AuditEntry, Note
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
+from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.windows import EPOCH, Window
-from bq_harper_assets.validation import cell_proof
+from bq_harper_assets.validation import cell_proof, presence
+from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.verdict import ProofStatus, Verdict, overall
 
 DAY = timedelta(days=1)
@@ -105,6 +109,8 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
                 with ledger.open() as opened:
                     note = Note(KIND, day.isoformat(), outcome, {"cells": len(of_day)})
                     opened.record_audit(opened.find_table(contract.id), note)
+        if present := look_for_lost_rows(context, contract, harper, ledger):
+            verdicts.append(present)
         if crashed:
             first = next(iter(crashed.values()))
             raise Failure(_told(contract, crashed), allow_retries=False) from first
@@ -119,6 +125,38 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
         prove_deeply()
 
     return deep_proof
+
+
+def look_for_lost_rows(
+    context: OpExecutionContext,
+    contract: TableContract,
+    harper: HarperResource,
+    ledger: LedgerResource,
+) -> Verdict | None:
+    """Once in a scrub period: it reads the id of every row, whichever days the night proves.
+
+    Where it finds some, they are the table's proof, for no proof of a cell can see them.
+    """
+    with (
+        ledger.open() as opened,
+        HarperClient(harper.connection(), retry=harper.retry()) as client,
+    ):
+        table = opened.find_table(contract.id)
+        last = opened.audit(table, 1, kind=presence.CHECK) if table else ()
+        if last and opened.now() - last[0].at < contract.scrub - DAY / 2:
+            return None
+        found = presence.check_presence(client, opened, contract)
+        if table is None or found is None:
+            return None
+        context.log.info(f"{contract.id}: {found.message}")
+        if not found.could_not_look:
+            note = Note(presence.CHECK, contract.id, found.status.value, dict(found.metadata))
+            opened.record_audit(table, note)
+        if warning := record_validation(opened, client, table, [found]):
+            context.log.warning(warning)
+    if not found.passed:
+        file_verdicts(context, target_key(contract), (), [replace(found, check=cell_proof.CHECK)])
+    return found
 
 
 def _told(contract: TableContract, crashed: Mapping[str, Exception]) -> str:

@@ -1,11 +1,16 @@
-"""Check results of single partitions, filed so that Dagster shows them as current.
+"""Check results, filed so that Dagster shows them as current: of the table, and of partitions.
 
-A check of a ranged run is one result without a partition to Dagster, and its partitions show as
-skipped. A result that names its partition is shown only if it also names the materialisation that
-it looked at, which Dagster has no public class for.
+The table's proof and those of its partitions are two checks to Dagster: it offers no Execute for a
+check with partitions, and of one check's results it shows the one that was planned or filed first
+last, so that the table's would hide behind a partition's. A check of a ranged run is one result
+without a partition to Dagster, and its partitions show as skipped. A result that names its
+partition is shown only if it also names the materialisation that it looked at, which Dagster has
+no public class for.
 """
 
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dagster import (
@@ -25,10 +30,13 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Target,
 )
 
-from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.activity import doing
+from bq_harper_assets.validation.cell_proof import CellProof
 from bq_harper_assets.validation.verdict import Difference, Severity, Verdict
 
+PER_PARTITION = "proof_per_partition"
 SHOWN = 20  # rows in a result's table
+SAY_EVERY_S = 5.0
 _LONGEST = 300  # characters of a row's differences
 _SEVERITY = {Severity.WARN: AssetCheckSeverity.WARN, Severity.ERROR: AssetCheckSeverity.ERROR}
 _SCHEMA = TableSchema(
@@ -43,23 +51,50 @@ _SCHEMA = TableSchema(
 def file_verdicts(
     context: OpExecutionContext,
     key: AssetKey,
-    of_cells: Sequence[tuple[Cell, Verdict]],
+    proofs: Sequence[CellProof],
     of_table: Sequence[Verdict],
 ) -> None:
-    """Each becomes the current result of its check: of one of the asset's partitions, or of all."""
-    targets = newest_materialisations(context.instance, key, {cell.key for cell, _ in of_cells})
-    for cell, verdict in of_cells:
-        _log(context, _evaluation(key, verdict, targets.get(cell.key), cell.key))
-    if of_table:  # last: a check without a partition in view shows its newest result
-        newest = context.instance.fetch_materializations(key, limit=1).records
-        target = _target(newest[0]) if newest else None
-        for verdict in of_table:
-            _log(context, _evaluation(key, verdict, target))
+    """The proof of each partition, and the table's own results: all are current from then on."""
+    told = Telling(context.log.info, time.monotonic)
+    with doing("writing check results", total=len(proofs) + len(of_table)) as step:
+
+        def log(evaluation: AssetCheckEvaluation) -> None:
+            # Dagster takes it, but its signature does not say so.
+            context.log_event(evaluation)  # type: ignore[arg-type]
+            step.advance()
+            told.tell(str(step))
+
+        targets = newest_materialisations(context.instance, key, {p.cell.key for p in proofs})
+        for each in proofs:
+            partition = each.cell.key
+            log(_evaluation(key, PER_PARTITION, each.verdict, targets.get(partition), partition))
+        if of_table:
+            newest = context.instance.fetch_materializations(key, limit=1).records
+            target = _target(newest[0]) if newest else None
+            for verdict in of_table:
+                log(_evaluation(key, verdict.check, verdict, target))
 
 
-def _log(context: OpExecutionContext, evaluation: AssetCheckEvaluation) -> None:
-    # Dagster takes it, but its signature does not say so.
-    context.log_event(evaluation)  # type: ignore[arg-type]
+@dataclass
+class Telling:
+    """Says how far something is, but not more often than every five seconds."""
+
+    say: Callable[[str], None]
+    clock: Callable[[], float]
+    _last: float | None = None
+
+    def tell(self, line: str) -> None:
+        """Nothing at first: what is over in a moment needs no line."""
+        now = self.clock()
+        self._last = now if self._last is None else self._last
+        if now - self._last >= SAY_EVERY_S:
+            self.say(line)
+            self._last = now
+
+
+def file_sum(context: OpExecutionContext, key: AssetKey, verdict: Verdict) -> None:
+    """Of a run without partitions Dagster has planned one result that names none."""
+    context.log_event(_evaluation(key, PER_PARTITION, verdict, None))  # type: ignore[arg-type]
 
 
 def newest_materialisations(
@@ -81,11 +116,15 @@ def _target(record: Any) -> Target:
 
 
 def _evaluation(
-    key: AssetKey, verdict: Verdict, target: Target | None, partition: str | None = None
+    key: AssetKey,
+    name: str,
+    verdict: Verdict,
+    target: Target | None,
+    partition: str | None = None,
 ) -> AssetCheckEvaluation:
     return AssetCheckEvaluation(
         asset_key=key,
-        check_name=verdict.check,
+        check_name=name,
         passed=verdict.passed,
         severity=_SEVERITY[verdict.severity],
         description=verdict.message,

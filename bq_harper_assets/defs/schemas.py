@@ -14,13 +14,14 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.keys import schema_key
 from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.retrying import retried
 from bq_harper_assets.defs.schema_versions import unshown, version_metadata, version_shown
 from bq_harper_assets.defs.sources import source_key
-from bq_harper_assets.defs.tables import RETRIES
+from bq_harper_assets.defs.stopping import stoppable
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
-from bq_harper_assets.sync.evolving import evolve_table
+from bq_harper_assets.sync.evolving import Evolved, evolve_table
 from bq_harper_assets.sync.transient import TRANSIENT
 
 
@@ -30,7 +31,6 @@ def build_schema(contract: TableContract) -> AssetsDefinition:
     @asset(
         key=schema_key(contract),
         deps=[source_key(contract)],
-        retry_policy=RETRIES,
         group_name="schema",
         kinds={"bigquery"},
         description=f"The columns of {contract.target_table}, version by version.",
@@ -38,14 +38,17 @@ def build_schema(contract: TableContract) -> AssetsDefinition:
     def schema(
         context: AssetExecutionContext, harper: HarperResource, ledger: LedgerResource
     ) -> MaterializeResult[None]:
-        try:
-            with (
-                ledger.open() as opened,
-                HarperClient(harper.connection(), retry=harper.retry()) as client,
-            ):
-                evolved = evolve_table(opened, client, contract)
-        except BqhError as error:
-            raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error
+        def once() -> Evolved:
+            try:
+                with (
+                    ledger.open() as opened,
+                    HarperClient(harper.connection(), retry=harper.retry()) as client,
+                ):
+                    return evolve_table(opened, client, contract)
+            except BqhError as error:
+                raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error
+
+        evolved = stoppable(context, lambda stop: retried(context, stop, once))
         if evolved.warning:
             context.log.warning(evolved.warning)
         *earlier, newest = evolved.steps

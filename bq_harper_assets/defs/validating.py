@@ -1,4 +1,4 @@
-"""All checks of a table and of some of its cells, told to Dagster, the ledger and Harper."""
+"""All checks of a table, and the proof of some of its cells, told to Dagster, ledger and Harper."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from dagster import Failure, OpExecutionContext
 from dagster_pyspark import LazyPySparkResource
 
+from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.evaluations import file_verdicts
 from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.stopping import stoppable
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
@@ -17,29 +19,26 @@ from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.scene import Stores
-from bq_harper_assets.validation import cell_proof, table_and_cells
+from bq_harper_assets.sync.stopping import Stop, cancelled_by
+from bq_harper_assets.validation import cell_proof, progress, smoke, spot, spot_verdict, table_proof
 from bq_harper_assets.validation.cell_proof import CellProof
 from bq_harper_assets.validation.proof import Prover
-from bq_harper_assets.validation.proofs import record_checks, verdicts_of
+from bq_harper_assets.validation.proofs import record_checks
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Overall, Verdict, overall
 
-CHECKS = (*table_and_cells.CHECKS, cell_proof.CHECK)
+CHECKS = (progress.CHECK, smoke.CHECK, spot_verdict.CHECK, cell_proof.CHECK)
 
 
 @dataclass(frozen=True)
 class Validation:
-    """What all checks found."""
+    """What all checks found: a verdict of the table for each, and a proof of each cell."""
 
-    of_table: tuple[Verdict, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
     proofs: tuple[CellProof, ...] = ()
-
-    @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """One per check."""
-        return verdicts_of(self.of_table, self.proofs)
 
     @property
     def overall(self) -> Overall:
@@ -64,39 +63,60 @@ def validate_cells(
 
     Of the cells all are proved, or those of `prove`.
     """
+    limit = contract.sync.give_up_after
     queries = Queries(
-        BigQueryCalls(bigquery.connection(), breakers=PROCESS_BREAKERS),
+        BigQueryCalls(bigquery.connection(), breakers=PROCESS_BREAKERS, give_up_after=limit),
         labels={"bqh": "validation", "bqh_table": contract.id},
     )
     try:
         with (
+            WAITS.listen(context.log.info),
             ledger.open() as opened,
             queries.client,
-            HarperClient(harper.connection(), retry=harper.retry()) as client,
+            HarperClient(harper.connection(), retry=harper.retry().within(limit)) as client,
         ):
             subject = Subject(contract, queries, client, opened)
-            checked = [
-                table_and_cells.check_table(name, subject, cells)
-                for name in table_and_cells.CHECKS
-                if name in checks
-            ]
-            of_table = [each.of_table for each in checked]
+            verdicts = [check_named(name, subject, cells) for name in CHECKS[:-1] if name in checks]
             proofs: list[CellProof] = []
             to_prove = cells if prove is None else prove
             if to_prove and cell_proof.CHECK in checks:
                 stores = Stores(bigquery.connection(), harper.connection(), opened)
                 prover = Prover(stores, contract, spark.spark_session, harper.retry())
-                proofs = prover.prove(to_prove, deep=deep)
-            found = Validation(tuple(of_table), tuple(proofs))
+                with doing(f"proving {len(to_prove):,} cells"):
+                    proofs = stoppable(
+                        context, lambda stop: _proved(stop, prover, to_prove, deep=deep)
+                    )
             table = subject.table()
             if table is not None:
-                for warning in record_checks(opened, client, table, of_table, proofs):
+                for warning in record_checks(opened, client, table, verdicts, proofs):
                     context.log.warning(warning)
+            if cell_proof.CHECK in checks:
+                verdicts.append(table_proof.check_table(opened, table, proofs))
     except BqhError as error:
         raise Failure(f"{error}. What was synced is safe", allow_retries=False) from error
-    of_cells = [pair for each in checked for pair in each.of_cells.items()]
-    of_cells += [(each.cell, each.verdict) for each in proofs]
-    file_verdicts(context, target_key(contract), of_cells, found.verdicts)
-    told = "; ".join(f"{each.check} {each.status.value}" for each in found.verdicts)
+    found = Validation(tuple(verdicts), tuple(proofs))
+    file_verdicts(context, target_key(contract), proofs, verdicts)
+    told = "; ".join(f"{each.check} {each.status.value}" for each in verdicts)
     context.log.info(f"{contract.id} is {found.overall.value}: {told}")
     return found
+
+
+def check_named(name: str, subject: Subject, cells: Sequence[Cell]) -> Verdict:
+    """One of the checks that look at the table as a whole."""
+    with doing(f"checking {name}"):
+        if name == progress.CHECK:
+            return progress.check_progress(subject)
+        if name == smoke.CHECK:
+            newest = max((cell.window for cell in cells), default=None)
+            return smoke.check_smoke(subject, newest_of_run=newest)
+        return spot.check_spot(subject, cells or None)
+
+
+def _proved(stop: Stop, prover: Prover, cells: Sequence[Cell], *, deep: bool) -> list[CellProof]:
+    """Of a run that is stopped meanwhile nothing is told: a proof that was cut off failed for no
+    fault of the cells.
+    """
+    with cancelled_by(stop, prover.spark):
+        proofs = prover.prove(cells, deep=deep)
+    stop.check()
+    return proofs

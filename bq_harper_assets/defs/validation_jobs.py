@@ -1,6 +1,6 @@
 """Jobs that check what is synced and move nothing: any partitions of a table, or all tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from dagster import Config, Failure, JobDefinition, OpDefinition, OpExecutionContext, job, op
@@ -8,53 +8,51 @@ from dagster_pyspark import LazyPySparkResource
 from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.partitions import RANGE_END, RANGE_START, build_partitions
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.schedules import newest_closed
 from bq_harper_assets.defs.validating import validate_cells
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets.sync.windows import Window, windows_between
 
-PARTITION = "dagster/partition"
+WINDOWS = 24  # that are proved where nobody says which
 
 
 class ValidationConfig(Config):
-    """How closely the checks look, and at what where the run names no partition."""
+    """How closely the checks look, and at what."""
 
     deep: bool = Field(
         False, description="Compute each row's hash again from what Harper stores of it."
     )
-    windows: int = Field(
-        24, ge=1, description="Without a partition: so many closed windows, up to the newest."
+    windows: int = Field(WINDOWS, ge=1, description="So many closed windows, up to the newest.")
+    first: str | None = Field(
+        None, description="Instead: this partition, such as 2026-11-16T07:00|s00."
+    )
+    last: str | None = Field(
+        None, description="With first: all partitions of the windows and slices between the two."
     )
 
 
-def build_validation_jobs(
-    tables: Sequence[TableContract], starts: Mapping[str, datetime]
-) -> list[JobDefinition]:
+def build_validation_jobs(tables: Sequence[TableContract]) -> list[JobDefinition]:
     """One per table, and one for all of them."""
     # Dagster wants a step of one name to be one object in all jobs.
-    steps = [_step(contract, starts[contract.id]) for contract in tables]
+    steps = [_step(contract) for contract in tables]
 
     @job(description="Checks the newest closed windows of every table and moves nothing.")
     def validate_all() -> None:
         for step in steps:
             step()
 
-    of_tables = [
-        _job(contract, starts[contract.id], step)
-        for contract, step in zip(tables, steps, strict=True)
-    ]
+    of_tables = [_job(contract, step) for contract, step in zip(tables, steps, strict=True)]
     return [*of_tables, validate_all]
 
 
-def _job(contract: TableContract, start: datetime, step: OpDefinition) -> JobDefinition:
+def _job(contract: TableContract, step: OpDefinition) -> JobDefinition:
     @job(
         name=f"validate_{contract.id}",
-        partitions_def=build_partitions(contract, start),
-        description=f"Checks partitions of {contract.target_table} and moves nothing.",
+        description=f"Checks {contract.target_table}, proves the newest {WINDOWS} closed windows"
+        " or the partitions of its config, and moves nothing.",
     )
     def validate() -> None:
         step()
@@ -62,7 +60,7 @@ def _job(contract: TableContract, start: datetime, step: OpDefinition) -> JobDef
     return validate
 
 
-def _step(contract: TableContract, start: datetime) -> OpDefinition:
+def _step(contract: TableContract) -> OpDefinition:
     @op(name=f"check_cells_of_{contract.id}")
     def check_cells(
         context: OpExecutionContext,
@@ -73,11 +71,11 @@ def _step(contract: TableContract, start: datetime) -> OpDefinition:
         spark: LazyPySparkResource,
     ) -> None:
         try:
-            cells = named_cells(contract, context.run.tags)
+            cells = named_cells(contract, config.first, config.last)
         except ValueError as error:
             raise Failure(f"{contract.id}: {error}", allow_retries=False) from error
         if cells is None:
-            cells = newest_cells(contract, start, config.windows, datetime.now(UTC))
+            cells = newest_cells(ledger, contract, config.windows, datetime.now(UTC))
         found = validate_cells(
             context, contract, cells, bigquery, harper, ledger, spark, deep=config.deep
         )
@@ -89,12 +87,13 @@ def _step(contract: TableContract, start: datetime) -> OpDefinition:
     return check_cells
 
 
-def named_cells(contract: TableContract, tags: Mapping[str, str]) -> list[Cell] | None:
-    """The run's partition or its rectangle of them; None if its tags name none."""
-    first = tags.get(PARTITION) or tags.get(RANGE_START)
-    last = tags.get(PARTITION) or tags.get(RANGE_END)
-    if first is None or last is None:
+def named_cells(contract: TableContract, first: str | None, last: str | None) -> list[Cell] | None:
+    """One partition, or the rectangle that two corners span; None if none is named."""
+    if first is None:
+        if last is not None:
+            raise ValueError(f"last is {last}, and there is no first")
         return None
+    last = last or first
     begin, end = (Cell.parse(key, contract.window) for key in (first, last))
     return [
         Cell(window, number)
@@ -104,13 +103,16 @@ def named_cells(contract: TableContract, tags: Mapping[str, str]) -> list[Cell] 
 
 
 def newest_cells(
-    contract: TableContract, start: datetime, windows: int, now: datetime
+    ledger: LedgerResource, contract: TableContract, windows: int, now: datetime
 ) -> list[Cell]:
-    """All slices of so many closed windows, up to the newest."""
+    """What is synced of what is synced of so many closed windows, up to the newest."""
     newest = newest_closed(contract, now)
-    first = max(start, newest.end - windows * contract.window)
+    with ledger.open() as opened:
+        table = opened.find_table(contract.id)
+        first = newest.end - windows * contract.window
+        records = opened.cells(table, first, newest.end) if table else ()
     return [
-        Cell(window, number)
-        for window in windows_between(first, newest.end, contract.window)
-        for number in range(contract.slices)
+        Cell(Window(record.cell.window_start, record.cell.window_end), record.cell.slice)
+        for record in records
+        if record.commit
     ]

@@ -9,8 +9,11 @@ import numpy as np
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.grid import Part
 from bq_harper_assets.sync.naming import NamedRow, name_rows
+from bq_harper_assets.sync.receipts import is_nameless
+from bq_harper_assets.sync.record_hash import compared_values
 from bq_harper_assets.sync.recorded import cell_key
 from bq_harper_assets.sync.scene import Source
+from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.survey import CellDiff
 from bq_harper_assets.validation.compare import differing_columns
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
@@ -72,7 +75,8 @@ def _explained(
     if source.contract.deletes != "keep":
         phantoms = diff.vanished[:shown]
         differences += [Difference(DifferenceKind.PHANTOM, row_id) for row_id in phantoms]
-    return Explained(len(explained), in_quarantine.count(None), tuple(differences[:shown]))
+    nameless = sum(map(is_nameless, in_quarantine))
+    return Explained(len(explained), nameless, tuple(differences[:shown]))
 
 
 def _changed(source: Source, rows: list[NamedRow]) -> list[Difference]:
@@ -86,10 +90,16 @@ def _changed(source: Source, rows: list[NamedRow]) -> list[Difference]:
         )
     }
     return [
-        Difference(
-            DifferenceKind.CHANGED,
-            row.id,
-            differing_columns(row.record, stored.get(row.id, {}), plan.columns),
-        )
+        Difference(DifferenceKind.CHANGED, row.id, _columns(row, stored.get(row.id, {}), plan))
         for row in rows
     ]
+
+
+def _columns(row: NamedRow, stored: Mapping[str, Any], plan: RowPlan) -> dict[str, tuple[Any, Any]]:
+    found = differing_columns(row.record, stored, plan.columns)
+    if plan.others is not None:
+        wanted, held = compared_values(row.record, plan), compared_values(stored, plan)
+        for name in sorted(wanted.keys() | held.keys()):
+            if name not in found and wanted.get(name) != held.get(name):
+                found[name] = (row.record.get(name), stored.get(name))
+    return found

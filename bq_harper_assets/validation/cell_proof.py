@@ -14,6 +14,7 @@ from bq_harper_assets.validation.verdict import Difference, ProofStatus, Severit
 
 CHECK = "proof"
 SHOWN = 20  # rows named per cell
+BY_STORED_HASH = "proved by stored hash"
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,23 @@ class CellProof:
     deep: bool = False
     differences: tuple[Difference, ...] = ()
     left_out: tuple[str, ...] = ()  # columns that came after the cell was synced
+    batch: int | None = None  # of the commit that was looked at
+
+    @property
+    def words(self) -> str:
+        """The status as users are told it: a quick proof believes the stored hashes."""
+        if self.status is ProofStatus.PROVED and not self.deep:
+            return BY_STORED_HASH
+        return self.status.value
 
     @property
     def verdict(self) -> Verdict:
-        """As a check's outcome; an open or unsynced cell is never called proved."""
+        """As a check's outcome; an open cell has passed so far, and is not called proved."""
         failed = self.status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
         return Verdict(
             CHECK,
             self.status,
-            self.status is ProofStatus.PROVED,
+            self.status in (ProofStatus.PROVED, ProofStatus.OPEN),
             Severity.ERROR if failed else Severity.WARN,
             f"{self.cell.key}: {self.message}",
             {
@@ -84,9 +93,12 @@ def judged(
         if is_late:
             message = f"{_changed_since(cell, commit, source)}. By what it is now: {message}"
     elif not commit.is_closed:
-        status, message = ProofStatus.OPEN, f"equal up to {commit.upto:%F %T}, and still open"
+        status, message = ProofStatus.OPEN, f"equal so far, up to {commit.upto:%F %T}; still open"
+    elif deep:
+        status, message = ProofStatus.PROVED, f"proved, {diff.read} rows are equal in all values"
     else:
-        status, message = ProofStatus.PROVED, f"{diff.read} rows, all equal"
+        status = ProofStatus.PROVED
+        message = f"{BY_STORED_HASH}, {diff.read} rows; the deep form (--deep) compares all values"
     return CellProof(
         cell,
         status,
@@ -101,6 +113,7 @@ def judged(
         source_changed,
         deep,
         explained.differences,
+        batch=commit.batch,
     )
 
 
@@ -126,18 +139,31 @@ def told_without(proof: CellProof, left_out: tuple[str, ...]) -> CellProof:
     return replace(proof, message=without, left_out=left_out)
 
 
-def not_provable(cell: Cell, record: CellRecord | None) -> CellProof | None:
+def not_provable(cell: Cell, record: CellRecord | None, table: str) -> CellProof | None:
     """Why there is nothing to compare; None if there is."""
     if record is None or record.commit is None:
         return CellProof(cell, ProofStatus.NOT_SYNCED, "was never synced")
     if record.state is CellState.PLANNED:
         return moving(cell)
+    if record.marks:
+        return marked(cell, table)
     return None
 
 
 def moving(cell: Cell) -> CellProof:
     """A run is at work on it."""
     return CellProof(cell, ProofStatus.MOVING, "is being synced, so nothing can be said of it now")
+
+
+def marked(cell: Cell, table: str) -> CellProof:
+    """A row of it was written by another window's sync: the cell is owed a sync of its own."""
+    window = f"--from {cell.window.start:%FT%H:%M} --to {cell.window.end:%FT%H:%M}"
+    return CellProof(
+        cell,
+        ProofStatus.MOVING,
+        "waits to be synced again, because a row of it has moved to another window; nothing can be"
+        f" said of it until then. Next: bqh sync {table} {window}",
+    )
 
 
 def failed_proof(cell: Cell, error: BqhError) -> CellProof:

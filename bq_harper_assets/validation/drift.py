@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.audit import Note
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.change import Change, ChangeKind
@@ -14,6 +15,7 @@ from bq_harper_assets.sync.version_steps import version_steps
 from bq_harper_assets.validation.verdict import Severity
 
 CHECK = "schema_drift"
+_ACCEPTED = "schema_accepted"  # of the ledger's notes: by whom, and up to which version
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ def check_drift(
 ) -> DriftVerdict:
     """What has changed since the version `told`, or is not settled; `problem` is the last look's.
 
-    Nothing is new to who was told nothing (0): then only what is not settled counts.
+    Nothing is new to who was told nothing (0): then only what is not settled counts, and what a
+    person should look at: that stays until somebody has accepted it, or it is gone.
     """
     table = ledger.find_table(contract.id)
     newest = ledger.newest_schema(table) if table else None
@@ -56,7 +59,13 @@ def check_drift(
         before = told
     changes = _since(ledger, table, contract, before, version)
     waiting = waiting_changes(version, contract)
-    found = (*changes, *(each for each in waiting if not _is_named(each, changes)))
+    accepted = accepted_version(ledger, table)
+    lasting = tuple(
+        each
+        for each in _since(ledger, table, contract, accepted, version)
+        if each.severity != "info" and not _is_named(each, (*changes, *waiting))
+    )
+    found = (*changes, *lasting, *(each for each in waiting if not _is_named(each, changes)))
     is_due = is_new and not (changes and all(_is_named(each, waiting) for each in changes))
     if problem:
         return DriftVerdict(newest.version, False, Severity.ERROR, problem)
@@ -64,11 +73,29 @@ def check_drift(
         message = f"as in BigQuery: schema version {newest.version}"
         return DriftVerdict(newest.version, True, Severity.WARN, message, (), is_due)
     severity = Severity.ERROR if any(c.severity == "error" for c in found) else Severity.WARN
-    message = (
-        f"schema version {newest.version}: {'; '.join(map(str, found))}. See it with: bqh schema"
-        f" diff {contract.id}"
-    )
+    message = f"schema version {newest.version}: {'; '.join(map(str, found))}"
+    first = min(before, accepted) if lasting else before
+    if first < newest.version:
+        # Without numbers it compares the newest version with BigQuery, and these are equal.
+        message += f". See it with: bqh schema diff {contract.id} --from {first}"
+        message += f" --to {newest.version}"
+        if any(each.severity != "info" for each in (*changes, *lasting)):
+            message += f"; when you have seen it, type: bqh schema accept {contract.id}"
+    else:
+        message += f". See it with: bqh schema diff {contract.id}"
     return DriftVerdict(newest.version, False, severity, message, found, is_due)
+
+
+def accepted_version(ledger: Ledger, table: LogicalTable) -> int:
+    """Up to which somebody has seen the changes; the first version changed nothing."""
+    notes = ledger.audit(table, 1, kind=_ACCEPTED)
+    return int(notes[0].detail["version"]) if notes else 1
+
+
+def accept_changes(ledger: Ledger, table: LogicalTable, version: int, by: str) -> None:
+    """What a person has seen up to this version is not told any more."""
+    detail = {"version": version, "by": by}
+    ledger.record_audit(table, Note(_ACCEPTED, f"version {version}", "accepted", detail))
 
 
 def as_markdown(changes: Sequence[Change]) -> str:

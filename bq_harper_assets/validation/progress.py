@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.progress import Checkpoint, Progress
 from bq_harper_assets.ledger.records import LogicalTable
@@ -57,6 +58,7 @@ _SEVERITY = {
     ProgressStatus.SEVERELY_LAGGING: Severity.ERROR,
     ProgressStatus.STALLED: Severity.ERROR,
     ProgressStatus.NO_CHECKPOINT: Severity.WARN,
+    ProgressStatus.ROWS_WITHOUT_TIME: Severity.WARN,
 }
 
 
@@ -69,7 +71,9 @@ def check_progress(subject: Subject, now: datetime | None = None) -> Verdict:
     table, start = subject.table(), subject.start()
     known = subject.ledger.progress(table, start) if table and start else None
     if table is None or start is None or known is None or known.newest_commit_at is None:
-        return never_synced(subject)
+        name = subject.contract.id
+        text = f"{name} was never synced. Next: bqh sync {name}"
+        return _verdict(ProgressStatus.NO_CHECKPOINT, text, {})
     return _judged(subject, table, start, known, known.newest_commit_at, now)
 
 
@@ -117,6 +121,10 @@ def _judged(
         notes.append(f"behind the other slices: {', '.join(behind)}")
     if unknown:
         notes.append(f"BigQuery could not be asked, so all windows count as due: {unknown}")
+    if lost := outside.get("rows_without_time"):
+        notes.append(without_time(contract, lost))
+        if status is ProgressStatus.HEALTHY:
+            status = ProgressStatus.ROWS_WITHOUT_TIME
     metadata = {
         "now": now.isoformat(),
         "synced_until": known.synced_until.isoformat(),
@@ -130,7 +138,7 @@ def _judged(
         "diagnosis": notes,
         **outside,
     }
-    return progress_verdict(status, _message(subject, status, waiting, standing, notes), metadata)
+    return _verdict(status, _message(subject, status, waiting, standing, notes), metadata)
 
 
 def gaps(
@@ -184,14 +192,15 @@ def _message(
     return "; ".join((text, *notes))
 
 
-def never_synced(subject: Subject) -> Verdict:
-    """The table's verdict, and that of each of its cells."""
-    name = subject.contract.id
-    text = f"{name} was never synced. Next: bqh sync {name}"
-    return progress_verdict(ProgressStatus.NO_CHECKPOINT, text, {})
+def without_time(contract: TableContract, rows: int) -> str:
+    """What users are told of rows that belong to no window."""
+    many = "1 row" if rows == 1 else f"{rows:,} rows"
+    return (
+        f"{many} of BigQuery without {contract.timestamp_column} will never be copied: give them a"
+        " time, or leave them out with rowFilter"
+    )
 
 
-def progress_verdict(status: ProgressStatus, message: str, metadata: dict[str, Any]) -> Verdict:
-    """With the severity that belongs to the word."""
+def _verdict(status: ProgressStatus, message: str, metadata: dict[str, Any]) -> Verdict:
     passed = status is ProgressStatus.HEALTHY
     return Verdict(CHECK, status, passed, _SEVERITY[status], message, metadata)

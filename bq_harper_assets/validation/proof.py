@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.ledger.records import CellState, LogicalTable
+from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.ledger.status import CellCommit, CellRecord
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
@@ -25,7 +25,7 @@ from bq_harper_assets.sync.comparison import compare_cells
 from bq_harper_assets.sync.grid import Part
 from bq_harper_assets.sync.recorded import cell_key, version_of
 from bq_harper_assets.sync.retelling import is_kept, told_anew
-from bq_harper_assets.sync.scene import Source, Stores
+from bq_harper_assets.sync.scene import Source, Stores, known_attributes
 from bq_harper_assets.sync.source import Pinned, pinned
 from bq_harper_assets.sync.spark_errors import errors_of_spark
 from bq_harper_assets.validation.cell_differences import Explained, explain
@@ -58,7 +58,10 @@ class Prover:
         """In the order asked."""
         table = self.stores.ledger.find_table(self.contract.id)
         records = self._records(table, cells)
-        proofs = {cell: proof for cell in cells if (proof := not_provable(cell, records.get(cell)))}
+        name = self.contract.id
+        proofs = {
+            cell: proof for cell in cells if (proof := not_provable(cell, records.get(cell), name))
+        }
         commits = {
             cell: record.commit
             for cell, record in records.items()
@@ -72,8 +75,8 @@ class Prover:
             found |= {cell: failed_proof(cell, error) for cell in commits if cell not in found}
         after = self._records(table, cells) if commits else {}
         for cell, proof in found.items():
-            moved = after[cell].commit != commits[cell] or after[cell].state is CellState.PLANNED
-            proofs[cell] = moving(cell) if moved else proof
+            moved = after[cell].commit != commits[cell]
+            proofs[cell] = moving(cell) if moved else not_provable(cell, after[cell], name) or proof
         return [proofs[cell] for cell in cells]
 
     def _records(
@@ -93,19 +96,29 @@ class Prover:
         """What some cells could not be looked at for is raised after the others."""
         if not commits:
             return
-        calls = BigQueryCalls(self.stores.bigquery, breakers=PROCESS_BREAKERS)
+        limit = self.contract.sync.give_up_after
+        calls = BigQueryCalls(self.stores.bigquery, breakers=PROCESS_BREAKERS, give_up_after=limit)
+        retry = self.retry.within(limit)
         queries = Queries(calls, labels={"bqh": "proof", "bqh_table": self.contract.id})
         start = min(cell.window.start for cell in commits)
         end = max(cell.window.end for cell in commits)
         before = version_of(self.stores.ledger.newest_schema(table))
         with (
             queries.client,
-            HarperClient(self.stores.harper, retry=self.retry) as harper,
+            HarperClient(self.stores.harper, retry=retry) as harper,
             pinned(queries, self.contract, start, end, before) as pin,
         ):
             tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
             source = Source(
-                self.stores, self.contract, self.spark, queries, harper, pin, self.retry, tasks
+                self.stores,
+                self.contract,
+                self.spark,
+                queries,
+                harper,
+                pin,
+                retry,
+                tasks,
+                others=known_attributes(harper, pin) if deep else None,
             )
             bases = Bases.of(self.stores.ledger, table, pin.plan.version)
             groups: dict[tuple[Basis, bool], dict[Cell, CellCommit]] = {}

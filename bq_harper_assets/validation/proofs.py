@@ -4,27 +4,30 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.proofs import Judged
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.recorded import cell_key
 from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.cell_proof import CHECK, SHOWN, CellProof
 from bq_harper_assets.validation.verdict import ProofStatus, Severity, Verdict
 
 # The first of them that some cell has is the word for all of them.
-_WORST_FIRST = (
+WORST_FIRST = (
     ProofStatus.CHECK_FAILED,
     ProofStatus.DIFFERS,
     ProofStatus.SOURCE_CHANGED,
     ProofStatus.NOT_SYNCED,
     ProofStatus.MOVING,
 )
-
-
-def verdicts_of(of_table: Sequence[Verdict], proofs: Sequence[CellProof]) -> tuple[Verdict, ...]:
-    """One per check; a window that is equal and still open is neither proved nor at fault."""
-    judged = [proof for proof in proofs if proof.status is not ProofStatus.OPEN]
-    still_open = len(proofs) - len(judged)
-    return (*of_table, _all_proofs(judged, still_open)) if judged else tuple(of_table)
+WRONG = (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
+# What a look at a cell can find; anything else says that it could not be looked at.
+_JUDGED = (
+    ProofStatus.PROVED,
+    ProofStatus.OPEN,
+    ProofStatus.DIFFERS,
+    ProofStatus.SOURCE_CHANGED,
+)
 
 
 def record_checks(
@@ -34,8 +37,14 @@ def record_checks(
     of_table: Sequence[Verdict],
     proofs: Sequence[CellProof],
 ) -> set[str]:
-    """The validation, and each cell that differs, to be found by its partition; the warnings."""
-    verdicts = verdicts_of(of_table, proofs)
+    """The validation, what each proof found, and each cell that differs; the warnings."""
+    judged = [
+        Judged(cell_key(each.cell), each.batch, each.status.value, each.deep, each.source_changed)
+        for each in proofs
+        if each.batch is not None and each.status in _JUDGED
+    ]
+    ledger.record_proofs(table, judged)
+    verdicts = (*of_table, verdict_of(proofs)) if proofs else tuple(of_table)
     if not verdicts:
         return set()
     only = proofs[0].cell if len(proofs) == 1 else None
@@ -46,23 +55,25 @@ def record_checks(
     return {warning for warning in told if warning}
 
 
-def _all_proofs(proofs: Sequence[CellProof], still_open: int) -> Verdict:
-    """Proved only if each is."""
+def verdict_of(proofs: Sequence[CellProof]) -> Verdict:
+    """Passed only if each is proved, or is open and equal so far; of none nothing is known."""
+    if not proofs:
+        text = "nothing is synced there, so that there is nothing to prove"
+        return Verdict(CHECK, ProofStatus.NOT_SYNCED, False, Severity.WARN, text)
     counted = Counter(each.status for each in proofs)
-    status = next((word for word in _WORST_FIRST if counted[word]), ProofStatus.PROVED)
-    failed = [each for each in proofs if each.status is status is not ProofStatus.PROVED]
-    parts = ", ".join(f"{number} {word.value}" for word, number in sorted(counted.items()))
-    message = f"{len(proofs)} cells: {parts}"
-    if still_open:
-        message += f"; {still_open} more are equal so far and still open"
+    best = ProofStatus.PROVED if counted[ProofStatus.PROVED] else ProofStatus.OPEN
+    status = next((word for word in WORST_FIRST if counted[word]), best)
+    failed = [each for each in proofs if each.status is status and status in WORST_FIRST]
+    words = Counter(each.words for each in proofs)
+    parts = ", ".join(f"{number:,} {word}" for word, number in sorted(words.items()))
+    message = f"{len(proofs):,} cells: {parts}"
     if failed:
         message += f"; the first is {failed[0].verdict.message}"
-    is_wrong = status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
     return Verdict(
         CHECK,
         status,
-        status is ProofStatus.PROVED,
-        Severity.ERROR if is_wrong else Severity.WARN,
+        not failed,
+        Severity.ERROR if status in WRONG else Severity.WARN,
         message,
         {
             "cells": {word.value: number for word, number in counted.items()},

@@ -41,11 +41,6 @@ def places_of(cells: Sequence[CellRecord]) -> list[Place]:
     ]
 
 
-def of_each(places: Sequence[Place], size: int) -> dict[Place, int]:
-    """So many rows of all places together, but at least one of each."""
-    return dict.fromkeys(places, -(-size // len(places))) if places else {}
-
-
 def of_some(
     places: Sequence[Place], size: int, chance: Random, *, by_rows: bool
 ) -> Mapping[Place, int]:

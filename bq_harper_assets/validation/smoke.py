@@ -1,6 +1,5 @@
 """Does the query that a user would send find the newest rows?"""
 
-from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,9 +21,17 @@ _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def check_smoke(subject: Subject, now: datetime | None = None) -> Verdict:
-    """The last five minutes."""
+def check_smoke(
+    subject: Subject, now: datetime | None = None, newest_of_run: Window | None = None
+) -> Verdict:
+    """The last five minutes; after a run of older windows, the newest window of the run.
+
+    Old windows that are synced again say nothing of the last five minutes.
+    """
     now = now or now_of(subject)
+    contract = subject.contract
+    if newest_of_run and newest_of_run.end + contract.window + contract.safety_lag <= now:
+        return _check_window(subject, newest_of_run, now)
     recent = (now - RECENT, now)
     try:
         count = _count(subject, recent)
@@ -34,39 +41,20 @@ def check_smoke(subject: Subject, now: datetime | None = None) -> Verdict:
     metadata = {"newest_row": newest.isoformat() if newest else None}
     if count:
         return _with_rows(count, recent, metadata)
-    after = newest + _MICROSECOND if newest else subject.contract.sync.start_timestamp
-    expected = (after or _BEGINNING, due_until(subject.contract, now))
-    return _without_rows(subject, now, recent, metadata, _asked(subject, [expected])[0])
+    after = newest + _MICROSECOND if newest else contract.sync.start_timestamp
+    expected = (after or _BEGINNING, due_until(contract, now))
+    return _without_rows(subject, now, recent, metadata, _asked(subject, expected))
 
 
-def check_windows(
-    subject: Subject, windows: Iterable[Window], now: datetime | None = None
-) -> dict[Window, Verdict]:
-    """Each by what a query for its rows finds: an old one is not expected to be recent.
-
-    Of all that are silent BigQuery is asked at once.
-    """
-    now = now or now_of(subject)
-    found: dict[Window, Verdict] = {}
-    silent: list[Window] = []
-    failed: BqhError | None = None
-    for window in dict.fromkeys(windows):
-        asked = _asked_of(window, now)
-        try:
-            count = 0 if failed else _count(subject, asked)
-        except BqhError as error:
-            failed = error  # so will be the others, and each would wait for as long
-        if failed:
-            found[window] = _failed(subject, failed, asked)
-        elif count:
-            found[window] = _with_rows(count, asked, {})
-        else:
-            silent.append(window)
-    until = due_until(subject.contract, now)
-    expected = [(window.start, min(window.end, until)) for window in silent]
-    for window, waiting in zip(silent, _asked(subject, expected), strict=True):
-        found[window] = _without_rows(subject, now, _asked_of(window, now), {}, waiting)
-    return found
+def _check_window(subject: Subject, window: Window, now: datetime) -> Verdict:
+    asked = (window.start, window.end)
+    try:
+        count = _count(subject, asked)
+    except BqhError as error:
+        return _failed(subject, error, asked)
+    if count:
+        return _with_rows(count, asked, {})
+    return _without_rows(subject, now, asked, {}, _asked(subject, asked))
 
 
 def now_of(subject: Subject) -> datetime:
@@ -77,17 +65,12 @@ def now_of(subject: Subject) -> datetime:
         return datetime.now(UTC)
 
 
-def _asked_of(window: Window, now: datetime) -> Range:
-    return (window.start, min(window.end, now))
-
-
-def _asked(subject: Subject, expected: Sequence[Range]) -> list[Waiting | BqhError]:
-    """What BigQuery has in each range, or why it could not be asked."""
+def _asked(subject: Subject, expected: Range) -> Waiting | BqhError:
+    """What BigQuery has there, or why it could not be asked."""
     try:
-        found = waiting_in(subject, expected)
+        return waiting_in(subject, [expected]).get(expected, Waiting())
     except BqhError as error:
-        return [error] * len(expected)
-    return [found.get(each, Waiting()) for each in expected]
+        return error
 
 
 def _with_rows(count: int, asked: Range, metadata: dict[str, Any]) -> Verdict:

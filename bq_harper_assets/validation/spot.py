@@ -24,7 +24,7 @@ from bq_harper_assets.sync.retelling import is_kept
 from bq_harper_assets.sync.source import Pinned, pinned
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.windows import Window, floor_to_window
-from bq_harper_assets.validation.sample import Place, of_each, of_some, places_of
+from bq_harper_assets.validation.sample import Place, of_some, places_of
 from bq_harper_assets.validation.source_sample import (
     MOST_ROWS,
     TIMES_PER_QUERY,
@@ -54,29 +54,14 @@ from bq_harper_assets.validation.verdict import (
 TIMES_PER_SLICE = 5
 
 
-@dataclass(frozen=True)
-class SpotCheck:
-    """What was found in all that was looked at, and in each cell."""
-
-    verdict: Verdict
-    cells: Mapping[Cell, Verdict] = field(default_factory=dict)
-
-    def of_cell(self, cell: Cell) -> Verdict:
-        """A cell that nothing is known of is told so; if no cell could be looked at, why."""
-        if cell in self.cells or not self.cells:
-            return self.cells.get(cell, self.verdict)
-        asked = {name: self.verdict.metadata[name] for name in ("seed", "sample_size")}
-        return spot_verdict(SpotStatus.NO_DATA, NOTHING_SYNCED, asked, Severity.WARN)
-
-
 def check_spot(
     subject: Subject,
     cells: Sequence[Cell] | None = None,
     *,
     size: int | None = None,
     seed: int | None = None,
-) -> SpotCheck:
-    """Rows in each direction, some of each of these cells, or of any that the table has.
+) -> Verdict:
+    """Rows in each direction, of any of these cells, or of any that the table has.
 
     `size` left out is the contract's, and `seed` repeats a sample. No store that is away makes it
     fail with an error: it says so instead.
@@ -87,42 +72,30 @@ def check_spot(
     try:
         return _checked(subject, cells, size, seed, asked)
     except BqhError as error:
-        return SpotCheck(spot_verdict(SpotStatus.CHECK_FAILED, str(error), asked))
+        return spot_verdict(SpotStatus.CHECK_FAILED, str(error), asked)
 
 
 def _checked(
     subject: Subject, cells: Sequence[Cell] | None, size: int, seed: int, asked: dict[str, Any]
-) -> SpotCheck:
+) -> Verdict:
     table = subject.table()
     places = _places(subject, table, cells) if table else []
     if table is None or not places:
-        return SpotCheck(spot_verdict(SpotStatus.NO_DATA, NOTHING_SYNCED, asked, Severity.WARN))
+        return spot_verdict(SpotStatus.NO_DATA, NOTHING_SYNCED, asked, Severity.WARN)
     chance = Random(seed)
-    of_source: Mapping[Place, int]
-    of_harper: Mapping[Place, int]
-    of_source = of_harper = of_each(places, size)
-    if cells is None:
-        of_source = of_some(places, size, chance, by_rows=True)
-        of_harper = of_some(places, size, chance, by_rows=False)
+    of_source = of_some(places, size, chance, by_rows=True)
+    of_harper = of_some(places, size, chance, by_rows=False)
     chosen = list(dict.fromkeys([*of_source, *of_harper]))
     first, last = min(place.start for place in chosen), max(place.until for place in chosen)
     before = version_of(subject.ledger.newest_schema(table))
     with pinned(subject.queries, subject.contract, first, last, before) as pin:
         compared = _compare(subject, table, pin, of_source, of_harper, chance, seed)
         past = {place: pin.source.at is not None and is_kept(pin, place.t) for place in chosen}
-    looks, crowded = [_settled(subject, table, look) for look in compared.looks], compared.crowded
-    of_place: dict[Place, list[Look]] = {place: [] for place in chosen}
-    for look in looks:
-        of_place[look.place].append(look)
-    of_cells = {
-        _cell(place, subject): told(some, asked, place.rows, crowded[place], is_past=past[place])
-        for place, some in of_place.items()
-    }
+    looks = [_settled(subject, table, look) for look in compared.looks]
     held = sum(place.rows for place in chosen)
     # A window's times are those of all its slices.
-    left_out = sum({place.start: crowded[place] for place in chosen}.values())
-    verdict = told(looks, asked, held, left_out, is_past=all(past.values()))
-    return SpotCheck(verdict, of_cells)
+    left_out = sum({place.start: compared.crowded[place] for place in chosen}.values())
+    return told(looks, asked, held, left_out, is_past=all(past.values()))
 
 
 def _places(subject: Subject, table: LogicalTable, cells: Sequence[Cell] | None) -> list[Place]:

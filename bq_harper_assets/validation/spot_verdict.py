@@ -1,4 +1,4 @@
-"""What the looks of a spot check come to, of one cell or of many."""
+"""What the looks of a spot check come to."""
 
 from collections import Counter
 from collections.abc import Sequence

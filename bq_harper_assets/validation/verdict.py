@@ -21,6 +21,7 @@ class ProgressStatus(StrEnum):
     SEVERELY_LAGGING = "severely_lagging"
     STALLED = "stalled"
     NO_CHECKPOINT = "no_checkpoint"
+    ROWS_WITHOUT_TIME = "rows_without_time"  # which no window has, so that they are never copied
 
 
 class SmokeStatus(StrEnum):
@@ -42,14 +43,15 @@ class SpotStatus(StrEnum):
 
 
 class ProofStatus(StrEnum):
-    """Whether a whole cell is the same in both stores."""
+    """Whether a whole cell is the same in both stores, or all cells of a table."""
 
     PROVED = "proved"
+    PARTLY_PROVED = "partly_proved"  # of a table: some cells were not proved since their sync
     DIFFERS = "differs"
     OPEN = "open"  # equal as far as it goes, but rows may still arrive
     SOURCE_CHANGED = "source_changed"  # since its sync, and BigQuery has no past to compare with
     NOT_SYNCED = "not_synced"
-    MOVING = "moving"  # a run is at work on it
+    MOVING = "moving"  # a run is at work on it, or it is marked and waits for one
     CHECK_FAILED = "check_failed"
 
 
@@ -62,6 +64,7 @@ class DifferenceKind(StrEnum):
     MISSING = "missing"  # in BigQuery, and not in Harper
     CHANGED = "changed"  # in both, with different values
     PHANTOM = "phantom"  # in Harper, and not in BigQuery
+    LOST = "lost"  # in Harper, and no window finds it
 
 
 class Overall(StrEnum):

@@ -1,5 +1,6 @@
-"""Dagster as its users have it: webserver, daemon and code server, asked as the UI asks them."""
+"""Dagster as `bqh ui` starts it: webserver, daemon and code server, asked as the UI asks them."""
 
+import json
 import os
 import signal
 import socket
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ class DagsterDev:
 
     url: str
     location: str
+    pid: int
 
     def ask(self, query: str, **variables: Any) -> Any:
         """The one field that the query asks for."""
@@ -52,30 +54,32 @@ class DagsterDev:
 
 
 @contextmanager
-def dagster_dev(root: Path, home: Path, log: Path) -> Iterator[DagsterDev]:
+def dagster_dev(root: Path, home: Path, log: Path, first: str = "") -> Iterator[DagsterDev]:
     """Started for the project at `root` and ended with all that it has started itself."""
-    definitions = loadable(root)
+    definitions = loadable(root, first)
+    workspace = {"load_from": [{"python_file": str(definitions)}]}
+    (root / "workspace.yaml").write_text(json.dumps(workspace), encoding="utf-8")  # JSON is YAML
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    dagster = Path(sys.executable).with_name("dagster")
-    arguments = ["dev", "--python-file", definitions, "--host", "127.0.0.1", "--port", port]
+    bqh = Path(sys.executable).with_name("bqh")
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [dagster, *map(str, arguments)],
-            env=os.environ | {"DAGSTER_HOME": str(home)},
+            [bqh, "ui", "--port", str(port)],
+            env=os.environ | {"BQH_HOME": str(root), "DAGSTER_HOME": str(home)},
             cwd=root,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     try:
-        dev = DagsterDev(f"http://127.0.0.1:{port}", definitions.name)
+        dev = DagsterDev(f"http://127.0.0.1:{port}", definitions.name, process.pid)
         dev.wait_for(lambda: _answers(process, dev.url, log), READY_WITHIN_S)
         yield dev
     finally:
         # To the whole group: its servers are children of their own.
-        os.killpg(process.pid, signal.SIGINT)
+        with suppress(ProcessLookupError):  # a test may have killed them all
+            os.killpg(process.pid, signal.SIGINT)
         try:
             process.wait(30)
         except subprocess.TimeoutExpired:

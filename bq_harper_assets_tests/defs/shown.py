@@ -14,6 +14,7 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster_graphql.schema import create_schema
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.evaluations import PER_PARTITION
 
 CHECKS = """
 query ($key: AssetKeyInput!) {
@@ -21,6 +22,8 @@ query ($key: AssetKeyInput!) {
     checks {
       name
       blocking
+      canExecuteIndividually
+      partitionDefinition { type }
       executionForLatestMaterialization {
         status runId
         evaluation {
@@ -54,7 +57,18 @@ class Shown:
 
     checks: dict[str, dict[str, Any]]
 
-    def partitions(self, check: str = "proof") -> dict[str, str]:
+    def listed(self, check: str) -> str:
+        """The word in the list of checks and in the lineage, as the UI comes to it."""
+        if self.checks[check]["partitionDefinition"] is not None:
+            words = set(self.partitions(check).values())
+            for word in ("failed", "executionFailed", "inProgress", "skipped", "succeeded"):
+                if word in words:
+                    return word
+            return "not evaluated"
+        current = self.current(check)
+        return current["status"].lower() if current else "not evaluated"
+
+    def partitions(self, check: str = PER_PARTITION) -> dict[str, str]:
         """The word at each partition; one that shows as missing is left out."""
         found = {}
         for each in self.checks[check]["partitionStatuses"]["ranges"]:
@@ -82,10 +96,11 @@ class Shown:
         return found
 
 
-def loadable(root: Path) -> Path:
-    """A file from which Dagster's servers load the project."""
+def loadable(root: Path, first: str = "") -> Path:
+    """A file from which Dagster's servers load the project, after these lines."""
     file = root / "loaded.py"
     file.write_text(
+        f"{first}\n"
         "from pathlib import Path\n"
         "from bq_harper_assets.defs.build import build_definitions\n"
         f"defs = build_definitions(Path({str(root)!r}))\n",

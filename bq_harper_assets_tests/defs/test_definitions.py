@@ -4,24 +4,33 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from dagster import AssetKey, DagsterInstance, Definitions
 
 from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
+from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.root import local_folder
 from bq_harper_assets.defs.build import build_definitions
-from bq_harper_assets.defs.sample_data import SAMPLE_DATA_KEYS
+from bq_harper_assets.defs.sample_data import DATASET, SAMPLE_DATA_KEYS
+from bq_harper_assets.maritime.warehouse import Warehouse
 
 TABLES = ("port_events", "vessel_metadata", "vessel_positions")
 TARGETS = ("PortEvents", "VesselMetadata", "VesselPositions")
+DAY = timedelta(days=1)
 
 
 @pytest.fixture
 def project(tmp_path: Path, project_root: Path) -> Path:
     shutil.copytree(project_root / "config", tmp_path / "config")
     return tmp_path
+
+
+def _moments(warehouse: Warehouse) -> list[datetime]:
+    rows = warehouse.dataset.query("SELECT timestamp FROM `{dataset}.vessel_positions`")
+    return [row["timestamp"] for row in rows]
 
 
 def _keys(definitions: Definitions) -> set[AssetKey]:
@@ -66,10 +75,20 @@ def test_sample_data_is_made_and_trimmed_by_dagster_jobs(
             if event.asset_key
         }
         assert rows == {"port_events": 10, "vessel_metadata": 20, "vessel_positions": 100}
+        warehouse = Warehouse(load_project(project).bigquery, DATASET)
+        warehouse.dataset.change(
+            "UPDATE `{dataset}.vessel_positions` SET timestamp = TIMESTAMP_SUB(timestamp, INTERVAL"
+            " 31 DAY) WHERE latitude > 20"
+        )
+        old = sum(1 for each in _moments(warehouse) if each < datetime.now(UTC) - 30 * DAY)
+        assert 0 < old < 100
         trimmed = definitions.resolve_job_def("maritime_retention").execute_in_process(
             instance=instance
         )
         assert trimmed.success
+        left = _moments(warehouse)
+        assert len(left) == 100 - old
+        assert min(left) > datetime.now(UTC) - 30 * DAY
 
 
 def test_dagster_loads_the_workspace_without_a_warning_of_ours(project_root: Path) -> None:

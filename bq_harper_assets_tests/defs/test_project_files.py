@@ -6,13 +6,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from dagster import RetryPolicy
 
 from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.column_lists import ALL_COLUMNS
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs import tables as table_assets
+from bq_harper_assets.defs import retrying
 from bq_harper_assets.defs.build import build_definitions
 from bq_harper_assets.defs.launch import launch, project_instance
 from bq_harper_assets.sync.cells import Cell
@@ -90,7 +89,7 @@ def test_retries_and_their_delay_as_written_in_the_file_are_what_bigquery_sees(
     tables: SmallTables,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(table_assets, "RETRIES", RetryPolicy(max_retries=0))
+    monkeypatch.setattr(retrying, "WAITS_S", ())
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
     start, source = hours_ago(4), tables.make("ts TIMESTAMP")
     with FaultProxy(stack.bigquery_url) as proxy:

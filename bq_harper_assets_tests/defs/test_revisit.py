@@ -65,8 +65,11 @@ def test_late_changed_moved_and_deleted_rows_are_found_and_put_right(
     assert windows(run) == (first, last)
     assert held(dagster, contract) == wanted(tables, source)
     assert ticking.settle() == []
-    assert "all closed windows" in (ticking.skipped or "")
     shown = ticking.cursor
+    looked_at = datetime.fromisoformat(shown["looked_at"])
+    looked = f"from {first} to {start + 4 * HOUR:%FT%H:%M} are as BigQuery had them at"
+    assert f"{looked} {looked_at:%F %T} UTC or since" in (ticking.skipped or "")
+    assert f"or at once with: bqh sync {contract.id} --changed" in (ticking.skipped or "")
     assert (shown["batch_size"], shown["windows_per_run"]) in ((1000, 24), (500, 8))
     assert (shown["due"], shown["windows_compared"]) == ({}, 4)
     assert shown["next_poll"] < shown["next_look"]

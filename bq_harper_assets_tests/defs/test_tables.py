@@ -27,7 +27,7 @@ from bq_harper_assets_tests.temporary_project import (
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 
 
-@pytest.mark.promise("O1", "O2")
+@pytest.mark.promise("G5", "O1", "O2")
 def test_a_partition_lands_alone_and_a_range_files_what_it_did_by_partition(
     dagster: Dagster,
     project: TemporaryProject,
@@ -88,6 +88,7 @@ def test_a_partition_lands_alone_and_a_range_files_what_it_did_by_partition(
             "number": "Long",
         }
         assert metadata["seconds_of_run"].value > 0
+        assert metadata["bytes_read_of_run"].value > 0
         t = datetime.fromisoformat(str(metadata["snapshot"].value))
         assert timedelta(0) < datetime.now(t.tzinfo) - t < timedelta(minutes=5)
         paced = [metadata[name].value for name in ("phase", "batch_size", "windows_per_run")]

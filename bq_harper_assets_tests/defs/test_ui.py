@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
+from bq_harper_assets.defs.run_process import HOST, PID, RUN
 from bq_harper_assets.defs.schedules import newest_closed
+from bq_harper_assets.local import processes
+from bq_harper_assets_tests.cli.typed import typed_well
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.dagster_dev import DagsterDev, dagster_dev
 from bq_harper_assets_tests.defs.shown import CHECKS, Shown
@@ -44,6 +47,20 @@ mutation ($schedule: ScheduleSelector!, $at: Float!) {
   } }
 }
 """
+EXECUTE = """
+mutation ($params: ExecutionParams!) { launchPipelineExecution(executionParams: $params) {
+  ... on LaunchRunSuccess { run { runId } }
+  ... on PythonError { message }
+} }
+"""
+RUN_STATUS = """
+query ($id: ID!) { runOrError(runId: $id) { ... on Run { status } } }
+"""
+
+
+RUN_TAGS = """
+query ($id: ID!) { runOrError(runId: $id) { ... on Run { tags { key value } } } }
+"""
 
 
 def backfilled(dev: DagsterDev, contract_key: list[str], partitions: list[str]) -> dict[str, Any]:
@@ -59,9 +76,33 @@ def backfilled(dev: DagsterDev, contract_key: list[str], partitions: list[str]) 
     return found
 
 
+def executed(dev: DagsterDev, path: list[str], checks: list[str]) -> dict[str, str]:
+    """The button "Execute all" of the checks page: what each check shows then."""
+    names = [{"assetKey": {"path": path}, "name": check} for check in checks]
+    job = {"jobName": "__ASSET_JOB", "assetSelection": [], "assetCheckSelection": names}
+    params = {"mode": "default", "executionMetadata": {}, "runConfigData": "{}"}
+    selector = {"selector": dev.selector(**job)}  # type: ignore[arg-type]
+    launched = dev.ask(EXECUTE, params={**params, **selector})["run"]["runId"]
+
+    def ended() -> str | None:
+        status: str = dev.ask(RUN_STATUS, id=launched)["status"]
+        return status if status in ("SUCCESS", "FAILURE", "CANCELED") else None
+
+    assert dev.wait_for(ended, within_s=400) == "SUCCESS"
+    node = dev.ask(CHECKS, key={"path": path})
+    seen = {each["name"]: each for each in node["assetChecksOrError"]["checks"]}
+    current = {name: Shown(seen).current(name) for name in seen}
+    assert {found and found["runId"] for found in current.values()} == {launched}
+    return {name: found["status"] for name, found in current.items() if found}
+
+
 @pytest.mark.promise("O5")
 def test_partitions_are_launched_scheduled_and_read_in_the_ui(
-    dagster: Dagster, project: TemporaryProject, tables: SmallTables, tmp_path: Path
+    dagster: Dagster,
+    project: TemporaryProject,
+    tables: SmallTables,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     start = hours_ago(4)
     source = tables.make_from(numbered_rows(start))
@@ -69,14 +110,26 @@ def test_partitions_are_launched_scheduled_and_read_in_the_ui(
     [contract] = project.declare(table(source, start, live=False, slices=1)).tables
     keys = [f"{start + hour * HOUR:%FT%H:%M}|s00" for hour in (0, 1)]
     path = ["harper", contract.target_table]
-    with dagster_dev(project.root, tmp_path / "dagster", tmp_path / "dagster.log") as dev:
+    log = tmp_path / "dagster.log"
+    monkeypatch.setenv("BQH_HOME", str(project.root))
+    with dagster_dev(project.root, tmp_path / "dagster", log) as dev:
+        second = typed_well("ui")  # DAGSTER_HOME is the same
+        assert second.startswith(f"Dagster runs already for {tmp_path / 'dagster'}: {dev.url}.")
+        assert second.endswith(f"or kill {dev.pid}\n")
         done = backfilled(dev, path, keys)
         assert done["status"] == "COMPLETED_SUCCESS", done
         assert [run["status"] for run in done["runs"]] == ["SUCCESS"]  # one for all windows
+        [run] = done["runs"]
+        tags = {tag["key"]: tag["value"] for tag in dev.ask(RUN_TAGS, id=run["runId"])["tags"]}
+        # By which run monitoring notices that its process was killed.
+        assert (tags[HOST], tags[RUN]) == (processes.here(), run["runId"])
+        assert processes.find(int(tags[PID])) is None  # it has ended
         node = dev.ask(CHECKS, key={"path": path})
         checks = {each["name"]: each for each in node["assetChecksOrError"]["checks"]}
+        assert Shown(checks).partitions() == dict.fromkeys(keys, "succeeded")
         for check in ("progress", "smoke", "spot", "proof"):
-            assert Shown(checks).partitions(check) == dict.fromkeys(keys, "succeeded")
+            assert Shown(checks).listed(check) == "succeeded"
+        assert executed(dev, path, sorted(checks)) == dict.fromkeys(checks, "SUCCEEDED")
         spot = Shown(checks).current("spot")
         assert spot is not None
         assert spot["evaluation"]["success"]
@@ -92,5 +145,8 @@ def test_partitions_are_launched_scheduled_and_read_in_the_ui(
         window = newest_closed(contract, at).key
         assert tags["dagster/asset_partition_range_start"] == f"{window}|s00"
         assert tags["dagster/asset_partition_range_end"] == f"{window}|s00"
+    said = log.read_text(encoding="utf-8")
+    assert "SupersessionWarning" not in said
+    assert "will not be used" not in said
     assert dagster.materialised(contract) == set(keys)
     assert sorted(dagster.rows(contract)) == list(range(40))

@@ -8,11 +8,13 @@ import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.ledger import schema_versions
+from bq_harper_assets.ledger.audit import Note
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
-from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.sync.recorded import table_facts
-from bq_harper_assets.validation.drift import check_drift
+from bq_harper_assets.validation.drift import DriftVerdict, accept_changes, check_drift
+from bq_harper_assets.validation.verdict import Severity
 from bq_harper_assets_tests.schema.samples import contract
 from bq_harper_assets_tests.schema.versions import of, seen
 from bq_harper_assets_tests.stores.small_tables import utc
@@ -43,6 +45,38 @@ def test_a_column_that_is_gone_is_told_with_the_time_since_when_also_some_versio
     told = check_drift(ledger, orders, told=1).message
     assert gone.format("speed", "09:00:00") in told
     assert gone.format("name", "11:00:00") in told
+    assert "type: bqh schema accept orders" in told
+    accept_changes(ledger, table, 3, "ann")
     told = check_drift(ledger, orders, told=3).message
     assert gone.format("name", "11:00:00") in told
     assert "speed" not in told
+
+
+@pytest.mark.promise("D5")
+def test_a_dropped_column_is_told_until_somebody_accepts_it_or_it_is_back(ledger: Ledger) -> None:
+    orders = contract(key=("number",))
+    table = ledger.register_table(table_facts(orders, BigQueryConnection(project="p")))
+    version: TableVersion | None = None
+
+    def seen_by_a_run(number: int, *columns: Column) -> DriftVerdict:
+        nonlocal version
+        version = seen(version, *columns)
+        ledger.record_schema(table, version.body(), number - 1)
+        ledger.record_audit(table, Note("schema", f"version {number}", "applied", {}))
+        return check_drift(ledger, orders)
+
+    assert seen_by_a_run(1, SPEED, NAME).passed
+    gone = seen_by_a_run(2, NAME)
+    assert (gone.passed, gone.severity) == (False, Severity.WARN)
+    assert "speed removed (STRING)" in gone.message
+    assert "bqh schema diff orders --from 1 --to 2" in gone.message
+    assert "bqh schema accept orders" in gone.message
+    # A column that is only added is followed, and hides nothing.
+    later = seen_by_a_run(3, NAME, LOAD)
+    assert "speed removed (STRING)" in later.message
+    assert "load" not in later.message
+    assert "--from 1 --to 3" in later.message
+    accept_changes(ledger, table, 3, "ann")
+    assert check_drift(ledger, orders).passed
+    assert not seen_by_a_run(4, NAME).passed
+    assert seen_by_a_run(5, NAME, LOAD).passed  # it is back

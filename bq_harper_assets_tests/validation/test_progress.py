@@ -6,6 +6,8 @@ import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.records import CellKey, CellState, LogicalTable, TableFacts
+from bq_harper_assets.ledger.status import CellCommit, CellRecord
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.checkpoint_mirror import mirror_checkpoints
@@ -56,7 +58,7 @@ def test_a_live_table_owes_a_row_after_the_safety_lag_and_others_when_its_window
     assert due_until(closed, now) == utc(2026, 1, 5, 11)
 
 
-@pytest.mark.promise("M1")
+@pytest.mark.promise("M1", "G3")
 def test_a_table_becomes_lagging_and_healthy_as_its_windows_are_synced(bench: Bench) -> None:
     base = just_now()
     start = base - 2 * HOUR
@@ -85,7 +87,10 @@ def test_a_table_becomes_lagging_and_healthy_as_its_windows_are_synced(bench: Be
 
     bench.commit(contract, base - 20 * MINUTE, base)
     done = check_progress(subject)
-    assert (done.status, done.passed) == (ProgressStatus.HEALTHY, True)
+    # All that is due is there, but for a row that never will be: somebody should know.
+    assert (done.status, done.passed) == (ProgressStatus.ROWS_WITHOUT_TIME, False)
+    assert done.severity is Severity.WARN
+    assert "1 row of BigQuery without ts will never be copied" in done.message
     assert {name: done.metadata[name] for name in done.metadata if name.startswith("rows_")} == {
         "rows_waiting": 0,
         "rows_without_time": 1,
@@ -159,6 +164,20 @@ def test_rows_in_a_newer_window_that_is_synced_already_do_not_wait(bench: Bench)
     ]
     assert gaps(table, cells, base + 5 * MINUTE, base + 7 * MINUTE) == [
         (base + 5 * MINUTE, base + 7 * MINUTE)
+    ]
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_of_an_open_window_only_what_every_slice_has_counts_as_synced(ahead: int) -> None:
+    base, end = utc(2026, 1, 5), utc(2026, 1, 5, 1)
+    table = LogicalTable(1, TableFacts("t", "s", "T", "ts", (), HOUR, 2))
+    cells = []
+    for part in (0, 1):
+        upto = base + (30 * MINUTE if part == ahead else 10 * MINUTE)
+        commit = CellCommit(1, end, 1, 5, "digest", "fingerprint", end, upto, False)
+        cells.append(CellRecord(CellKey(base, end, part), CellState.SYNCED, commit, 0))
+    assert gaps(table, cells, base, base + 40 * MINUTE) == [
+        (base + 10 * MINUTE, base + 40 * MINUTE)
     ]
 
 

@@ -1,5 +1,7 @@
 """The proof of whole cells: exactly what is wrong, row by row, and no false alarm."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,6 +13,7 @@ from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.validation.cell_proof import CellProof
 from bq_harper_assets.validation.proof import Prover
 from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus, Severity
+from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy, Seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import (
     DAY,
@@ -83,11 +86,52 @@ def test_a_value_bent_under_its_old_hash_is_seen_by_the_deep_form_alone(
 ) -> None:
     table = made(sync, tables, **KEYED)
     sync.harper.upsert(table.contract.target_table, [{"id": 60, "name": "bent"}])
-    assert statuses(prove(table)) == {ProofStatus.PROVED}
+    quick = prove(table)
+    assert statuses(quick) == {ProofStatus.PROVED}
+    assert {proof.words for proof in quick.values()} == {"proved by stored hash"}
+    assert all("--deep" in proof.message for proof in quick.values())
     deep = prove(table, deep=True)
+    assert {proof.words for proof in deep.values()} == {"proved", "differs"}
     wrong = [proof for proof in deep.values() if proof.status is ProofStatus.DIFFERS]
     assert [proof.changed for proof in wrong] == [1]
     assert wrong[0].differences[0].columns == {"name": ("name 60", "bent")}
+
+
+@pytest.mark.promise("M13")
+def test_a_cell_that_is_synced_while_it_is_proved_is_called_moving_and_not_different(
+    sync: Sync, tables: SmallTables
+) -> None:
+    table = made(sync, tables, **KEYED)
+    table.change("UPDATE T SET name = 'later' WHERE number = 60")
+    read, go_on = threading.Event(), threading.Event()
+
+    def is_read_back(seen: Seen) -> bool:
+        read.set()
+        return True
+
+    with FaultProxy(sync.stores.harper.url) as proxy, ThreadPoolExecutor(1) as pool:
+        target = table.contract.target_table
+        proxy.on(
+            Delay(go_on),
+            operation="search_by_conditions",
+            table=target,
+            matching=is_read_back,
+            times=9,
+        )
+        spoilt = sync.stores.harper.model_copy(update={"url": proxy.url})
+        slow = replace(table, sync=replace(sync, stores=replace(sync.stores, harper=spoilt)))
+        proving = pool.submit(prove, slow)
+        try:
+            assert read.wait(60)
+            table.run(DAY, ONE)  # it commits after the proof's first look and before its last
+        finally:
+            go_on.set()
+        proofs = proving.result(60)
+    for key, proof in proofs.items():
+        of_the_first_hour = key.startswith("2026-01-05T00")
+        expected = ProofStatus.MOVING if of_the_first_hour else ProofStatus.PROVED
+        assert proof.status is expected, key
+    assert statuses(prove(table)) == {ProofStatus.PROVED}
 
 
 def test_a_source_that_changed_since_is_no_difference_at_the_instant_of_the_sync(
@@ -197,6 +241,23 @@ def test_a_cell_that_was_never_synced_or_is_being_moved_is_not_called_proved(
     other = Table(sync, tables, table.source, sync.contract(table.source))
     assert statuses(prove(other)) == {ProofStatus.NOT_SYNCED}
     assert all(not proof.verdict.passed for proof in prove(other).values())
+
+
+def test_a_cell_that_is_marked_waits_for_its_sync_and_is_not_called_different(
+    sync: Sync, tables: SmallTables
+) -> None:
+    table = made(sync, tables, **KEYED)
+    table.change("UPDATE T SET ts = TIMESTAMP_ADD(ts, INTERVAL 1 HOUR) WHERE number = 60")
+    # Only the window to which the row has moved: the one that it has left is marked.
+    sync.run(table.contract, sync.cells(table.contract, ONE, TWO))
+    proofs = prove(table)
+    [waiting] = [proof for proof in proofs.values() if proof.status is not ProofStatus.PROVED]
+    assert waiting.status is ProofStatus.MOVING
+    assert (waiting.verdict.passed, waiting.verdict.severity) == (False, Severity.WARN)
+    assert "waits to be synced again" in waiting.message
+    assert f"bqh sync {table.contract.id} --from" in waiting.message
+    sync.run(table.contract, [waiting.cell])
+    assert statuses(prove(table)) == {ProofStatus.PROVED}
 
 
 def test_a_harper_that_is_away_is_told_and_not_taken_for_empty(

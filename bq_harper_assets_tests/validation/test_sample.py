@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bq_harper_assets.ledger.records import CellKey, CellState
 from bq_harper_assets.ledger.status import CellCommit, CellRecord
-from bq_harper_assets.validation.sample import Place, instants, of_each, of_some, places_of
+from bq_harper_assets.validation.sample import Place, instants, of_some, places_of
 from bq_harper_assets_tests.stores.small_tables import utc
 
 NOON = utc(2026, 1, 5, 12)
@@ -19,15 +19,6 @@ HOUR = timedelta(hours=1)
 def place(hour: int, rows: int, part: int = 0) -> Place:
     """An hour after noon."""
     return Place(NOON + hour * HOUR, NOON + (hour + 1) * HOUR, part, NOON, 1, 1, rows)
-
-
-@given(count=st.integers(1, 300), size=st.integers(1, 1_000))
-def test_every_place_has_its_share_and_at_least_one_row(count: int, size: int) -> None:
-    places = [place(0, 5, part) for part in range(count)]
-    found = of_each(places, size)
-    assert set(found) == set(places)
-    assert len(set(found.values())) == 1
-    assert max(size, count) <= sum(found.values()) < size + count
 
 
 @settings(deadline=None)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
@@ -16,11 +15,9 @@ from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.slices import id_hashes, slice_of
 from bq_harper_assets.validation import source_sample
 from bq_harper_assets.validation import spot as spot_module
-from bq_harper_assets.validation.spot import SpotCheck, check_spot
+from bq_harper_assets.validation.spot import check_spot
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Severity, SpotStatus, Verdict
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
@@ -49,12 +46,7 @@ def land_two_hours(
     return contract, sorted(sync.rows(contract), key=lambda row: int(row["number"]))
 
 
-def spot(sync: Sync, tables: SmallTables, contract: TableContract, **keys: Any) -> Verdict:
-    """Of all cells together."""
-    return spot_check(sync, tables, contract, **keys).verdict
-
-
-def spot_check(
+def spot(
     sync: Sync,
     tables: SmallTables,
     contract: TableContract,
@@ -62,7 +54,7 @@ def spot_check(
     end: datetime = TWO,
     slices: Sequence[int] = (0, 1),
     **keys: Any,
-) -> SpotCheck:
+) -> Verdict:
     """With a seed, so that a failure can be repeated."""
     subject = Subject(contract, tables.queries, sync.harper, sync.stores.ledger)
     cells = [cell for cell in sync.cells(contract, start, end) if cell.slice in slices]
@@ -106,43 +98,14 @@ def test_a_missing_a_changed_and_a_phantom_row_are_named_and_nothing_else(
     assert spot(sync, tables, contract).passed
 
 
-@pytest.mark.promise("M3", "O3")
-def test_each_cell_has_a_verdict_of_its_own_by_at_least_one_row_in_each_direction(
-    sync: Sync, tables: SmallTables
-) -> None:
-    contract, rows = land_two_hours(sync, tables.make_from(EVERY_FIVE_MINUTES))
-    cells = sync.cells(contract, NOON, TWO)
-    found = spot_check(sync, tables, contract, size=1)
-    assert set(found.cells) == set(cells)
-    for verdict in found.cells.values():
-        assert verdict.status is SpotStatus.HEALTHY
-        assert verdict.metadata["rows_from_bigquery"] == 1
-        assert verdict.metadata["rows_from_harper"] == 1
-    assert found.verdict.metadata["rows_from_bigquery"] == len(cells)
-
-    lost = cells[2]
-    ids = [row["id"] for row in rows if cell_of(row, contract, cells) == lost]
-    sync.harper.delete(contract.target_table, ids)
-    found = spot_check(sync, tables, contract, size=1)
-    assert [cell for cell in cells if not found.of_cell(cell).passed] == [lost]
-    assert {row.id for row in found.of_cell(lost).rows} <= set(ids)
-    assert found.verdict.status is SpotStatus.ISSUES_FOUND
-    assert found.verdict.rows == found.of_cell(lost).rows
-    [unsynced] = sync.cells(contract, TWO, TWO + 60 * MINUTE)[:1]
-    assert (found.of_cell(unsynced).status, found.of_cell(unsynced).passed) == (
-        SpotStatus.NO_DATA,
-        False,
-    )
-
-
 def test_without_cells_rows_of_the_whole_table_are_picked(sync: Sync, tables: SmallTables) -> None:
     contract, rows = land_two_hours(sync, tables.make_from(EVERY_FIVE_MINUTES))
     subject = Subject(contract, tables.queries, sync.harper, sync.stores.ledger)
     found = check_spot(subject, size=3, seed=7)
-    assert (found.verdict.metadata["rows_from_bigquery"], found.verdict.passed) == (3, True)
-    assert found.verdict.metadata["rows_from_harper"] == 3
+    assert (found.metadata["rows_from_bigquery"], found.passed) == (3, True)
+    assert found.metadata["rows_from_harper"] == 3
     sync.harper.delete(contract.target_table, [row["id"] for row in rows])
-    assert len(check_spot(subject, size=3, seed=7).verdict.rows) == 3
+    assert len(check_spot(subject, size=3, seed=7).rows) == 3
 
 
 def test_many_rows_of_one_time_keep_no_other_window_from_being_looked_at(
@@ -157,15 +120,16 @@ def test_many_rows_of_one_time_keep_no_other_window_from_being_looked_at(
     # Of a hundred thousand each, it would be the same; here windows have sixty rows at most.
     for module in (source_sample, spot_module):
         monkeypatch.setattr(module, "MOST_ROWS", 40)
-    found = spot_check(sync, tables, contract, end=NOON + 300 * MINUTE, size=1)
-    assert {verdict.status for verdict in found.cells.values()} == {SpotStatus.HEALTHY}
-    assert found.verdict.metadata["crowded_times_left_out"] == 0
+    found = spot(sync, tables, contract, end=NOON + 300 * MINUTE)
+    assert found.status is SpotStatus.HEALTHY
+    assert found.metadata["rows_from_bigquery"] == 150
+    assert found.metadata["crowded_times_left_out"] == 0
     for module in (source_sample, spot_module):
         monkeypatch.setattr(module, "MOST_ROWS", 20)
-    found = spot_check(sync, tables, contract, end=NOON + 300 * MINUTE, size=1)
-    assert {verdict.passed for verdict in found.cells.values()} == {False}
-    assert found.verdict.metadata["crowded_times_left_out"] == 5
-    assert "rows share are left out" in found.verdict.message
+    found = spot(sync, tables, contract, end=NOON + 300 * MINUTE)
+    assert not found.passed
+    assert found.metadata["crowded_times_left_out"] == 5
+    assert "rows share are left out" in found.message
 
 
 def test_a_row_that_nobody_synced_is_a_phantom_whatever_its_time_says(
@@ -190,22 +154,11 @@ def test_rows_that_a_run_takes_while_they_are_looked_at_are_not_called_the_same(
         return settle(*args)
 
     monkeypatch.setattr(spot_module, "_settled", after_a_run)
-    found = spot_check(sync, tables, contract)
-    assert (found.verdict.status, found.verdict.passed) == (SpotStatus.NO_DATA, False)
-    assert found.verdict.metadata["rows_moved_meanwhile"] == len(rows)
-    assert "a run was at work there" in found.verdict.message
+    found = spot(sync, tables, contract)
+    assert (found.status, found.passed) == (SpotStatus.NO_DATA, False)
+    assert found.metadata["rows_moved_meanwhile"] == len(rows)
+    assert "a run was at work there" in found.message
     assert spot(sync, tables, contract).passed
-
-
-def cell_of(row: dict[str, Any], contract: TableContract, cells: Sequence[Cell]) -> Cell:
-    """Of a stored row without a key."""
-    part = int(slice_of(id_hashes(pa.array([row["id"]]), keyless=True), contract.slices)[0])
-    return next(
-        cell
-        for cell in cells
-        if cell.slice == part
-        and cell.window.start <= datetime.fromisoformat(row["ts"]) < cell.window.end
-    )
 
 
 @pytest.mark.promise("M3")
@@ -334,11 +287,11 @@ def test_no_rows_are_no_data_and_a_store_that_is_away_is_told_and_not_raised(
     away = bigquery_connection.model_copy(update={"endpoint": nowhere, "max_retries": 0})
     ledger = sync.stores.ledger
     subject = Subject(contract, Queries(BigQueryCalls(away)), sync.harper, ledger)
-    verdict = check_spot(subject).verdict
+    verdict = check_spot(subject)
     assert (verdict.status, verdict.severity) == (SpotStatus.CHECK_FAILED, Severity.ERROR)
     assert nowhere in verdict.message
 
     stopped = harper_connection.model_copy(update={"url": nowhere})
     with HarperClient(stopped, retry=RetryPolicy(0), breakers=Breakers()) as harper:
-        verdict = check_spot(Subject(contract, tables.queries, harper, ledger)).verdict
+        verdict = check_spot(Subject(contract, tables.queries, harper, ledger))
     assert verdict.status is SpotStatus.CHECK_FAILED

@@ -1,0 +1,101 @@
+"""What all proofs of a table say of it together."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bq_harper_assets.ledger.proofs import ProvedCells
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.recorded import cell_key
+from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.validation.cell_proof import CellProof
+from bq_harper_assets.validation.proofs import verdict_of
+from bq_harper_assets.validation.table_proof import STATUS_OF_RUN, counted, table_verdict
+from bq_harper_assets.validation.verdict import ProofStatus, Severity
+from bq_harper_assets_tests.stores.small_tables import utc
+
+NOON = utc(2026, 1, 5, 12)
+HOUR = timedelta(hours=1)
+CELL = Cell(Window(NOON, NOON + HOUR), 0)
+PROVED = ProvedCells(
+    cells=8,
+    is_clean=True,
+    is_closed=True,
+    status="proved",
+    deep=False,
+    source_changed=False,
+    oldest=NOON,
+    newest=NOON + HOUR,
+)
+
+
+def test_a_table_says_how_many_cells_are_proved_in_which_way_as_of_when_and_what_is_not() -> None:
+    cells = counted(
+        [
+            PROVED,
+            replace(PROVED, cells=2, deep=True, oldest=NOON - HOUR, newest=NOON - HOUR),
+            replace(PROVED, cells=3, source_changed=True),
+            replace(PROVED, cells=4, is_closed=False, status="open"),
+            replace(PROVED, cells=5, status=None),
+            replace(PROVED, cells=6, is_clean=False),
+        ]
+    )
+    verdict = table_verdict(cells, [], [])
+    assert (verdict.status, verdict.passed) == (ProofStatus.PARTLY_PROVED, True)
+    assert verdict.message == (
+        "13 of 24 closed cells are proved (11 by stored hash, 2 by all values), as of"
+        " 2026-01-05 11:00:00 to 2026-01-05 13:00:00 UTC; 4 are open; 3 are changed in BigQuery"
+        " since; 5 are not proved since their sync; 6 are being synced or waiting for it"
+    )
+    shown = verdict.metadata
+    assert shown["cells"] == 28
+    assert shown["cells_proved"] == 13
+    assert shown["cells_proved_by_stored_hash"] + shown["cells_proved_by_all_values"] == 13
+    assert shown["cells_changed_since"] == 3
+
+
+def test_an_open_window_is_equal_so_far_and_never_a_failure() -> None:
+    still_open = CellProof(CELL, ProofStatus.OPEN, "equal so far", NOON, batch=1)
+    assert (still_open.verdict.passed, still_open.words) == (True, "open")
+    assert verdict_of([still_open]).passed
+    proved = replace(still_open, status=ProofStatus.PROVED)
+    of_both = verdict_of([still_open, proved])
+    assert (of_both.status, of_both.passed) == (ProofStatus.PROVED, True)
+    assert of_both.message == "2 cells: 1 open, 1 proved by stored hash"
+    cells = counted([replace(PROVED, is_closed=False, status="open"), PROVED])
+    assert table_verdict(cells, [], [still_open]).passed
+    assert table_verdict(cells, [], []).status is ProofStatus.PROVED
+
+
+def test_a_cell_that_differs_fails_its_table_until_it_is_mended_whoever_found_it() -> None:
+    cells = counted([PROVED, replace(PROVED, cells=7, status="differs")])
+    named = [cell_key(Cell(CELL.window, number)) for number in range(5)]
+    of_another_run = table_verdict(cells, named, [])
+    assert (of_another_run.status, of_another_run.passed) == (ProofStatus.DIFFERS, False)
+    assert of_another_run.severity is Severity.ERROR
+    assert "7 are different: 2026-01-05T12:00|s00, " in of_another_run.message
+    assert of_another_run.message.endswith("|s04, ...")
+
+
+@pytest.mark.parametrize(
+    ("status", "severity"),
+    [
+        (ProofStatus.CHECK_FAILED, Severity.ERROR),
+        (ProofStatus.MOVING, Severity.WARN),
+        (ProofStatus.NOT_SYNCED, Severity.WARN),
+    ],
+)
+def test_what_a_run_could_not_look_at_is_told_though_the_others_are_proved(
+    status: ProofStatus, severity: Severity
+) -> None:
+    verdict = table_verdict(counted([PROVED]), [], [CellProof(CELL, status, "of no answer")])
+    assert (verdict.status, verdict.passed, verdict.severity) == (status, False, severity)
+    assert "of no answer" in verdict.message
+    assert verdict.metadata[STATUS_OF_RUN] == status.value
+
+
+def test_a_table_of_which_nothing_is_synced_has_nothing_to_prove() -> None:
+    verdict = table_verdict(counted([]), [], [])
+    assert (verdict.status, verdict.passed) == (ProofStatus.NOT_SYNCED, False)
+    assert verdict_of([]).status is ProofStatus.NOT_SYNCED
