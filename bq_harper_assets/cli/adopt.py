@@ -6,16 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from bq_harper_assets.cli.runs import EXIT_DIFFERENCES, open_project
+from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
+from bq_harper_assets.cli.reachable import require_servers
+from bq_harper_assets.cli.runs import open_project
 from bq_harper_assets.cli.sync import contract_named
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.stores.waiting import WAITS
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
@@ -41,7 +45,7 @@ class Adopting:
     harper: "HarperClient"
 
 
-@click.command()
+@click.command(epilog=exit_codes(ExitCode.DIFFERS))
 @click.argument("table")
 @click.option("--yes", is_flag=True, help="Take it over, if it fits and says manage: adopt.")
 @click.option(
@@ -54,9 +58,6 @@ def adopt(table: str, yes: bool, profile: str | None, output: str) -> None:
     Nothing is changed. With --yes the range that the BigQuery plugin says it has ingested is
     compared with BigQuery, row by row, and the ledger takes the table over; no row is moved before
     the next sync.
-
-    Exit code 0 if it fits, 3 if it does not, 1 if a store did not answer, 2 if the configuration is
-    wrong.
     """
     project = open_project(profile)
     contract = contract_named(project, table)
@@ -77,8 +78,10 @@ def _adopting(project: Project, contract: TableContract) -> Iterator[Adopting]:
     from bq_harper_assets.stores.bigquery.queries import Queries
     from bq_harper_assets.stores.harper.client import HarperClient
 
+    require_servers(project)
     queries = Queries(BigQueryCalls(project.bigquery), labels={"bqh": "adopt"})
     with (
+        WAITS.listen(partial(click.echo, err=True)),
         open_ledger(project.ledger.url) as ledger,
         queries.client,
         HarperClient(project.harper) as harper,
@@ -97,7 +100,7 @@ def _adopt(adopting: Adopting, yes: bool, output: str) -> int:
     found = harper.describe_table(contract.target_table)
     if found is None:
         _tell_nothing(contract, output)
-        return EXIT_DIFFERENCES
+        return ExitCode.DIFFERS
     beginning = find_beginning(ledger, queries, harper, contract, found)
     now = ledger.now()
     known = ledger.find_table(contract.id)
@@ -117,7 +120,7 @@ def _adopt(adopting: Adopting, yes: bool, output: str) -> int:
         click.echo(json.dumps(told, indent=2))
     else:
         _tell_verdict(contract, inspection, yes=yes)
-    return 0 if inspection.fits else EXIT_DIFFERENCES
+    return ExitCode.DONE if inspection.fits else ExitCode.DIFFERS
 
 
 def _proved(

@@ -1,17 +1,20 @@
 """`bqh demo`: the stack started, the sample data loaded and synced, and what is where."""
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from bq_harper_assets.cli.sync import cells_between, summary
+from bq_harper_assets.cli.runs import Ran
+from bq_harper_assets.cli.sync import cells_between
+from bq_harper_assets.cli.sync_summary import summary
+from bq_harper_assets.cli.young_rows import young_rows
 from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.root import find_project_root
 from bq_harper_assets.errors import BqhError
@@ -20,9 +23,6 @@ from bq_harper_assets.maritime.initialize import AlreadyFilled, Sample, initiali
 from bq_harper_assets.maritime.reports import microseconds
 from bq_harper_assets.maritime.scenarios import SCENARIOS
 from bq_harper_assets.maritime.warehouse import TableStats, Warehouse
-
-if TYPE_CHECKING:
-    from bq_harper_assets.defs.launch import Launched
 
 DATASET, SEED = "maritime", 7
 
@@ -54,7 +54,15 @@ def demo(scenario: str) -> None:
             "the sample data of an earlier demo is still there; `bqh maritime reset` replaces it"
         )
     Console().print(_shown(warehouse.stats()))
-    Console().print(summary(list(_synced(project))))
+    synced = list(_synced(project))
+    for line in summary(synced):
+        click.echo(line)
+    for table, (name, ran) in zip(project.tables, synced, strict=True):
+        for line in young_rows(project, table, ran):
+            click.echo(f"{name}: {line}")
+        if ran.proof:
+            wrong = ran.proof.told(name)
+            click.echo(f"{name}: {wrong or ran.proof.message}", err=bool(wrong))
     click.echo(
         f"BigQuery  {project.bigquery.endpoint}, dataset {project.bigquery.project}.{DATASET}"
     )
@@ -63,9 +71,10 @@ def demo(scenario: str) -> None:
         "Next: `make ui` opens Dagster on http://127.0.0.1:3000, `make down` stops the servers,"
     )
     click.echo("      `.venv/bin/bqh doctor` checks every setting and connection")
+    sys.exit(max(ran.exit_code for _, ran in synced))
 
 
-def _synced(project: Project) -> "Iterator[tuple[str, Launched, int, float]]":
+def _synced(project: Project) -> Iterator[tuple[str, Ran]]:
     """Each table in one run, oldest window first; an error ends the demo."""
     # Here and not above: dagster and google's libraries take seconds to import.
     from bq_harper_assets.defs.build import build_definitions
@@ -87,7 +96,7 @@ def _synced(project: Project) -> "Iterator[tuple[str, Launched, int, float]]":
             if launched.error:
                 raise DemoFailed(launched.error)
             click.echo(f"{table.id}: {len(cells)} partitions of harper/{table.target_table}")
-            yield table.id, launched, len(cells), time.monotonic() - began
+            yield table.id, Ran((launched,), len(cells), time.monotonic() - began)
 
 
 def _shown(stats: list[TableStats]) -> Table:

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,9 +12,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bq_harper_assets.cli.exit_codes import ExitCode
+from bq_harper_assets.cli.ready import require_ready
 from bq_harper_assets.contract.problems import ConfigError
 from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.root import find_project_root
+from bq_harper_assets.errors import BqhError
 from bq_harper_assets.local.checkup import check_machine
 from bq_harper_assets.stores.bigquery.probe import probe_bigquery
 from bq_harper_assets.stores.finding import Finding
@@ -33,15 +36,13 @@ COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 )
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def doctor(profile: str | None, output: str) -> None:
-    """Print each setting with its source, try each connection and right, and say what to do.
-
-    Exit code 0 if nothing failed, 1 if something did, 2 if the configuration cannot be read.
-    """
+    """Print each setting with its source, try each connection and right, and say what to do."""
     root = find_project_root(os.environ, Path.cwd())
     project = load_project(root, profile=profile)
     findings = examine(project)
     tables = system_tables(project, findings)
     findings += [_finding(table) for table in tables]
+    findings += list(_ready(project, findings))
     if output == "json":
         settings = [asdict(setting) for setting in project.settings]
         report = {
@@ -55,7 +56,8 @@ def doctor(profile: str | None, output: str) -> None:
         )
     else:
         _print(project, findings)
-    sys.exit(any(found.verdict == "fail" for found in findings))
+    failed = any(found.verdict == "fail" for found in findings)
+    sys.exit(ExitCode.ERROR if failed else ExitCode.DONE)
 
 
 def examine(project: Project) -> list[Finding]:
@@ -77,6 +79,21 @@ def system_tables(project: Project, findings: list[Finding]) -> tuple[SystemTabl
         return look_at_system_tables(harper)
 
 
+def _ready(project: Project, findings: list[Finding]) -> Iterator[Finding]:
+    """Whether each table can be synced as it is declared and as Harper and the ledger stand."""
+    if any(found.verdict == "fail" and ": settings" in found.subject for found in findings):
+        return
+    for contract in project.tables:
+        subject = f"table {contract.id}"
+        try:
+            is_asked = require_ready(project, contract)
+        except BqhError as error:
+            yield Finding(subject, "fail", str(error))
+        else:
+            in_step = "the ledger is in step with Harper" if is_asked else "Harper was not asked"
+            yield Finding(subject, "ok", f"declared as it was first synced; {in_step}")
+
+
 def _finding(table: SystemTable) -> Finding:
     subject = f"harper: {table.name}"
     match table.state:
@@ -88,7 +105,10 @@ def _finding(table: SystemTable) -> Finding:
         case "unknown":
             return Finding(subject, "warn", table.problem)
     if table.name == LEASES.name:
-        advice = "every run needs it. When none goes on, drop it: the next run makes it anew"
+        advice = (
+            "every run needs it. What is lacking comes with the next run; if it is another tool's,"
+            " drop it when no run goes on, and then type: bqh reconcile TABLE for each table"
+        )
     else:
         advice = (
             "syncs do not need it. If it is no other tool's, drop it: the ledger has what it shows,"

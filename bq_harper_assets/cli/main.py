@@ -1,19 +1,27 @@
 """`bqh`: one group; each command lives in its own module and is imported only when it is called."""
 
 import importlib
+import logging
+import os
+import signal
 import sys
+from typing import Any
 
 import click
 
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.cli.exit_codes import ExitCode, all_exit_codes, exit_codes
+from bq_harper_assets.cli.storage_errors import storage_errors
+from bq_harper_assets.errors import BqhError, Stopped
 
 # name -> module:attribute. Imported on use: BigQuery's client alone costs seconds.
 COMMANDS = {
     "up": "bq_harper_assets.cli.stack:up",
     "down": "bq_harper_assets.cli.stack:down",
+    "ui": "bq_harper_assets.cli.ui:ui",
     "sync": "bq_harper_assets.cli.sync:sync",
     "verify": "bq_harper_assets.cli.verify:verify",
     "repair": "bq_harper_assets.cli.repair:repair",
+    "reconcile": "bq_harper_assets.cli.reconcile:reconcile",
     "quarantine": "bq_harper_assets.cli.quarantine:quarantine",
     "slices": "bq_harper_assets.cli.slices:slices",
     "schema": "bq_harper_assets.cli.schema:schema",
@@ -30,6 +38,10 @@ COMMANDS = {
 class LazyGroup(click.Group):
     """Finds its commands in COMMANDS."""
 
+    def invoke(self, ctx: click.Context) -> Any:
+        with storage_errors():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -39,10 +51,24 @@ class LazyGroup(click.Group):
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
+        _name_exit_codes(command)
         return command
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def _name_exit_codes(command: click.Command) -> None:
+    """A command that uses other codes than any names them itself."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            _name_exit_codes(each)
+    elif not command.epilog:
+        command.epilog = exit_codes()
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=all_exit_codes(),
+)
 @click.version_option(package_name="bq-harper-assets")
 def bqh() -> None:
     """Keep Harper tables equal to their BigQuery sources, and prove it."""
@@ -50,8 +76,23 @@ def bqh() -> None:
 
 def main() -> None:
     """The console script: an expected error is a text and an exit code, never a traceback."""
+    # Long waits are told in whole sentences: without a handler Python prints each retry as well.
+    logging.getLogger("bq_harper_assets.stores").addHandler(logging.NullHandler())
     try:
-        bqh()
+        code = bqh.main(standalone_mode=False)
+    except Stopped as stopped:
+        click.echo(str(stopped), err=True)
+        sys.stdout.flush()
+        # At once: a thread that waits for a store would keep the process for minutes.
+        os._exit(stopped.exit_code)
     except BqhError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort as aborted:
+        click.echo("stopped", err=True)
+        by_signal = isinstance(aborted.__cause__, KeyboardInterrupt)
+        sys.exit(128 + signal.SIGINT if by_signal else ExitCode.ERROR)
+    sys.exit(code if isinstance(code, int) else ExitCode.DONE)

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 import click
 
+from bq_harper_assets.cli.reachable import require_servers
 from bq_harper_assets.contract.identifiers import dataset_name
-from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.quantities import duration
 from bq_harper_assets.contract.root import find_project_root
 from bq_harper_assets.errors import BqhError
@@ -41,16 +42,26 @@ class NotOnThisProject(BqhError):
 class Place:
     """Where the sample data is, and whether that is this machine."""
 
-    warehouse: Warehouse
-    project: str
+    config: Project
+    dataset: str
     local: bool
+
+    @property
+    def project(self) -> str:
+        """Google's name of it."""
+        return self.config.bigquery.project
+
+    @property
+    def warehouse(self) -> Warehouse:
+        """To be asked for once all else is right: it looks whether anything listens there."""
+        require_servers(self.config, harper=False)
+        return Warehouse(self.config.bigquery, self.dataset)
 
 
 def _place(dataset: str, profile: str | None) -> Place:
     project = load_project(find_project_root(os.environ, Path.cwd()), profile=profile)
-    connection = project.bigquery
-    local = project.profile_name == "local" and connection.endpoint is not None
-    return Place(Warehouse(connection, dataset), connection.project, local)
+    local = project.profile_name == "local" and project.bigquery.endpoint is not None
+    return Place(project, dataset, local)
 
 
 def _dataset(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -200,9 +211,9 @@ def start(
 
     Goes on from the newest row stored: what would have come while it was stopped comes first.
     """
-    warehouse = _place(dataset, profile).warehouse
     if interval < timedelta(seconds=1):
         raise click.BadParameter("must be at least 1s", param_hint="--interval")
+    warehouse = _place(dataset, profile).warehouse
     known = fleet_of(warehouse)
     fleet = known or (DEFAULT_SEED if seed is None else seed, vessels or DEFAULT_VESSELS)
     if known and (seed not in (None, known[0]) or vessels not in (None, known[1])):

@@ -1,6 +1,6 @@
 """Proofs asked for from a terminal: what is synced, a part at a time, and a record of what came."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,15 +11,19 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bq_harper_assets.cli.sync import slices_asked
+from bq_harper_assets.cli.equality import Unseen
+from bq_harper_assets.cli.reachable import require_servers
+from bq_harper_assets.cli.sync import cells_between, slices_asked
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
+    from bq_harper_assets.ledger.status import CellRecord
     from bq_harper_assets.sync.cells import Cell
     from bq_harper_assets.validation.cell_proof import CellProof
     from bq_harper_assets.validation.proof import Prover
+    from bq_harper_assets.validation.verdict import Verdict
 
 WINDOWS_AT_ONCE = 96  # read, compared and forgotten together
 _EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
@@ -33,6 +37,17 @@ class Proving:
     cells: "Sequence[Cell]"
     ledger: "Ledger"
     prover: "Prover"
+    due: "Sequence[Cell]" = ()  # of closed windows in the range, that need work by the ledger
+
+    def unseen(self, cells: "Sequence[Cell]", *, given_up: int) -> Unseen:
+        """What a proof of `cells` leaves out of what it was asked for, and of the table."""
+        known = self.ledger.find_table(self.contract.id)
+        synced = synced_of(self.ledger.cells(known, *_EVER)) if known else set()
+        return Unseen(
+            never_synced=tuple(cell for cell in self.due if cell not in synced),
+            outside=len(synced - set(self.cells)),
+            given_up=given_up,
+        )
 
     def parts(
         self, cells: "Sequence[Cell]", console: Console, *, deep: bool, shown: int
@@ -49,6 +64,19 @@ class Proving:
                 some_failed = any(proof.verdict.could_not_look for proof in proofs)
                 if some_failed and not any(proof.t for proof in proofs):
                     return
+
+    def presence(self) -> "Verdict | None":
+        """Whether windows find every row that Harper holds of the table; recorded too."""
+        from bq_harper_assets.stores.harper.client import HarperClient
+        from bq_harper_assets.validation.audit import record_validation
+        from bq_harper_assets.validation.presence import check_presence
+
+        table = self.ledger.find_table(self.contract.id)
+        with HarperClient(self.prover.stores.harper, retry=self.prover.retry) as harper:
+            found = check_presence(harper, self.ledger, self.contract)
+            if table is not None and found is not None:
+                record_validation(self.ledger, harper, table, [found])
+        return found
 
     def record(self, proofs: "Sequence[CellProof]") -> set[str]:
         """In the ledger and in Harper; what Harper did not take is told."""
@@ -78,15 +106,47 @@ def proving(
     from bq_harper_assets.sync.scene import Stores
     from bq_harper_assets.validation.proof import Prover
 
+    require_servers(project)
     bigquery, harper = project.bigquery, project.harper
     with open_ledger(project.ledger.url) as ledger:
         if ledger.find_table(contract.id):
             ledger.register_table(table_facts(contract, bigquery))
         cells = synced_cells(contract, ledger, from_, to, slices)
+        due = _due(project, contract, ledger, from_, to, slices)
         resources = build_resources(project)
         stores, retry = Stores(bigquery, harper, ledger), resources["harper"].retry()
         prover = Prover(stores, contract, resources["spark"].spark_session, retry)
-        yield Proving(contract, cells, ledger, prover)
+        yield Proving(contract, cells, ledger, prover, due)
+
+
+def _due(
+    project: Project,
+    contract: TableContract,
+    ledger: "Ledger",
+    from_: datetime | None,
+    to: datetime | None,
+    slices: str | None,
+) -> "list[Cell]":
+    """Cells of closed windows in the range that the ledger knows to need work."""
+    from bq_harper_assets.defs.starts import start_of
+    from bq_harper_assets.sync.revisit import standing
+
+    start = start_of(project, contract, ledger)
+    asked = set(cells_between(contract, start, from_, to, slices))
+    due = standing(ledger, contract, start, ledger.now()).due
+    return [each.cell for each in due if each.cell in asked]
+
+
+def synced_of(records: "Iterable[CellRecord]") -> "set[Cell]":
+    """Those that were committed."""
+    from bq_harper_assets.sync.cells import Cell
+    from bq_harper_assets.sync.windows import Window
+
+    return {
+        Cell(Window(record.cell.window_start, record.cell.window_end), record.cell.slice)
+        for record in records
+        if record.commit
+    }
 
 
 def synced_cells(
@@ -97,18 +157,13 @@ def synced_cells(
     slices: str | None,
 ) -> "list[Cell]":
     """Those that were committed; a usage error if there is none."""
-    from bq_harper_assets.sync.cells import Cell
-    from bq_harper_assets.sync.windows import Window, floor_to_window
+    from bq_harper_assets.sync.windows import floor_to_window
 
     first = floor_to_window(from_.replace(tzinfo=UTC), contract.window) if from_ else _EVER[0]
     last = to.replace(tzinfo=UTC) if to else _EVER[1]
     table = ledger.find_table(contract.id)
     known = ledger.cells(table, first, last, slices_asked(contract, slices)) if table else ()
-    cells = [
-        Cell(Window(record.cell.window_start, record.cell.window_end), record.cell.slice)
-        for record in known
-        if record.commit
-    ]
+    cells = sorted(synced_of(known))
     if not cells:
         raise click.UsageError(
             f"nothing of {contract.id} is synced in that range; start with: bqh sync {contract.id}"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bq_harper_assets.cli.runs import EXIT_DIFFERENCES, open_project, run_cells
+from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
+from bq_harper_assets.cli.runs import open_project, run_cells
 from bq_harper_assets.cli.sync import contract_named
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
@@ -95,17 +96,13 @@ def show(
         click.echo(f"  row     {row.rejection.payload}")
 
 
-@quarantine.command()
+@quarantine.command(epilog=exit_codes(ExitCode.DIFFERS, ExitCode.PARTLY))
 @click.argument("table")
 @CELL
 @PROFILE
 @OUTPUT
 def replay(table: str, cell: str | None, profile: str | None, output: str) -> None:
-    """Sync the cells of TABLE that have rows in quarantine, once source or contract are mended.
-
-    Exit code 0 if none of them has any left, 3 if some rows still cannot be stored, 1 or 4 if none
-    or only some of the cells could be synced, 2 if the configuration is wrong.
-    """
+    """Sync the cells of TABLE that have rows in quarantine, once source or contract are mended."""
     project = open_project(profile)
     contract = contract_named(project, table)
     before = rows_of(project, contract, cell)
@@ -124,7 +121,7 @@ def replay(table: str, cell: str | None, profile: str | None, output: str) -> No
             click.echo(f"see it with: {_show_command((contract, row))}")
     if ran.error:
         click.echo(f"error: {ran.error}", err=True)
-    sys.exit(ran.exit_code or (EXIT_DIFFERENCES if left else 0))
+    sys.exit(ran.exit_code or (ExitCode.DIFFERS if left else ExitCode.DONE))
 
 
 @quarantine.command()

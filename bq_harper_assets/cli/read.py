@@ -54,12 +54,11 @@ def read(
     """
     # Here and not above: a command that only asks for help does not wait for them.
     from bq_harper_assets.schema.version import TableVersion
-    from bq_harper_assets.stores.harper.client import HarperClient
     from bq_harper_assets.sync.named_version import version_named
     from bq_harper_assets.sync.reading_rows import read_rows_as
 
     start, end = (moment.replace(tzinfo=UTC) if moment else None for moment in (from_, to))
-    with asking(table, profile) as asked, HarperClient(asked.project.harper) as harper:
+    with asking(table, profile) as asked, asked.harper() as harper:
         _, recorded = version_named(asked.ledger, asked.contract, number)
         found = read_rows_as(
             harper, asked.ledger, asked.contract, recorded.version, start, end, limit

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bq_harper_assets.cli.equality import Equality
 from bq_harper_assets.cli.proving import proving
 from bq_harper_assets.cli.runs import Ran, open_project, run_cells
 from bq_harper_assets.cli.sync import MOMENT, contract_named
-from bq_harper_assets.cli.verify import as_json, exit_code, prove
-from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.cli.verify import EXITS, as_json, prove
+from bq_harper_assets.cli.windows_text import some_windows
 
 if TYPE_CHECKING:
     from bq_harper_assets.validation.cell_proof import CellProof
 
 
-@click.command()
+@click.command(epilog=EXITS)
 @click.argument("table")
 @click.option("--from", "from_", type=MOMENT, help="First window, UTC.  [default: the first]")
 @click.option("--to", type=MOMENT, help="End of the last window, UTC.  [default: the last]")
@@ -45,20 +46,19 @@ def repair(
 ) -> None:
     """Find what differs of TABLE, sync exactly these cells again, and prove them.
 
-    Exit code 0 if all is equal in the end, 3 if something still differs, 1 if nothing could be
-    done or a store did not answer, 2 if the configuration is wrong, 4 if some cells are mended.
+    What only changed in BigQuery since its sync is named, and left to: bqh sync TABLE --changed
     """
     from bq_harper_assets.validation.verdict import ProofStatus
 
     project = open_project(profile)
     contract = contract_named(project, table)
     ran: Ran | None = None
-    after: list[CellProof] = []
+    after: Equality | None = None
     with proving(project, contract, from_, to, slices) as looking:
         before = prove(looking, looking.cells, output, deep=deep, show=True)
         # A sync makes a cell equal to what BigQuery has now, whether or not its past can be had.
         not_equal = {ProofStatus.DIFFERS, ProofStatus.SOURCE_CHANGED}
-        wrong = [proof for proof in before if proof.status in not_equal]
+        wrong = [proof for proof in before.proofs if proof.status in not_equal]
         if wrong:
             differing = [proof.cell for proof in wrong]
             what = f"repairing {contract.id}"
@@ -73,36 +73,43 @@ def repair(
             )
             after = prove(looking, differing, output, deep=deep, show=True)
     if output == "json":
-        click.echo(json.dumps(_told(contract, before, ran, after), indent=2, default=str))
+        click.echo(json.dumps(_told(before, ran, after), indent=2, default=str))
     else:
-        click.echo(_in_words(contract, wrong, after))
+        click.echo(_in_words(before, wrong, after))
     if ran and ran.error:
         click.echo(f"error: {ran.error}", err=True)
-    sys.exit((ran.exit_code or exit_code(after)) if ran else exit_code(before))
+    # What was proved here counts, not the proof that the run itself has made.
+    last = after or before
+    sys.exit(ran.exit_code if ran and ran.error else last.exit_code)
 
 
-def _in_words(
-    contract: TableContract, wrong: "Sequence[CellProof]", after: "Sequence[CellProof]"
-) -> str:
-    if not wrong:
-        return f"nothing was repaired: no cell of {contract.id} differs"
-    again = [exit_code([proof]) == 0 for proof in after]
-    mended = [proof for proof, is_right in zip(wrong, again, strict=False) if is_right]
+def _in_words(before: Equality, wrong: "Sequence[CellProof]", after: Equality | None) -> str:
+    name = before.contract.id
+    if not wrong or after is None:
+        told = f"nothing was repaired: no cell of {name} differs from what BigQuery had"
+        if before.changed:
+            told += (
+                f", and BigQuery has changed since in {some_windows(before.changed)}; "
+                f"to bring these up to date, type: bqh sync {name} --changed"
+            )
+        return told
+    mended = [proof for proof, now in zip(wrong, after.proofs, strict=False) if _is_right(now)]
     counts = ", ".join(
         f"{sum(getattr(proof, kind) for proof in mended):,} {kind}"
         for kind in ("missing", "changed", "phantom")
     )
-    return f"{len(mended):,} of {len(wrong):,} cells of {contract.id} mended: {counts} rows"
+    return f"{len(mended):,} of {len(wrong):,} cells of {name} mended: {counts} rows"
 
 
-def _told(
-    contract: TableContract,
-    before: "Sequence[CellProof]",
-    ran: Ran | None,
-    after: "Sequence[CellProof]",
-) -> dict[str, Any]:
+def _is_right(proof: "CellProof") -> bool:
+    from bq_harper_assets.validation.verdict import ProofStatus
+
+    return proof.status in (ProofStatus.PROVED, ProofStatus.OPEN)
+
+
+def _told(before: Equality, ran: Ran | None, after: Equality | None) -> dict[str, Any]:
     return {
-        "before": as_json(contract, before),
+        "before": as_json(before),
         "repair": ran.as_json() if ran else None,
-        "after": as_json(contract, after) if ran else None,
+        "after": as_json(after) if after else None,
     }

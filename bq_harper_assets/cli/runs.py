@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bq_harper_assets.cli.exit_codes import ExitCode
 from bq_harper_assets.cli.progress import Asked, working
+from bq_harper_assets.cli.reachable import require_servers
+from bq_harper_assets.cli.ready import require_ready
 from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.root import find_project_root
 from bq_harper_assets.contract.table import TableContract
@@ -16,14 +19,49 @@ if TYPE_CHECKING:
     from bq_harper_assets.defs.launch import Launched
     from bq_harper_assets.sync.cells import Cell
 
-EXIT_ERROR, EXIT_DIFFERENCES, EXIT_PARTIAL = 1, 3, 4
-
 
 def open_project(profile: str | None) -> Project:
     """The project of this folder; the profile holds for all that this process starts."""
     if profile:
         os.environ["BQH_PROFILE"] = profile
     return load_project(find_project_root(os.environ, Path.cwd()))
+
+
+@dataclass(frozen=True)
+class ProofOfRuns:
+    """What the proofs found that the runs made of their own cells; the worst of them."""
+
+    status: str | None  # None: no proof was made
+    message: str
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 if nothing is wrong, though a window may still be open."""
+        codes = {
+            "proved": ExitCode.DONE,
+            "open": ExitCode.DONE,
+            "source_changed": ExitCode.CHANGED_SINCE,
+            "differs": ExitCode.DIFFERS,
+        }
+        return codes.get(self.status or "", ExitCode.NOT_PROVED)
+
+    def told(self, table: str) -> str | None:
+        """What is wrong and what to type; None if nothing is."""
+        if self.exit_code is ExitCode.DONE:
+            return None
+        if self.exit_code is ExitCode.DIFFERS:
+            return (
+                f"all cells are done, and their proof found rows that differ: {self.message}. "
+                f"Next: bqh verify {table} --show"
+            )
+        return (
+            f"all cells are done, and the proof after them could not be made: {self.message}. "
+            f"Next: bqh verify {table}"
+        )
+
+
+# What could not be looked at is milder than what differs, and a change since is the mildest.
+_WORST_LAST = (ExitCode.DONE, ExitCode.CHANGED_SINCE, ExitCode.NOT_PROVED, ExitCode.DIFFERS)
 
 
 @dataclass(frozen=True)
@@ -45,11 +83,22 @@ class Ran:
         return next((run.error for run in self.runs if run.error), None)
 
     @property
-    def exit_code(self) -> int:
-        """As `bqh sync` has it."""
+    def not_synced(self) -> str | None:
+        """Columns of the source that the runs have left out, and why; None if they took all."""
+        return next((run.not_synced for run in self.runs if run.not_synced), None)
+
+    @property
+    def proof(self) -> ProofOfRuns | None:
+        """The worst of the runs' own; None if none of them came so far."""
+        found = [ProofOfRuns(run.proof.status, run.proof.message) for run in self.runs if run.proof]
+        return max(found, key=lambda each: _WORST_LAST.index(each.exit_code), default=None)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """By how many cells are done, and by what their proof says."""
         if self.error is None:
-            return 0
-        return EXIT_PARTIAL if self.done else EXIT_ERROR
+            return self.proof.exit_code if self.proof else ExitCode.DONE
+        return ExitCode.PARTLY if self.done else ExitCode.ERROR
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -59,6 +108,7 @@ class Ran:
             "done": len(self.done),
             "seconds": round(self.seconds, 3),
             "error": self.error,
+            "proof": self.proof.message if self.proof else None,
             "partitions": self.done,
         }
 
@@ -74,6 +124,10 @@ def run_cells(
     deep: bool = False,
 ) -> Ran:
     """Exactly these; a run that fails does not stop the others."""
+    if not cells:
+        return Ran((), 0, 0.0)
+    require_servers(project)
+    require_ready(project, contract)
     # Here and not above: dagster and google's libraries take seconds to import.
     from bq_harper_assets.defs.build import build_definitions
     from bq_harper_assets.defs.launch import launch, project_instance

@@ -3,6 +3,7 @@
 import click
 
 from bq_harper_assets.cli.aligned import aligned
+from bq_harper_assets.cli.schema_accepting import accept
 from bq_harper_assets.cli.schema_asking import OUTPUT, PROFILE, asking, tell
 from bq_harper_assets.cli.schema_changing import apply, rollback
 from bq_harper_assets.cli.schema_cleanup import cleanup
@@ -18,7 +19,7 @@ def schema() -> None:
     """See how the columns of a table changed, and decide on what waits."""
 
 
-for command in (diff, apply, rollback, cleanup):
+for command in (diff, accept, apply, rollback, cleanup):
     schema.add_command(command)
 
 
@@ -88,13 +89,12 @@ def history(table: str, profile: str | None, output: str) -> None:
 def indexes(table: str, profile: str | None, output: str) -> None:
     """Show which columns of TABLE Harper indexes, and why."""
     from bq_harper_assets.schema.version import TableVersion
-    from bq_harper_assets.stores.harper.client import HarperClient
 
     with asking(table, profile) as asked:
         newest = asked.history[-1:]
         plan = asked.planned(TableVersion.parse(newest[0].body) if newest else None)
     contract = asked.contract
-    with HarperClient(asked.project.harper) as harper:
+    with asked.harper() as harper:
         described = harper.describe_table(contract.target_table)
     there = {each.name: each.indexed for each in described.attributes} if described else {}
     sources = {column.name: column.source for column in plan.version.columns}

@@ -4,14 +4,17 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bq_harper_assets.cli.reachable import require_servers
 from bq_harper_assets.cli.runs import open_project
 from bq_harper_assets.cli.sync import contract_named
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.stores.waiting import WAITS
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from bq_harper_assets.schema.table_plan import TablePlan
     from bq_harper_assets.schema.version import TableVersion
     from bq_harper_assets.stores.bigquery.queries import Queries
+    from bq_harper_assets.stores.harper.client import HarperClient
 
 PROFILE = click.option(
     "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
@@ -49,9 +53,19 @@ class Asking:
         from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
         from bq_harper_assets.stores.bigquery.queries import Queries
 
+        require_servers(self.project, harper=False)
         queries = Queries(BigQueryCalls(self.project.bigquery), labels={"bqh": "schema"})
         with queries.client:
             yield queries
+
+    @contextmanager
+    def harper(self) -> "Iterator[HarperClient]":
+        """Harper."""
+        from bq_harper_assets.stores.harper.client import HarperClient
+
+        require_servers(self.project, bigquery=False)
+        with HarperClient(self.project.harper) as client:
+            yield client
 
     def planned(self, before: "TableVersion | None") -> "TablePlan":
         """What a look at BigQuery would lead to now; nothing is recorded."""
@@ -80,7 +94,7 @@ def asking(table: str, profile: str | None) -> Iterator[Asking]:
 
     project = open_project(profile)
     contract = contract_named(project, table)
-    with open_ledger(project.ledger.url) as ledger:
+    with WAITS.listen(partial(click.echo, err=True)), open_ledger(project.ledger.url) as ledger:
         yield Asking(project, contract, ledger)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bq_harper_assets.cli.reachable import require_servers
 from bq_harper_assets.cli.schema_asking import OUTPUT, PROFILE, Asking, asking
 
 if TYPE_CHECKING:
@@ -21,11 +22,7 @@ _YES = click.option("--yes", is_flag=True, help="Do it.  [default: only show wha
 @PROFILE
 @OUTPUT
 def apply(table: str, yes: bool, profile: str | None, output: str) -> None:
-    """Sync what waits in TABLE from now on, but for what its policy freezes.
-
-    Exit code 0, done or only shown; 1 if the change cannot be followed or a store did not answer,
-    2 if the table was never synced.
-    """
+    """Sync what waits in TABLE from now on, but for what its policy freezes."""
     with asking(table, profile) as asked, asked.queries() as queries:
         decision = _deciding(asked, queries).apply(record=yes)
         evolved = _evolved(asked) if yes else None
@@ -43,8 +40,6 @@ def rollback(table: str, to: int, yes: bool, profile: str | None, output: str) -
     """Sync the columns that a version of TABLE had; what came since waits, and nothing is dropped.
 
     It is recorded as a new version; a later number rolls forward again.
-
-    Exit code 0, done or only shown; 1 if a store did not answer, 2 if there is no such version.
     """
     from bq_harper_assets.schema.version import TableVersion
     from bq_harper_assets.sync.named_version import version_named
@@ -66,15 +61,15 @@ def rollback(table: str, to: int, yes: bool, profile: str | None, output: str) -
 def _deciding(asked: Asking, queries: Any) -> "Deciding":
     from bq_harper_assets.sync.deciding import Deciding
 
+    require_servers(asked.project)  # what is decided is put on record before Harper hears of it
     return Deciding(asked.ledger, queries, asked.contract, getpass.getuser())
 
 
 def _evolved(asked: Asking) -> "Evolved":
     """Harper has what the newest version needs."""
-    from bq_harper_assets.stores.harper.client import HarperClient
     from bq_harper_assets.sync.evolving import evolve_table
 
-    with HarperClient(asked.project.harper) as harper:
+    with asked.harper() as harper:
         return evolve_table(asked.ledger, harper, asked.contract)
 
 

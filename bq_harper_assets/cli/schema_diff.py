@@ -23,10 +23,8 @@ def diff(table: str, from_: int | None, to: int | None, profile: str | None, out
     """Show what differs between two schema versions of TABLE, and what is done about it.
 
     Without numbers: between the newest and what BigQuery has now. With --to alone: between that
-    version and the one before. Nothing is recorded.
-
-    Exit code 0 whether something differs or not, 1 if the change cannot be followed or a store did
-    not answer, 2 if there is no such version or the contract does not fit BigQuery any more.
+    version and the one before. Nothing is recorded. That something differs is no failure; that
+    a change cannot be followed is.
     """
     if to is not None:
         from_ = from_ or to - 1

@@ -2,6 +2,7 @@
 
 import click
 
+from bq_harper_assets.cli.reachable import require_servers
 from bq_harper_assets.cli.runs import open_project
 from bq_harper_assets.cli.sync import contract_named
 from bq_harper_assets.contract.project import Project
@@ -41,6 +42,7 @@ def set_(table: str, count: int, despite_runs: bool, profile: str | None) -> Non
     and write only what differs.
     """
     # Here and not above: dagster takes seconds to import.
+    from bq_harper_assets.defs.dead_runs import end_dead_runs
     from bq_harper_assets.defs.launch import project_instance
     from bq_harper_assets.defs.slice_change import note_change, unfinished
     from bq_harper_assets.ledger.ledger import open_ledger
@@ -61,6 +63,7 @@ def set_(table: str, count: int, despite_runs: bool, profile: str | None) -> Non
         if was == count:
             click.echo(f"{contract.id} has {count} slices already")
             return
+        end_dead_runs(instance)
         if not despite_runs and (found := list(unfinished(instance, contract))):
             raise RunsWait(contract, found)
         ledger.change_slices(known, count)
@@ -80,6 +83,7 @@ def _forget_checkpoints(project: Project, contract: TableContract, was: int) -> 
     if not gone:
         return
     try:
+        require_servers(project, bigquery=False)
         with HarperClient(project.harper) as harper:
             harper.delete(CHECKPOINTS.name, gone)
     except HarperNotFound:

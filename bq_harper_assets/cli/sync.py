@@ -1,34 +1,42 @@
-"""`bqh sync`: the windows of a table moved to Harper, in one run."""
+"""`bqh sync`: the windows of a table moved to Harper, or only those of them that are due."""
 
 import difflib
 import json
-import os
 import sys
-import time
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from bq_harper_assets.cli.progress import Asked, working
-from bq_harper_assets.contract.project import Project, load_project
-from bq_harper_assets.contract.root import find_project_root
+from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
+from bq_harper_assets.cli.outside_rows import outside_lines
+from bq_harper_assets.cli.reachable import require_servers
+from bq_harper_assets.cli.ready import require_ready
+from bq_harper_assets.cli.runs import Ran, open_project, run_cells
+from bq_harper_assets.cli.sync_summary import remarks, summary
+from bq_harper_assets.cli.young_rows import young_rows
+from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.stores.waiting import WAITS
 
 if TYPE_CHECKING:
-    from bq_harper_assets.defs.launch import Launched
     from bq_harper_assets.sync.cells import Cell
 
-EXIT_ERROR, EXIT_PARTIAL = 1, 4
 CLOCKS_DIFFER_BY = timedelta(minutes=1)  # a window that has not begun for BigQuery is refused
 MOMENT = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ"])
 
 
-@click.command()
+@click.command(
+    epilog=exit_codes(
+        *(ExitCode.DIFFERS, ExitCode.PARTLY, ExitCode.CHANGED_SINCE, ExitCode.NOT_PROVED)
+    )
+)
 @click.argument("table")
+@click.option(
+    "--changed",
+    is_flag=True,
+    help="Only what is due: look at BigQuery and the ledger, and sync what changed or is missing.",
+)
 @click.option(
     "--from", "from_", type=MOMENT, help="First window, UTC.  [default: the table's start]"
 )
@@ -47,6 +55,7 @@ MOMENT = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def sync(
     table: str,
+    changed: bool,
     from_: datetime | None,
     to: datetime | None,
     slices: str | None,
@@ -54,45 +63,63 @@ def sync(
     profile: str | None,
     output: str,
 ) -> None:
-    """Move the windows of TABLE to Harper, all in one run that Dagster records.
+    """Move the windows of TABLE to Harper, in runs that Dagster records.
 
-    Those that are closed, and the open one if the table is live and no --to is given.
-
-    Exit code 0 if all cells are done, 1 if none is, 2 if the configuration is wrong, 4 if some are.
+    Those that are closed, and the open one if the table is live and no --to is given. With
+    --changed only those that BigQuery has changed since their sync, and those that are missing,
+    failed or marked.
     """
-    if profile:
-        os.environ["BQH_PROFILE"] = profile
-    root = find_project_root(os.environ, Path.cwd())
-    project = load_project(root)
+    project = open_project(profile)
     contract = contract_named(project, table)
+    require_servers(project)
+    require_ready(project, contract)
     # Here and not above: dagster and google's libraries take seconds to import.
-    from bq_harper_assets.defs.build import build_definitions
-    from bq_harper_assets.defs.launch import launch, project_instance
     from bq_harper_assets.defs.starts import start_of
     from bq_harper_assets.ledger.ledger import open_ledger
 
     with open_ledger(project.ledger.url) as ledger:
         start = start_of(project, contract, ledger)
-        asked_at = ledger.now()
     cells = cells_between(contract, start, from_, to, slices)
     if not cells:
         raise click.UsageError("no window that can be synced lies in that range")
-    asked = Asked(contract, cells, asked_at, project.ledger, project.harper)
-    with working(f"syncing {contract.id}", output, asked), project_instance(root) as instance:
-        began = time.monotonic()
-        definitions = build_definitions(root)
-        launched = launch(definitions, instance, contract, cells, allow_deletes=allow_deletes)
-    seconds = time.monotonic() - began
+    if changed:
+        from bq_harper_assets.cli.changed import find_due
+
+        say = click.echo if output == "text" else _nothing
+        say(f"looking at {len(cells):,} cells of {contract.id} in BigQuery and in the ledger")
+        with WAITS.listen(say):
+            due = find_due(project, contract, start, cells)
+        say(str(due))
+        cells = due.cells
+    ran = run_cells(
+        f"syncing {contract.id}", project, contract, cells, output, allow_deletes=allow_deletes
+    )
     if output == "json":
-        click.echo(json.dumps(as_json(contract, launched, len(cells), seconds), indent=2))
-    else:
-        Console().print(summary([(contract.id, launched, len(cells), seconds)]))
-        if launched.not_synced:
-            click.echo(f"went on with the columns it has: {launched.not_synced}")
-        if launched.error:
-            click.echo(f"error: {launched.error}", err=True)
-    if launched.error:
-        sys.exit(EXIT_PARTIAL if launched.done else EXIT_ERROR)
+        click.echo(json.dumps(as_json(contract, ran), indent=2))
+    elif cells:
+        _tell(project, contract, ran, has_newest=to is None and not changed)
+    sys.exit(ran.exit_code)
+
+
+def _nothing(line: str) -> None:
+    """Programs read one document."""
+
+
+def _tell(project: Project, contract: TableContract, ran: Ran, *, has_newest: bool) -> None:
+    from bq_harper_assets.ledger.ledger import open_ledger
+
+    young = young_rows(project, contract, ran) if has_newest else ()
+    with open_ledger(project.ledger.url) as ledger:
+        outside = list(outside_lines(contract, ledger))
+    for line in (*summary([(contract.id, ran)]), *remarks(ran), *young, *outside):
+        click.echo(line)
+    if ran.not_synced:
+        click.echo(f"went on with the columns it has: {ran.not_synced}")
+    wrong = ran.error or (ran.proof.told(contract.id) if ran.proof else None)
+    if wrong:
+        click.echo(f"error: {wrong}", err=True)
+    elif ran.proof:
+        click.echo(f"proof: {ran.proof.message}")
 
 
 def contract_named(project: Project, name: str) -> TableContract:
@@ -143,39 +170,7 @@ def slices_asked(contract: TableContract, asked: str | None) -> range:
     return wanted
 
 
-def as_json(
-    contract: TableContract, launched: "Launched", cells: int, seconds: float
-) -> dict[str, Any]:
+def as_json(contract: TableContract, ran: Ran) -> dict[str, Any]:
     """For programs."""
-    return {
-        "table": contract.id,
-        "target": contract.target_table,
-        "run_id": launched.run_id,
-        "cells": cells,
-        "done": len(launched.done),
-        "seconds": round(seconds, 3),
-        "error": launched.error,
-        "not_synced": launched.not_synced,
-        "partitions": launched.done,
-    }
-
-
-def summary(runs: "list[tuple[str, Launched, int, float]]") -> Table:
-    """What was read and written, and how fast, a line per table."""
-    shown = Table("table", "cells", "read", "written", "quarantined", "seconds", "rows/s")
-    for name, launched, cells, seconds in runs:
-        cell = launched.done.values()
-        read, written, refused = (
-            sum(metadata[f"rows_{what}"] for metadata in cell)
-            for what in ("read", "written", "quarantined")
-        )
-        shown.add_row(
-            name,
-            f"{len(launched.done)} of {cells}",
-            f"{read:,}",
-            f"{written:,}",
-            f"{refused:,}",
-            f"{seconds:.1f}",
-            f"{written / seconds:,.0f}",
-        )
-    return shown
+    told = {"table": contract.id, "target": contract.target_table, "not_synced": ran.not_synced}
+    return told | ran.as_json()

@@ -1,8 +1,9 @@
-"""`bqh verify`: every synced row of a table in both stores, and what differs, like a diff."""
+"""`bqh verify`: is a table equal to BigQuery now? Every synced row in both stores is compared."""
 
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from bq_harper_assets.cli.equality import Equality
+from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
+from bq_harper_assets.cli.outside_rows import outside_lines
 from bq_harper_assets.cli.proving import Proving, proving
-from bq_harper_assets.cli.runs import EXIT_DIFFERENCES, EXIT_ERROR, EXIT_PARTIAL, open_project
+from bq_harper_assets.cli.runs import open_project
 from bq_harper_assets.cli.sync import MOMENT, contract_named
-from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.stores.waiting import WAITS
 
 if TYPE_CHECKING:
     from bq_harper_assets.sync.cells import Cell
@@ -21,12 +25,15 @@ if TYPE_CHECKING:
     from bq_harper_assets.validation.verdict import Difference
 
 COUNTS = ("rows", "missing", "changed", "phantom", "quarantined", "kept")
-SIGNS = {"missing": "-", "phantom": "+", "changed": "~"}
+SIGNS = {"missing": "-", "phantom": "+", "changed": "~", "lost": "?"}
 SHOWN = 20  # rows of a cell
 _WIDTH = 12
 
 
-@click.command()
+EXITS = exit_codes(ExitCode.DIFFERS, ExitCode.PARTLY, ExitCode.CHANGED_SINCE)
+
+
+@click.command(epilog=EXITS)
 @click.argument("table")
 @click.option("--from", "from_", type=MOMENT, help="First window, UTC.  [default: the first]")
 @click.option("--to", type=MOMENT, help="End of the last window, UTC.  [default: the last]")
@@ -47,51 +54,52 @@ def verify(
     profile: str | None,
     output: str,
 ) -> None:
-    """Compare all that is synced of TABLE with BigQuery as it was then, row by row.
+    """Tell whether all that is synced of TABLE is equal to BigQuery now, row by row.
 
-    Nothing is moved. Exit code 0 if all is equal, 3 if something differs, 1 if a store did not
-    answer, 2 if the configuration is wrong, 4 if cells could not be judged: they are being
-    synced, or BigQuery has changed since and has no past of them.
+    Each cell is compared with BigQuery as it was at its sync, and what changed in BigQuery since
+    is named, as is what was not looked at. Nothing is moved.
     """
     project = open_project(profile)
     contract = contract_named(project, table)
     with proving(project, contract, from_, to, slices) as looking:
-        proofs = prove(looking, looking.cells, output, deep=deep, show=show)
+        found = prove(looking, looking.cells, output, deep=deep, show=show)
+        if deep and not looking.unseen(looking.cells, given_up=0).outside:
+            found = replace(found, presence=looking.presence())
     if output == "json":
-        click.echo(json.dumps(as_json(contract, proofs), indent=2, default=str))
-    elif exit_code(proofs) == EXIT_DIFFERENCES:
-        # What only the deep form sees, only the deep repair mends.
-        click.echo(f"to mend it, type: bqh repair {contract.id}{' --deep' if deep else ''}")
-    sys.exit(exit_code(proofs))
+        click.echo(json.dumps(as_json(found), indent=2, default=str))
+    elif found.presence:
+        click.echo(f"  {found.presence.message}")
+        for row in found.presence.rows:
+            click.echo(f"  {diff_line(row)}")
+    sys.exit(found.exit_code)
 
 
 def prove(
     looking: Proving, cells: "Sequence[Cell]", output: str, *, deep: bool, show: bool
-) -> "list[CellProof]":
+) -> Equality:
     """The proofs, recorded; each window is told as soon as it is known, unless programs listen."""
-    from bq_harper_assets.validation.verdict import ProofStatus
-
     console = Console(stderr=output == "json")
     say = _nothing if output == "json" else _printer(console)
     say(f"verifying {len(cells):,} cells of {looking.contract.id}")
     say(" ".join(("window".ljust(16), *(count.rjust(_WIDTH) for count in COUNTS), "as of")))
     proofs: list[CellProof] = []
-    for part in looking.parts(cells, console, deep=deep, shown=SHOWN if show else 0):
-        proofs += part
-        for line in window_lines(part):
-            say(line)
+    at = looking.ledger.now()
+    with WAITS.listen(say):
+        for part in looking.parts(cells, console, deep=deep, shown=SHOWN if show else 0):
+            proofs += part
+            for line in window_lines(part):
+                say(line)
     for warning in looking.record(proofs):
         click.echo(f"warning: {warning}", err=True)
-    say(f"{looking.contract.id} is {verdict_word(proofs)}, {_in_words(proofs, len(cells))}")
+    unseen = looking.unseen(cells, given_up=len(cells) - len(proofs))
+    found = Equality(contract=looking.contract, at=at, proofs=proofs, unseen=unseen, deep=deep)
+    for line in (*found.lines(), *outside_lines(looking.contract, looking.ledger)):
+        say(line)
     for proof in proofs:
         if proof.verdict.could_not_look:
             click.echo(f"error: {proof.message}", err=True)
             break
-    for proof in proofs:
-        if proof.status is ProofStatus.SOURCE_CHANGED:
-            click.echo(f"warning: {proof.verdict.message}", err=True)
-            break
-    return proofs
+    return found
 
 
 def window_lines(proofs: "Iterable[CellProof]") -> Iterator[str]:
@@ -122,37 +130,13 @@ def diff_line(difference: "Difference") -> str:
     return f"{SIGNS[difference.kind]} {difference.kind} {difference.id}{','.join(columns)}"
 
 
-def verdict_word(proofs: "Sequence[CellProof]") -> str:
-    """All of them in one word."""
-    from bq_harper_assets.validation.verdict import Overall, ProofStatus
-
-    if exit_code(proofs) == EXIT_ERROR:
-        return Overall.ERROR.value
-    issues = {ProofStatus.DIFFERS, ProofStatus.SOURCE_CHANGED}
-    found = any(proof.status in issues for proof in proofs)
-    return Overall.ISSUES_DETECTED.value if found else Overall.HEALTHY.value
-
-
-def exit_code(proofs: "Sequence[CellProof]") -> int:
-    """What could not be looked at is worse than what differs."""
-    from bq_harper_assets.validation.verdict import ProofStatus
-
-    if any(proof.verdict.could_not_look for proof in proofs):
-        return EXIT_ERROR
-    statuses = {proof.status for proof in proofs}
-    if ProofStatus.DIFFERS in statuses:
-        return EXIT_DIFFERENCES
-    unjudged = {ProofStatus.MOVING, ProofStatus.SOURCE_CHANGED}
-    return EXIT_PARTIAL if statuses & unjudged else 0
-
-
-def as_json(contract: TableContract, proofs: "Sequence[CellProof]") -> dict[str, Any]:
+def as_json(found: Equality) -> dict[str, Any]:
     """For programs."""
     return {
-        "table": contract.id,
-        "target": contract.target_table,
-        "verdict": verdict_word(proofs),
-        **{count: sum(getattr(proof, count) for proof in proofs) for count in COUNTS},
+        "table": found.contract.id,
+        "target": found.contract.target_table,
+        **found.as_json(),
+        **{count: sum(getattr(proof, count) for proof in found.proofs) for count in COUNTS},
         "cells": {
             proof.cell.key: {
                 "status": proof.status.value,
@@ -162,21 +146,9 @@ def as_json(contract: TableContract, proofs: "Sequence[CellProof]") -> dict[str,
                 "message": proof.message,
                 "differences": [difference.as_json() for difference in proof.differences],
             }
-            for proof in proofs
+            for proof in found.proofs
         },
     }
-
-
-def _in_words(proofs: "Sequence[CellProof]", asked: int) -> str:
-    counted: dict[str, int] = {}
-    for proof in proofs:
-        counted[proof.status.value] = counted.get(proof.status.value, 0) + 1
-    words = [f"{number:,} {word}" for word, number in sorted(counted.items())]
-    if asked > len(proofs):
-        words.append(f"{asked - len(proofs):,} not looked at")
-    if since := sum(proof.source_changed for proof in proofs):
-        words.append(f"BigQuery has changed since in the windows of {since:,}")
-    return f"{asked:,} cells: {', '.join(words)}"
 
 
 def _printer(console: Console) -> Any:

@@ -33,6 +33,26 @@ def project(
     return TemporaryProject.at(tmp_path / "project", project_root, addresses)
 
 
+@pytest.fixture
+def serverless(
+    tmp_path: Path, project_root: Path, nowhere: str, monkeypatch: pytest.MonkeyPatch
+) -> TemporaryProject:
+    """A project none of whose servers runs: what is told of it comes from its ledger."""
+    monkeypatch.setenv("BQH_HOME", str(tmp_path / "project"))
+    password = tmp_path / "password"
+    password.write_text("none", encoding="ascii")
+    addresses = StackAddresses(
+        harper_url=nowhere,
+        harper_rest_url=nowhere,
+        harper_user="nobody",
+        harper_password_file=password,
+        bigquery_url=nowhere,
+        bigquery_storage=nowhere.removeprefix("http://"),
+        bigquery_project="p",
+    )
+    return TemporaryProject.at(tmp_path / "project", project_root, addresses)
+
+
 @pytest.fixture(scope="session")
 def tables(bigquery_connection: BigQueryConnection) -> SmallTables:
     """Makes source tables."""

@@ -97,6 +97,7 @@ def test_the_one_table_that_runs_need_is_not_called_needless() -> None:
         for name in ("SyncLease", "SyncAudit")
     }
     assert advice["SyncLease"] == (
-        "every run needs it. When none goes on, drop it: the next run makes it anew"
+        "every run needs it. What is lacking comes with the next run; if it is another tool's,"
+        " drop it when no run goes on, and then type: bqh reconcile TABLE for each table"
     )
     assert (advice["SyncAudit"] or "").startswith("syncs do not need it.")

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from google.cloud import bigquery
 
 from bq_harper_assets.cli import schema_text
 from bq_harper_assets.contract.connections import HarperConnection
@@ -95,7 +96,7 @@ def trip(leg: int) -> dict[str, Any]:
 @pytest.mark.harper
 @pytest.mark.bigquery
 @pytest.mark.spark
-@pytest.mark.promise("A5", "D2", "D3", "F1", "F2", "F3", "F5", "N8")
+@pytest.mark.promise("A5", "C2", "D2", "D3", "F1", "F2", "F3", "F5", "N8")
 def test_the_versions_of_a_table_are_shown_compared_rolled_back_and_read(
     ships: Ships, harper_connection: HarperConnection
 ) -> None:
@@ -220,10 +221,10 @@ def test_the_versions_of_a_table_are_shown_compared_rolled_back_and_read(
     applied = ships.ask("apply", "--yes")
     assert (applied["version"], applied["harper"]["added"]) == (7, ["port_id"])
     assert [each["column"] for each in applied["waiting"]] == ["flag"]
-    assert ships.sync(4).endswith(
+    assert (
         "went on with the columns it has: flag added (BOOL): not synced: the policy is freeze, so"
         " change it or take the column back in BigQuery\n"
-    )
+    ) in ships.sync(4)
     assert [(row["speed"], row["port_id"]) for row in ships.rows(7)] == [
         (10, None), (11, None), (12, None), (None, None), (14, 4),
     ]  # fmt: skip
@@ -281,6 +282,32 @@ def _see_what_cannot_be_followed(ships: Ships) -> None:
     text = ships.say("diff", code=2)
     assert text.startswith(f"{ships.contract.id} cannot follow what BigQuery has now:\n  ! schema")
     assert text.endswith("Harper keeps all rows as they are, and no sync changes them until then\n")
+
+
+@pytest.mark.harper
+@pytest.mark.bigquery
+@pytest.mark.promise("A5")
+def test_partitioning_and_clustering_are_shown_in_the_terminal_before_the_first_sync(
+    ships: Ships,
+) -> None:
+    field = bigquery.SchemaField
+    described = bigquery.Table(
+        str(ships.source),
+        schema=[
+            field("number", "INT64", mode="REQUIRED"),
+            field("ts", "TIMESTAMP"),
+            field("port", "STRING"),
+            field("legs", "RECORD", mode="REPEATED", fields=[field("n", "INT64")]),
+        ],
+    )
+    described.time_partitioning = bigquery.TimePartitioning(field="ts")
+    described.clustering_fields = ["port", "number"]
+    ships.tables.queries.client.create_table(described)
+    shown = ships.say("show")
+    assert "partitioned by ts\n" in shown
+    assert "clustered by port, number\n" in shown
+    assert "REQUIRED" in shown
+    assert "legs.n" in shown
 
 
 def test_every_kind_of_change_is_in_one_list_of_the_diff() -> None:

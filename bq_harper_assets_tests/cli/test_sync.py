@@ -100,11 +100,13 @@ def test_the_exit_code_of_a_sync_says_whether_none_some_or_all_cells_are_done(
     asked = Asked(ships, cells, now, declared.ledger, declared.harper)
     with bar("syncing", asked, Console(file=(terminal := io.StringIO()), **TERMINAL)):
         whole = typed("sync", ships.id, *span)
-        _wait_for(lambda: f"2 of 2 cells done, 40 rows in {target}" in terminal.getvalue())
+        _wait_for(lambda: "2 of 2 cells done, which hold 40 rows" in terminal.getvalue())
     assert "0 of 2 cells done" in terminal.getvalue()
     assert "1 of 2 cells done" not in terminal.getvalue()  # that was the run before
     assert whole.exit_code == 0, whole.output
-    assert "2 of 2" in whole.stdout
+    [figures] = [line.split() for line in whole.stdout.splitlines() if line.startswith(ships.id)]
+    assert figures[1:-1] == ["2", "40", "20", "20", "0", "0"]
+    assert "proof: 2 cells: 2 proved by stored hash\n" in whole.stdout
     states = table_status()
     assert (states["cells"], states["rows"], states["quarantined"]) == ({"synced": 2}, 40, 0)
     assert states["cells_due"] in (3, 4)
@@ -121,11 +123,31 @@ def test_the_exit_code_of_a_sync_says_whether_none_some_or_all_cells_are_done(
     [held] = table_status()["leases"]
     assert (held["slice"], held["owner"]) == (0, "another-run")
     shown = typed("status").stdout
-    assert f"2 of {states['cells_due']} cells synced, all until" in shown
+    assert f"2 of {states['cells_due']} cells of closed windows synced, all until" in shown
     assert "40 rows, 0 quarantined" in shown
-    assert "slice 0 is held by run another-run until" in shown
+    assert "run another-run is at work and has planned no cell yet, since" in shown
     assert "  5 rows per request, 96 windows per run; its sensors look every 10 s" in shown
     assert f"cells due: {states['cells_due'] - 2} missing" in shown
+
+
+@pytest.mark.harper
+@pytest.mark.bigquery
+@pytest.mark.spark
+def test_a_sync_whose_cells_are_done_and_cannot_be_proved_says_so_and_ends_with_6(
+    project: TemporaryProject, proxy: FaultProxy, bigquery_connection: BigQueryConnection
+) -> None:
+    start = hours_ago(4)
+    source = SmallTables.at(bigquery_connection).make_from(numbered_rows(start))
+    [ships] = project.declare(table(source, start, slices=1)).tables
+    # A first copy reads nothing back; the proof does.
+    refusal = Answer(403, {"error": "not for you"})
+    proxy.on(refusal, operation="search_by_conditions", table=ships.target_table, times=99)
+    unproved = typed("sync", ships.id, "--to", f"{start + 2 * HOUR:%FT%H:%M}")
+    assert unproved.exit_code == 6, unproved.output
+    assert "all cells are done, and the proof after them could not be made: " in unproved.stderr
+    assert "not for you" in unproved.stderr
+    assert f"Next: bqh verify {ships.id}\n" in unproved.stderr
+    assert table_status()["cells"] == {"synced": 2}
 
 
 def test_what_cannot_be_meant_ends_with_2_and_says_what_can(
@@ -194,7 +216,7 @@ def test_on_a_terminal_a_bar_as_long_as_there_are_cells_counts_rows_too(
         harper.create_table(target, "id", [Attribute("id", "String")])
         with bar("syncing", asked, Console(file=(terminal := io.StringIO()), **TERMINAL)):
             harper.upsert(target, [{"id": str(n)} for n in range(1234)])
-            _wait_for(lambda: f"1,234 rows in {target}" in terminal.getvalue())
+            _wait_for(lambda: f"about 1,234 rows in {target}" in terminal.getvalue())
     assert f"syncing: 0 of {len(asked.cells)} cells done" in terminal.getvalue()
 
 

@@ -61,8 +61,10 @@ def test_what_differs_is_named_like_a_diff_and_repaired_and_nothing_else_is_writ
         assert "  - missing 3\n" in shown
         assert "  ~ changed 25 name: 'ship 25' -> 'bent'\n" in shown
         assert "  + phantom 1045\n" in shown
-        assert f"{ships.id} is issues_detected, 6 cells: 3 differs, 3 proved" in shown
-        assert shown.endswith(f"to mend it, type: bqh repair {ships.id}\n")
+        assert "in 3 cells (3 proved by stored hash, --deep compares all values)\n" in shown
+        keys = ", ".join(f"{start + n * HOUR:%FT%H:%M}" for n in range(3))
+        then = f"type: bqh repair {ships.id}\n"
+        assert f"  differs: 3 cells of 3 windows, {keys}; {then}" in shown
         audits = harper.search_by_value("SyncAudit", "tableId", ships.id, ("*",))
         assert {row["status"] for row in audits} >= {"issues_detected", "failed"}
         assert any('"id": 1045' in row["checkResults"] for row in audits)
@@ -79,13 +81,15 @@ def test_what_differs_is_named_like_a_diff_and_repaired_and_nothing_else_is_writ
         assert {n for n in after if after[n]["_batch"] != before[n]["_batch"]} == {3, 25}
         assert [after[n]["name"] for n in sorted(after)] == [f"ship {n}" for n in range(ROWS)]
         again = typed_well("repair", ships.id, "--from", f"{start + HOUR:%FT%H:%M}")
-        assert f"{ships.id} is healthy, 4 cells: 4 proved" in again
-        assert again.endswith(f"no cell of {ships.id} differs\n")
+        assert "in 4 cells (4 proved by stored hash, --deep compares all values)\n" in again
+        assert again.endswith(f"no cell of {ships.id} differs from what BigQuery had\n")
 
         proxy.on(Answer(403, {"error": "not for you"}), table=ships.target_table, times=99)
         away = typed("verify", ships.id)
         assert (away.exit_code, "not for you" in away.stderr) == (1, True)
-        assert f"{ships.id} is error, 6 cells: 4 check_failed, 2 not looked at" in away.stdout
+        assert f"no cell of {ships.id} is known to be equal to BigQuery as of " in away.stdout
+        assert "  not looked at, because a store did not answer: 4 cells\n" in away.stdout
+        assert "2 cells, because a store did not answer" in away.stdout
 
 
 @pytest.mark.promise("M12", "M13")
@@ -105,7 +109,7 @@ def test_a_value_bent_under_its_old_hash_is_mended_by_a_deep_repair_and_no_other
 
         shown = typed_well("verify", ships.id, "--deep", "--show", code=3)
         assert "  ~ changed 25 name: 'ship 25' -> 'bent'\n" in shown
-        assert shown.endswith(f"to mend it, type: bqh repair {ships.id} --deep\n")
+        assert f"; type: bqh repair {ships.id} --deep\n" in shown
         repaired = told("repair", ships.id, "--deep")
         [cell] = repaired["repair"]["partitions"].values()
         assert (cell["rows_written"], cell["rows_deleted"]) == (1, 0)
@@ -113,7 +117,7 @@ def test_a_value_bent_under_its_old_hash_is_mended_by_a_deep_repair_and_no_other
         assert after[25]["name"] == "ship 25"
         assert after == {**before, 25: after[25]}  # with the batch and the time of their sync
         proved = typed_well("verify", ships.id, "--deep")
-        assert f"{ships.id} is healthy, 6 cells: 6 proved\n" in proved
+        assert "in 6 cells (6 proved by all values)\n" in proved
 
 
 def test_a_view_that_changed_since_its_sync_is_not_called_different_and_is_brought_up_to_date(
@@ -127,12 +131,12 @@ def test_a_view_that_changed_since_its_sync_is_not_called_different_and_is_broug
     tables.run(f"UPDATE {source.sql} SET name = 'later' WHERE number = 25")
     changed = typed("verify", ships.id)
     assert changed.exit_code == 4, changed.output
-    assert f"{ships.id} is issues_detected, 3 cells: 2 proved, 1 source_changed" in changed.stdout
-    what = f"--from {start + HOUR:%FT%H:%M} --to {start + 2 * HOUR:%FT%H:%M}"
-    assert f"sync it: bqh sync {ships.id} {what}" in changed.stderr
+    assert "in 2 cells (2 proved by stored hash, --deep compares all values)\n" in changed.stdout
+    what = f"changed in BigQuery since: 1 window, {start + HOUR:%FT%H:%M}"
+    assert f"  {what}; type: bqh sync {ships.id} --changed\n" in changed.stdout
     repaired = told("repair", ships.id)
     assert list(repaired["repair"]["partitions"]) == [f"{start + HOUR:%FT%H:%M}|s00"]
-    assert repaired["after"]["verdict"] == "healthy"
+    assert repaired["after"]["verdict"] == "equal"
 
 
 def test_a_repair_that_would_delete_much_is_refused_until_it_is_allowed_and_other_cells_are_mended(
@@ -169,7 +173,8 @@ def test_a_repair_that_would_delete_much_is_refused_until_it_is_allowed_and_othe
         taken = Wanted(CellKey(start, start + HOUR, 1), Mode.RECONCILE, "fingerprint")
         ledger.plan(leases, ledger.now(), 1, [taken], "another run")
     at_work = typed_well("verify", ships.id, code=4)
-    assert f"{ships.id} is healthy, 6 cells: 1 moving, 5 proved" in at_work
+    assert "in 5 cells (5 proved by stored hash, --deep compares all values)\n" in at_work
+    assert "  not judged, because a run is at work on it or has to be: 1 cell\n" in at_work
 
 
 def test_a_long_range_is_proved_in_parts_of_whole_windows_and_in_the_order_of_time() -> None:

@@ -1,0 +1,57 @@
+"""Rows of the source that lie in no window and so are never copied, as the last check saw them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from bq_harper_assets.contract.table import TableContract
+
+if TYPE_CHECKING:
+    from bq_harper_assets.ledger.ledger import Ledger
+
+ENTRIES = 50  # of the audit that are looked through: a run leaves few
+
+
+@dataclass(frozen=True)
+class OutsideRows:
+    """What a progress check counted."""
+
+    at: datetime
+    without_time: int
+    before_start: int
+    in_future: int
+
+
+def outside_rows(contract: TableContract, ledger: "Ledger") -> OutsideRows | None:
+    """By the newest check on record that could ask BigQuery; None if there is none."""
+    table = ledger.find_table(contract.id)
+    for entry in ledger.audit(table, ENTRIES, kind="validation") if table else ():
+        progress = entry.detail.get("checks", {}).get("progress", {})
+        figures = progress.get("metadata", {})
+        if "rows_without_time" in figures:
+            return OutsideRows(
+                entry.at,
+                figures["rows_without_time"],
+                figures["rows_before_start"],
+                figures["rows_in_future"],
+            )
+    return None
+
+
+def outside_lines(contract: TableContract, ledger: "Ledger") -> Iterator[str]:
+    """A line for each kind that there is."""
+    if found := outside_rows(contract, ledger):
+        yield from told(contract.timestamp_column, found)
+
+
+def told(column: str, found: OutsideRows) -> Iterator[str]:
+    """A line for each kind that there is, with what becomes of such rows."""
+    as_of = f"as of {found.at:%F %T} UTC"
+    for count, what, then in (
+        (found.without_time, f"have no {column}", "give them one in BigQuery, and they are synced"),
+        (found.before_start, "are older than the first window", "startTimestamp leaves them out"),
+        (found.in_future, f"have a {column} in the future", "they are synced when it has come"),
+    ):
+        if count:
+            yield f"  not copied: {count:,} rows that {what} ({as_of}); {then}"

@@ -1,0 +1,77 @@
+"""The answer to "is it equal now?", by what the proofs of the cells say."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bq_harper_assets.cli.equality import Equality, Unseen
+from bq_harper_assets.cli.exit_codes import ExitCode
+from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.validation.cell_proof import CellProof
+from bq_harper_assets.validation.verdict import ProofStatus
+from bq_harper_assets_tests.defs.test_partitions import contract
+from bq_harper_assets_tests.temporary_project import HOUR
+
+NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
+
+
+def cell(hour: int, part: int = 0) -> Cell:
+    return Cell(Window(NOON + hour * HOUR, NOON + (hour + 1) * HOUR), part)
+
+
+def proof(hour: int, status: ProofStatus = ProofStatus.PROVED, **known: Any) -> CellProof:
+    return CellProof(cell(hour), status, "", **known)
+
+
+def equality(*proofs: CellProof, **known: Any) -> Equality:
+    unseen = known.pop("unseen", Unseen())
+    return Equality(contract=contract(), at=NOON, proofs=proofs, unseen=unseen, **known)
+
+
+@pytest.mark.parametrize(
+    ("proofs", "code"),
+    [
+        ([proof(0), proof(1, ProofStatus.OPEN)], ExitCode.DONE),
+        ([proof(0), proof(1, source_changed=True)], ExitCode.CHANGED_SINCE),
+        ([proof(0), proof(1, ProofStatus.OPEN, source_changed=True)], ExitCode.CHANGED_SINCE),
+        ([proof(0, source_changed=True), proof(1, ProofStatus.MOVING)], ExitCode.PARTLY),
+        ([proof(0), proof(1, ProofStatus.SOURCE_CHANGED)], ExitCode.PARTLY),
+        ([proof(0, ProofStatus.MOVING), proof(1, ProofStatus.DIFFERS)], ExitCode.DIFFERS),
+        ([proof(0, ProofStatus.DIFFERS), proof(1, ProofStatus.CHECK_FAILED)], ExitCode.ERROR),
+    ],
+)
+def test_the_exit_code_is_of_the_worst_that_was_found(
+    proofs: list[CellProof], code: ExitCode
+) -> None:
+    assert equality(*proofs).exit_code is code
+
+
+def test_every_cell_is_told_as_what_it_is_with_what_to_type() -> None:
+    name = contract().id
+    told = equality(
+        proof(0),
+        proof(1, deep=True),
+        proof(2, source_changed=True),
+        proof(3, ProofStatus.DIFFERS),
+        proof(4, ProofStatus.MOVING),
+        proof(5, ProofStatus.OPEN),
+        unseen=Unseen(never_synced=(cell(6), cell(6, 1)), outside=8),
+    )
+    assert list(told.lines()) == [
+        f"{name} is equal to BigQuery as of 2026-11-16 12:00:00 UTC in 2 cells (1 proved by stored "
+        "hash, 1 by all values)",
+        "  equal so far, in a window that is still open: 1 cell",
+        "  not judged, because a run is at work on it or has to be: 1 cell",
+        f"  differs: 1 cell of 1 window, 2026-11-16T15:00; type: bqh repair {name}",
+        f"  changed in BigQuery since: 1 window, 2026-11-16T14:00; type: bqh sync {name} --changed",
+        "  not looked at: 2 cells that were never synced (1 window, 2026-11-16T18:00); 8 synced "
+        f"cells outside the range; type: bqh sync {name} --changed",
+    ]
+
+
+def test_many_windows_are_counted_and_only_the_first_are_named() -> None:
+    [_, line] = equality(*(proof(hour, source_changed=True) for hour in range(8))).lines()
+    assert "since: 8 windows, 2026-11-16T12:00, 2026-11-16T13:00, " in line
+    assert "2026-11-16T16:00 and 3 more; type: bqh sync" in line

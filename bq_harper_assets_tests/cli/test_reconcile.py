@@ -1,0 +1,72 @@
+"""`bqh reconcile`: what a user types when the ledger and Harper do not tell the same story."""
+
+from pathlib import Path
+
+import pytest
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets_tests.cli.typed import told, typed, typed_well
+from bq_harper_assets_tests.stores.harper_clients import admin
+from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.temporary_project import (
+    HOUR,
+    TemporaryProject,
+    hours_ago,
+    numbered_rows,
+    table,
+)
+
+pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
+
+
+def held(harper_connection: HarperConnection, target: str) -> set[int]:
+    with HarperClient(harper_connection) as harper:
+        return {row["number"] for row in harper.search_by_value(target, "ts", "*", ("number",))}
+
+
+def lost(ledger: Path) -> None:
+    """With what SQLite keeps beside it."""
+    for path in ledger.parent.glob(f"{ledger.name}*"):
+        path.unlink()
+
+
+@pytest.mark.promise("A2")
+def test_a_lost_ledger_and_a_lost_table_are_told_and_mended_by_one_command(
+    project: TemporaryProject, tables: SmallTables, harper_connection: HarperConnection
+) -> None:
+    start = hours_ago(4)
+    source = tables.make_from(numbered_rows(start, 40))
+    # Without a start of its own: a new ledger finds one, by the oldest row that is left.
+    ships = table(source, start, key=["number"], sync=None, slices=1, live=False)
+    name, target = ships["id"], ships["targetTable"]
+    project.declare(ships)
+    tables.run(
+        f"INSERT INTO {source.sql} (number, ts) VALUES"
+        f" (1000, TIMESTAMP '{start - 48 * HOUR:%F %T}+00')"
+    )
+    typed_well("sync", name)
+    assert held(harper_connection, target) == {*range(40), 1000}
+
+    tables.run(f"DELETE FROM {source.sql} WHERE number IN (3, 1000)")
+    url = load_project(project.root).ledger.url.get_secret_value()
+    lost(Path(url.removeprefix("sqlite:///")))
+    assert "is kept by the ledger" in str(typed("sync", name).exception)
+    assert 3 in held(harper_connection, target)
+    assert "rows" in typed_well("reconcile", name)
+    assert held(harper_connection, target) == set(range(40)) - {3}
+    proved = told("verify", name, "--deep")
+    assert proved
+
+    admin(harper_connection, "drop_table", database="data", table=target)
+    said = str(typed("sync", name).exception)
+    assert said.startswith(f"Harper has no table {target}")
+    assert said.endswith(f"type: bqh reconcile {name}")
+    [finding] = [
+        each for each in told("doctor", code=1)["findings"] if each["subject"] == f"table {name}"
+    ]
+    assert (finding["verdict"], finding["detail"]) == ("fail", said)
+    typed_well("reconcile", name)
+    assert held(harper_connection, target) == set(range(40)) - {3}
+    typed_well("verify", name, "--deep")
