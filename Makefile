@@ -1,7 +1,7 @@
 # `make` prints the targets. Everything they need is set up first, and only once.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup up down ui demo test mutations lint types imports lock lock-check schema promises bench clean
+.PHONY: help setup up down ui demo test test-long mutations lint types imports lock lock-check schema promises bench clean
 
 # The first Python of a supported version; `make PYTHON=/path/to/python3.12 ...` names another.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -27,11 +27,22 @@ demo: setup ## start the stack, load the sample data, sync it to Harper and show
 
 ui: setup ## start the stack and open Dagster on http://127.0.0.1:3000
 	@$(BIN)/bqh up
-	@mkdir -p .local/dagster && cp dagster.yaml .local/dagster/dagster.yaml
-	@DAGSTER_HOME="$(CURDIR)/.local/dagster" $(BIN)/dagster dev --host 127.0.0.1 --port 3000 --workspace workspace.yaml
+	@BQH_HOME="$(CURDIR)" $(BIN)/bqh ui
 
 test: setup ## run all tests against real servers
 	@$(BIN)/pytest
+
+# `make test-long LONG=short` runs a few minutes' worth of kills and of random histories: what a change must pass.
+LONG ?= full
+LONG_TESTS_full := bq_harper_assets_tests/long
+LONG_TESTS_short := bq_harper_assets_tests/long/held/test_random_histories.py \
+	bq_harper_assets_tests/long/test_kills.py::test_a_sync_that_is_typed_again_recovers_from_every_kill
+LONG_LIMIT_full := 3h
+LONG_LIMIT_short := 10m
+test-long: setup ## run the tests that are long by nature (3 hours at most; LONG=short: 10 minutes at most)
+	@test -n "$(LONG_LIMIT_$(LONG))" || { echo "error: LONG is full or short, not '$(LONG)'" >&2; exit 1; }
+	@TEST_LONG=$(LONG) timeout --foreground --signal=INT --kill-after=60s $(LONG_LIMIT_$(LONG)) \
+		$(BIN)/pytest -m long $(LONG_TESTS_$(LONG))
 
 mutations: setup ## break each rule of the sync protocol and print which test notices it (about 20 minutes)
 	@$(BIN)/python -m bq_harper_assets_tests.history.mutations

@@ -18,6 +18,7 @@ from bq_harper_assets.sync.lease_terms import LeaseTerms
 from bq_harper_assets.sync.reading import Reading
 from bq_harper_assets.sync.stored import RowPlan
 from bq_harper_assets.sync.task import Move
+from bq_harper_assets.sync.task_login import harper_of_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,8 +57,9 @@ def move_of(span: Span, source: BigQueryConnection, sink: HarperConnection) -> M
             batch.schema.serialize().to_pybytes(),
             RowPlan(tuple(map(HarperColumn.of, schema)), timestamp=TIME),
             Grid.of(parts, SLICES),
+            Sync().give_up_after,
         ),
-        harper=sink,
+        harper=harper_of_tasks(sink),
         target="Positions",
         lease=LeaseTerms("Positions", {}, time.time() + 86_400, 45.0, 0.0),
         synced_at=NOON + len(cells) * HOUR,

@@ -4,6 +4,7 @@ unit          needs no server
 integration   runs on real servers
 faults        breaks something under way: an answer, a connection, a process; one of the two above
 live          runs on the user's own BigQuery and Harper, if TEST_LIVE_SERVICES is set
+long          is long by nature, and left out unless asked for: `make test-long`, `pytest -m long`
 """
 
 from collections.abc import Iterator
@@ -26,12 +27,29 @@ _KILLS = {"kill", "killpg", "SIGKILL"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark each test, and leave out the long ones unless they are asked for."""
     for item in items:
         item.add_marker(part_of(item))
         if is_about_faults(item):
             item.add_marker("faults")
+        if is_long(item):
+            item.add_marker("long")
+    if not _asks_for_long_tests(config):
+        left_out = [item for item in items if is_long(item)]
+        items[:] = [item for item in items if not is_long(item)]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def is_long(item: pytest.Item) -> bool:
+    """Whether the test lies in the folder of those that `make test` leaves out."""
+    return (ROOT / "long") in item.path.parents
+
+
+def _asks_for_long_tests(config: pytest.Config) -> bool:
+    named = (Path(argument.split("::")[0]).resolve() for argument in config.args)
+    in_folder = any(path.is_relative_to(ROOT / "long") for path in named)
+    return in_folder or "long" in config.option.markexpr.split()
 
 
 def part_of(item: pytest.Item) -> str:

@@ -1,7 +1,7 @@
 """docs/promises.md held to its word: a promise called kept must be shown by a test that passes.
 
-As a pytest plugin it notes which `@pytest.mark.promise("K5")` tests passed; test_promises.py
-judges, last of all.
+As a pytest plugin it notes which `@pytest.mark.promise("K5")` tests passed and which failed;
+test_promises.py judges, last of all.
 As a program (`make promises`) it prints kept / all by group.
 """
 
@@ -39,6 +39,7 @@ class Outcomes:
 
     named: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     passed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    failed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     is_whole_suite: bool = True
 
 
@@ -67,6 +68,8 @@ def broken(promises: list[Promise], outcomes: Outcomes) -> Iterator[str]:
             yield f"{promise.id} has the state {promise.state!r}; must begin with one of {STATES}"
         if promise.word in ("kept", "partly") and not shown_by:
             yield f"{promise.id} is called {promise.word}, and no passing test shows it"
+        if promise.word == "kept" and (failed := sorted(outcomes.failed[promise.id])):
+            yield f"{promise.id} is called kept, and {failed[0]} fails"
         if promise.word == "open" and shown_by:
             yield f"{promise.id} is called open, and {shown_by[0]} shows it"
     for unknown in sorted(set(outcomes.named) - known):
@@ -86,9 +89,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for mark in item.iter_markers("promise"):
             for promise in mark.args:
                 outcomes.named[promise].add(item.nodeid)
-    outcomes.is_whole_suite = not (
-        config.option.keyword or config.option.markexpr or config.option.lf or _is_narrowed(config)
-    )
+    # Without the plugin cacheprovider there is no option `lf`.
+    narrowing = (config.getoption(name, None) for name in ("keyword", "markexpr", "lf"))
+    outcomes.is_whole_suite = not (any(narrowing) or _is_narrowed(config))
     items.sort(key=lambda item: item.path.name == "test_promises.py")
 
 
@@ -97,11 +100,15 @@ def _is_narrowed(config: pytest.Config) -> bool:
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """A promise is shown by a test whose body ran to its end."""
-    if call.when == "call" and call.excinfo is None:
-        for mark in item.iter_markers("promise"):
-            for promise in mark.args:
-                item.config.stash[OUTCOMES].passed[promise].add(item.nodeid)
+    """A promise is shown by a test whose body ran to its end, and denied by one that failed."""
+    outcomes = item.config.stash[OUTCOMES]
+    for mark in item.iter_markers("promise"):
+        for promise in mark.args:
+            if call.excinfo is not None:
+                if not call.excinfo.errisinstance(pytest.skip.Exception):
+                    outcomes.failed[promise].add(item.nodeid)  # its fixtures' failures too
+            elif call.when == "call":
+                outcomes.passed[promise].add(item.nodeid)
 
 
 def main() -> None:

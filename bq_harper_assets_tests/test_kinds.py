@@ -54,3 +54,11 @@ def test_a_kind_selects_by_what_a_test_does() -> None:
 @pytest.mark.promise("E7")
 def test_the_live_part_is_skipped_with_what_to_set() -> None:
     assert WHY in " ".join(_pytest("-m", "live", "bq_harper_assets_tests/live").split())
+
+
+def test_long_tests_run_only_when_they_are_asked_for() -> None:
+    tests = PROJECT_ROOT / "bq_harper_assets_tests"
+    folders = (place for place in tests.iterdir() if place.is_dir() and place.name != "long")
+    quick = ["--collect-only", str(tests), *(f"--ignore={folder}" for folder in folders)]
+    assert "/long/test_" not in _pytest(*quick)
+    assert "/long/test_" in _pytest("-m", "long", *quick)

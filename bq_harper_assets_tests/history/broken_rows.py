@@ -172,7 +172,7 @@ def guard_before_the_lookup(patch: Patch) -> None:
         refused = refusals(scene_.source.contract.id, losses)
         for each in works:
             if each.cell in refused:
-                each.refusal = refused[each.cell]
+                each.refusal = refused[each.cell].why
                 scene_.ledger.refuse_batch(each.batch, each.refusal)
 
     patch.setattr(reconcile, "refuse_great_losses", refuse)
@@ -186,7 +186,7 @@ def guard_before_the_intents(patch: Patch) -> None:
         seen[get_ident()] = scene_.ledger.recent_losses(scene_.table, reconcile.REMEMBERED)
         refuse(scene_, works, allowed=allowed)
 
-    def refused(table: str, losses: Any, others: Any) -> dict[Any, str]:
+    def refused(table: str, losses: Any, others: Any) -> dict[Any, Any]:
         return decide(table, losses, seen[get_ident()])
 
     patch.setattr(reconcile, "refuse_great_losses", looked_first)

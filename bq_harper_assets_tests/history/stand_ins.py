@@ -107,9 +107,11 @@ def _stand_ins(world: World) -> Iterator[None]:
         parts = [f"{stream}|{world.sessions}|{part}" for stream in plan.streams for part in (0, 1)]
         return replace(plan, streams=tuple(parts))
 
-    def read_stream(connection: Any, stream: str, schema: bytes) -> Iterator[pa.RecordBatch]:
+    def read_stream(
+        connection: Any, stream: str, schema: bytes, **named: Any
+    ) -> Iterator[pa.RecordBatch]:
         whole, session, part = stream.rsplit("|", 2)
-        for batch in read(connection, whole, schema):
+        for batch in read(connection, whole, schema, **named):
             order = list(range(batch.num_rows))
             random.Random(f"{world.seed} {session}").shuffle(order)
             yield batch.take(pa.array(order[int(part) :: 2], pa.int64()))
