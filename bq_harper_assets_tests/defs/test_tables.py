@@ -114,7 +114,9 @@ def test_a_partition_lands_alone_and_a_range_files_what_it_did_by_partition(
     assert password not in said.out + said.err + snapshot + str(run.run_config)
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert any(file.name == f"{launched.run_id}.db" for file in files)
-    assert [file for file in files if password.encode() in file.read_bytes()] == []
+    [holder] = [file for file in files if password.encode() in file.read_bytes()]
+    assert holder.parent.name == "task-secrets"  # from where tasks read it
+    assert [each.stat().st_mode & 0o777 for each in (holder.parent, holder)] == [0o700, 0o600]
 
 
 def test_lineage_and_pool_of_each_table_are_its_own(

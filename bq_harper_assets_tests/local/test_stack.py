@@ -131,7 +131,7 @@ def test_ctrl_c_stops_what_was_started(project_root: Path, tmp_path: Path) -> No
             time.sleep(0.05)
             started = folder.read_state().processes
         bqh.send_signal(signal.SIGINT)
-    assert bqh.returncode == 1
+    assert bqh.returncode == 130
     assert len(started) == 2
     assert not any(is_running(process) for process in started.values())
     assert folder.read_state().processes == {}
