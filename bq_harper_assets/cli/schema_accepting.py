@@ -15,7 +15,7 @@ from bq_harper_assets.cli.schema_asking import OUTPUT, PROFILE, asking, tell
 def accept(table: str, profile: str | None, output: str) -> None:
     """Say that you have seen what changed in the columns of TABLE up to the newest version.
 
-    The check schema_drift stops to warn of it. What waits for a decision goes on being told, and
+    The check schema_drift stops warning of it. What waits for a decision goes on being told, and
     no data is changed.
     """
     from bq_harper_assets.cli.schema_text import change_lines
