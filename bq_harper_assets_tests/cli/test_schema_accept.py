@@ -12,7 +12,7 @@ from bq_harper_assets_tests.schema.versions import of, seen
 from bq_harper_assets_tests.temporary_project import TemporaryProject, hours_ago, table
 
 
-@pytest.mark.promise("D5")
+@pytest.mark.promise("D3")
 def test_a_dropped_column_is_told_until_it_is_accepted_and_no_server_is_asked(
     serverless: TemporaryProject,
 ) -> None:

@@ -154,6 +154,7 @@ def test_the_password_is_in_its_file_and_nowhere_else(
 
 
 @needs_proc
+@pytest.mark.promise("O2")
 def test_no_process_shows_the_password(folder: Path, running: StackAddresses) -> None:
     password = running.harper_password_file.read_bytes()
     harper_process = Path("/proc") / str(servers(folder)["harper"]["pid"])

@@ -355,7 +355,7 @@ def test_a_day_whose_proof_crashes_is_named_and_keeps_no_other_day_from_its_turn
     assert notes() == [*first, (days[0], "healthy"), (days[1], "healthy"), (days[2], "healthy")]
 
 
-@pytest.mark.promise("H5", "O3")
+@pytest.mark.promise("O3", "N12")
 def test_a_refused_delete_leaves_the_other_cells_proved_and_is_done_once_it_is_allowed(
     dagster: Dagster, project: TemporaryProject, tables: SmallTables
 ) -> None:

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import psutil
 import pytest
 from dagster import AssetKey, DagsterEventType
 from dagster_shared.serdes import serialize_value
@@ -112,6 +113,9 @@ def test_a_partition_lands_alone_and_a_range_files_what_it_did_by_partition(
     assert harper_connection.user in snapshot
     said = capfd.readouterr()
     assert password not in said.out + said.err + snapshot + str(run.run_config)
+    commands = [process.info["cmdline"] or () for process in psutil.process_iter(["cmdline"])]
+    assert any("org.apache.spark" in word for command in commands for word in command)
+    assert not any(password in word for command in commands for word in command)
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert any(file.name == f"{launched.run_id}.db" for file in files)
     [holder] = [file for file in files if password.encode() in file.read_bytes()]

@@ -96,7 +96,7 @@ def executed(dev: DagsterDev, path: list[str], checks: list[str]) -> dict[str, s
     return {name: found["status"] for name, found in current.items() if found}
 
 
-@pytest.mark.promise("O5")
+@pytest.mark.promise("O5", "H1")
 def test_partitions_are_launched_scheduled_and_read_in_the_ui(
     dagster: Dagster,
     project: TemporaryProject,

@@ -154,6 +154,7 @@ def test_a_harper_without_copies_of_the_leases_is_older_too(pair: Pair) -> None:
     pair.refused("is older than the ledger")
 
 
+@pytest.mark.promise("A2")
 def test_a_table_that_vanished_is_not_made_again_while_its_checkpoints_stay(pair: Pair) -> None:
     harper, contract = pair.table.sync.harper, pair.table.contract
     connection = pair.table.sync.stores.harper

@@ -52,7 +52,7 @@ def test_a_column_that_is_gone_is_told_with_the_time_since_when_also_some_versio
     assert "speed" not in told
 
 
-@pytest.mark.promise("D5")
+@pytest.mark.promise("D3")
 def test_a_dropped_column_is_told_until_somebody_accepts_it_or_it_is_back(ledger: Ledger) -> None:
     orders = contract(key=("number",))
     table = ledger.register_table(table_facts(orders, BigQueryConnection(project="p")))
