@@ -136,9 +136,7 @@ def measure(windows: int, rounds: int, *, keep: bool) -> None:
         "|---|---|",
         *(f"| {name} | {ms:.2f} |" for name, ms in shown.items() if name != "all"),
         "",
-        "Medians of each part, which need not add up. Most of Dagster's part is its SQLite storage:"
-        " it files every partition twice (planned, materialised), each time in two files, with a"
-        " connection and a commit for each.",
+        "Medians of each part, which need not add up.",
     ]
     figures = {"cells": len(cells), "rounds": rounds, "jobs": jobs, "ms_per_cell": shown}
     record("many_cells", "What a small cell costs", lines, figures, keep=keep)
