@@ -46,9 +46,15 @@ class Refused:
 
 
 def refusals(
-    table: str, losses: Mapping[Cell, Loss], others: Sequence[CellLoss] = ()
+    table: str,
+    losses: Mapping[Cell, Loss],
+    others: Sequence[CellLoss] = (),
+    open_after: datetime | None = None,
 ) -> dict[Cell, Refused]:
-    """Why cells must not be reconciled, by cell; empty if nothing speaks against it."""
+    """Why cells must not be reconciled, by cell; empty if nothing speaks against it.
+
+    Windows that end after `open_after` are still open.
+    """
     before = _lacking(losses, others)
     both = {cell: _with(loss, before.get(cell)) for cell, loss in losses.items()}
     both |= {cell: loss for cell, loss in before.items() if cell not in losses}
@@ -59,30 +65,37 @@ def refusals(
         for cell, loss in losses.items()
         if loss.is_too_much or (loss.lost and both[cell].is_too_much)
     }
-    total, total_of_both = _sum(losses), _sum(both)
+    # A cell that is refused for itself loses nothing, and is no reason to refuse others.
+    passing = {cell: loss for cell, loss in losses.items() if cell not in refused}
+    still = {cell: before[cell] for cell in refused if cell in before}
+    total = _sum(passing)
+    total_of_both = _sum({cell: loss for cell, loss in both.items() if cell not in refused} | still)
     if total.is_too_much or total_of_both.is_too_much:
-        told = _told(total, total_of_both, f"its {len(losses)} cells", by_whom)
+        told = _told(total, total_of_both, f"its {len(passing)} cells", by_whom)
         refused |= {
-            cell: f"the run would lose {told}"
-            for cell, loss in losses.items()
-            if loss.lost and cell not in refused
+            cell: f"the run would lose {told}" for cell, loss in passing.items() if loss.lost
         }
     forgotten = max((each.until for each in counted), default=None)
     by_others = {cell for cell in refused if not (total.is_too_much or losses[cell].is_too_much)}
+    command = command_that_allows(table, refused, open_after) if refused else ""
     return {
-        cell: _refused(table, why, refused, forgotten if cell in by_others else None)
+        cell: _refused(table, why, command, forgotten if cell in by_others else None)
         for cell, why in refused.items()
     }
 
 
-def command_that_allows(table: str, cells: Iterable[Cell]) -> str:
+def command_that_allows(
+    table: str, cells: Iterable[Cell], open_after: datetime | None = None
+) -> str:
     """What to type if the rows are really gone: for all of the cells at once."""
     windows = sorted(cell.window for cell in cells)
-    start, end = (f"{moment:%Y-%m-%dT%H:%M}" for moment in (windows[0].start, windows[-1].end))
-    return f"bqh sync {table} --from {start} --to {end} --allow-deletes"
+    start, end = windows[0].start, windows[-1].end
+    # A command with --to leaves out the open window.
+    until = "" if open_after and end > open_after else f" --to {end:%Y-%m-%dT%H:%M}"
+    return f"bqh sync {table} --from {start:%Y-%m-%dT%H:%M}{until} --allow-deletes"
 
 
-def _refused(table: str, why: str, cells: Iterable[Cell], forgotten: datetime | None) -> Refused:
+def _refused(table: str, why: str, command: str, forgotten: datetime | None) -> Refused:
     until = forgotten + REMEMBERED if forgotten else None
     then = (
         f" Those are forgotten at {until:%F %T} UTC, and revisit_{table} asks for it again then."
@@ -91,7 +104,7 @@ def _refused(table: str, why: str, cells: Iterable[Cell], forgotten: datetime | 
     )
     return Refused(
         f"{why}. Nothing of it was written.{then} If these rows are really gone from BigQuery: "
-        f"{command_that_allows(table, cells)}",
+        f"{command}",
         until,
     )
 

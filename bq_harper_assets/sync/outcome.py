@@ -1,7 +1,8 @@
 """Whether a cell is done: counts that must agree, from BigQuery, the tasks, Spark and Harper."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bq_harper_assets.ledger.records import CellResult, Rejection
 from bq_harper_assets.sync.cells import Cell
@@ -135,6 +136,30 @@ class _Counts:
         if sent != distinct:
             return f"{sent} rows have only {distinct} different ids: rows would be lost"
         return None
+
+
+def spared_from_deletes(
+    works: Sequence[Work], grid: Grid | None, moved: Moved, *, allowed: bool
+) -> dict[Cell, str]:
+    """Cells whose old rows must stay, and why: what should have come in their place did not."""
+    failed = _failure(moved)
+    refused = Counter(refusal.place for receipt in moved.receipts for refusal in receipt.refusals)
+    spared = {}
+    for work in works:
+        if grid is None or not (work.vanished.gone and work.has_rows_to_write):
+            continue
+        unstored = refused[grid.place_of(work.cell)]
+        after = (
+            replace(work.loss, gained=max(work.loss.gained - unstored, 0)) if work.loss else None
+        )
+        if failed:
+            spared[work.cell] = f"its new rows were not all written, so none was deleted: {failed}"
+        elif after and after.is_too_much and not allowed:
+            spared[work.cell] = (
+                f"{unstored:,} of its new rows cannot be stored, so none was deleted: it would lose"
+                f" {after.lost:,} of the {after.held:,} rows that Harper holds of it"
+            )
+    return spared
 
 
 def _failure(*moves: Moved) -> str | None:

@@ -89,13 +89,9 @@ def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -
     """By the guard, unless they are allowed; a table that keeps what is gone loses nothing."""
     if scene.source.contract.deletes == "keep":
         return
-    losses = {
-        work.cell: Loss(
-            len(younger_than_retention(scene, work)), work.diff.held, len(work.diff.missing)
-        )
-        for work in works
-        if work.diff is not None
-    }
+    for work in works:
+        work.loss = _loss(scene, work)
+    losses = {work.cell: work.loss for work in works if work.loss is not None}
     intents = [
         # Also where nothing is lost: else what it takes out counts as it is committed.
         Intent(work.batch, losses[work.cell].lost, losses[work.cell].held)
@@ -109,12 +105,25 @@ def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -
     if allowed:
         return
     others = scene.ledger.recent_losses(scene.table, REMEMBERED, [work.batch for work in works])
-    refused = refusals(scene.source.contract.id, losses, others)
+    contract = scene.source.contract
+    refused = refusals(contract.id, losses, others, open_after=scene.t - contract.safety_lag)
     for work in works:
         if (found := refused.get(work.cell)) is not None:
             work.refusal = found.why
             # At once: until then other runs count what it will not take out.
             scene.ledger.refuse_batch(work.batch, found.why, found.until)
+
+
+def _loss(scene: Scene, work: Work) -> Loss | None:
+    """What a compared cell is about to lose; rows past their retention are neither lost nor held.
+
+    They must not count as held: so many of them would make any loss of the others a small share.
+    """
+    if work.diff is None:
+        return None
+    young = len(younger_than_retention(scene, work))
+    expired = len(work.vanished.gone) - young
+    return Loss(young, work.diff.held - expired, len(work.diff.missing))
 
 
 def mark_destinations(scene: Scene, works: Sequence[Work]) -> None:

@@ -4,7 +4,7 @@ Lease, schema, T, plan, write, quarantine, commit. What is done is committed eve
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ from bq_harper_assets.sync.in_step import require_in_step
 from bq_harper_assets.sync.keeper import Keeper, LeaseTimes
 from bq_harper_assets.sync.moved_rows import write_moved
 from bq_harper_assets.sync.mover import Moved, move_all
-from bq_harper_assets.sync.outcome import CellOutcome, Removed, judge
+from bq_harper_assets.sync.outcome import CellOutcome, Removed, judge, spared_from_deletes
 from bq_harper_assets.sync.packed import bins_per_place
 from bq_harper_assets.sync.phases import Phase, phase_of, rows_per_request
 from bq_harper_assets.sync.planned import plan_cells
@@ -160,6 +160,7 @@ class Run:
                 most_rows = rows_per_request(phase, self.contract.sync)
                 scene = Scene(source, table, keeper, first, most_rows, keep)
                 works = plan_cells(scene, version, cells, self.run_id, deep=self.deep)
+                keeper.note_planned()
                 self.say(f"{self.contract.id}: moving {len(cells)} cells at {pin.t:%F %T}")
                 waiting = waiting_changes(pin.plan.version, self.contract)
                 for change in waiting:
@@ -248,7 +249,9 @@ class Run:
         elsewhere = tuple(write_moved(scene, works))
         tries = self._moved(scene, works, move) if move else [Moved()]
         grid = move.reading.grid if move else None
-        return Written(grid, tries[-1], elsewhere, self._remove(scene, works), tuple(tries[:-1]))
+        spared = spared_from_deletes(works, grid, tries[-1], allowed=self.allow_deletes)
+        removed = self._remove(scene, works, spared)
+        return Written(grid, tries[-1], elsewhere, removed, tuple(tries[:-1]))
 
     def _moved(self, scene: Scene, works: Sequence[Work], move: Move) -> list[Moved]:
         """What each try did. A session that BigQuery lost is opened again at the same instant.
@@ -286,7 +289,7 @@ class Run:
         has_equal_rows = any(work.has_equal_rows for work in works)
         return scene.source.reading(parts, has_equal_rows=has_equal_rows)
 
-    def _remove(self, scene: Scene, works: Sequence[Work]) -> Removed:
+    def _remove(self, scene: Scene, works: Sequence[Work], spared: Mapping[Cell, str]) -> Removed:
         """Last, when every row that lives on is where it belongs."""
         contract, pin = self.contract, scene.source.pin
         failed: dict[Cell, BqhError] = {}
@@ -295,7 +298,7 @@ class Run:
             self.stores.harper, contract.target_table, scene.keeper.terms, retry
         ) as removal:
             for work in works:
-                ids = [] if work.refusal else work.vanished.gone
+                ids = [] if work.refusal or work.cell in spared else work.vanished.gone
                 try:
                     if ids:
                         self.stop.check()
@@ -304,7 +307,7 @@ class Run:
                     failed[work.cell] = error
             return Removed(
                 contract.deletes,
-                {cell: str(error) for cell, error in failed.items()},
+                {**spared, **{cell: str(error) for cell, error in failed.items()}},
                 any(isinstance(error, TRANSIENT) for error in failed.values()),
                 removal.all_answered,
             )

@@ -7,6 +7,7 @@ from bq_harper_assets.ledger.records import Batch, Mode
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.digest import Digest
 from bq_harper_assets.sync.grid import Part
+from bq_harper_assets.sync.guard import Loss
 from bq_harper_assets.sync.survey import CellDiff
 from bq_harper_assets.sync.vanished import Vanished
 
@@ -24,6 +25,7 @@ class Work:
     vanished: Vanished = field(default_factory=Vanished)
     destinations: dict[Any, Cell] = field(default_factory=dict)  # of the rows that live elsewhere
     digest_before: Digest = field(default_factory=Digest)  # of what a top-up leaves as it is
+    loss: Loss | None = None  # as the guard has judged it; None where nothing was compared
     refusal: str | None = None  # by the guard: nothing of it is written
 
     @property

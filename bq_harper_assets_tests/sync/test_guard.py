@@ -47,6 +47,25 @@ def test_a_cell_that_loses_much_does_not_stop_one_that_loses_little() -> None:
     assert set(refusals("orders", losses)) == {CELLS[0]}
 
 
+def test_a_cell_that_is_refused_for_itself_is_no_reason_to_refuse_others() -> None:
+    losses = {CELLS[0]: Loss(2_000, 2_000), CELLS[1]: Loss(1, 100)}
+    assert set(refusals("orders", losses)) == {CELLS[0]}
+    losses = {CELLS[0]: Loss(2_000, 2_000)} | {cell: Loss(400, 400) for cell in CELLS[1:4]}
+    refused = refusals("orders", losses)
+    assert set(refused) == set(CELLS[:4])
+    assert "the run would lose 1,200 of the 1,200 rows" in refused[CELLS[1]].why
+    assert "of its 3 cells" in refused[CELLS[1]].why
+
+
+def test_the_command_for_an_open_window_names_no_end_because_that_would_leave_it_out() -> None:
+    losses = {cell: Loss(2_000, 2_000) for cell in CELLS[:2]}
+    last = CELLS[1].window.end
+    for open_after, ends in ((last, f" --to {last:%FT%H:%M}"), (last - HOUR / 2, "")):
+        for each in refusals("orders", losses, open_after=open_after).values():
+            command = f"bqh sync orders --from 2026-01-05T00:00{ends} --allow-deletes"
+            assert each.why.endswith(command)
+
+
 SINCE = START + 30 * HOUR
 
 

@@ -1,5 +1,6 @@
 """What the delete guard counts and says in real runs."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,12 +11,14 @@ from bq_harper_assets.sync.due import Reason
 from bq_harper_assets.sync.report import RunFailed
 from bq_harper_assets.sync.revisit import standing
 from bq_harper_assets.sync.windows import Window
+from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import (
     DAY,
     HOUR,
     KEYED,
     ONE,
+    ROWS,
     THREE,
     TWO,
     Table,
@@ -120,4 +123,53 @@ def test_a_refusal_for_what_others_took_out_is_asked_for_again_when_that_is_forg
     assert (asked.reasons, [cell.window.start for cell in asked.cells]) == ("forgotten", [ONE])
     monkeypatch.setattr(reconcile, "REMEMBERED", timedelta(0))  # as if that time had come
     assert total(table.run(ONE, TWO), "deleted") == 1
+    assert table.held == table.wanted
+
+
+def test_rows_past_their_retention_make_no_loss_of_younger_ones_small(
+    sync: Sync, tables: SmallTables
+) -> None:
+    """Two hours of three have expired, and everything is deleted by accident."""
+    seconds = int((datetime.now(UTC) - TWO).total_seconds())
+    table = made(sync, tables, slices=1, deletes_older_than=f"{seconds}s", **KEYED)
+    table.change("DELETE FROM T WHERE TRUE")
+    said = refused(table)
+    assert "1 of 3 cells are not done: the delete guard refused 1" in said
+    assert "would lose 60 of the 60 rows" in said
+    assert len(table.held) == 60
+
+
+def test_rows_that_cannot_be_stored_take_the_place_of_no_others(
+    sync: Sync, tables: SmallTables
+) -> None:
+    """A table without a key: every row changes, so it goes under one id and comes under another."""
+    columns = ROWS.replace(" AS name", " AS name, CAST(n AS FLOAT64) AS size")
+    source = tables.make_from(columns.format(last=3_599, step=60))
+    table = Table(sync, tables, source, sync.contract(source, slices=1))
+    table.run(DAY, ONE)
+    before = table.held
+    assert len(before) == 60
+    table.change("UPDATE T SET size = CAST('NaN' AS FLOAT64) WHERE TRUE")
+    with pytest.raises(RunFailed, match="60 of its new rows cannot be stored, so none was deleted"):
+        table.run(DAY, ONE)
+    assert table.held == before
+    report = table.run(DAY, ONE, allow_deletes=True)
+    assert (total(report, "deleted"), total(report, "quarantined")) == (60, 60)
+
+
+def test_nothing_is_deleted_where_new_rows_could_not_be_written(
+    sync: Sync, tables: SmallTables
+) -> None:
+    table = made(sync, tables, last=3_599, slices=1)
+    before = table.held
+    table.change("UPDATE T SET name = 'another' WHERE number < 600")
+    with FaultProxy(sync.stores.harper.url) as proxy:
+        proxy.on(Answer(403), operation="upsert", table=table.contract.target_table, times=99)
+        spoilt = sync.stores.harper.model_copy(update={"url": proxy.url})
+        broken = replace(sync, stores=replace(sync.stores, harper=spoilt))
+        with pytest.raises(RunFailed, match="were not all written, so none was deleted"):
+            replace(table, sync=broken).run(DAY, ONE)
+        assert proxy.seen(operation="delete", table=table.contract.target_table) == []
+    assert table.held == before
+    assert total(table.run(DAY, ONE), "deleted") == 10
     assert table.held == table.wanted
