@@ -27,6 +27,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.evaluations import file_verdicts
 from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.stopping import require_going_on
 from bq_harper_assets.defs.validating import validate_cells
 from bq_harper_assets.ledger.audit import AuditEntry, Note
 from bq_harper_assets.ledger.ledger import Ledger
@@ -98,6 +99,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
                     deep=True,
                 )
             except Exception as error:  # without a note the same days would come first each night
+                require_going_on(context)
                 context.log.exception(f"{contract.id}: the deep proof of {day} crashed")
                 crashed[day.isoformat()] = error
                 in_vain = True
@@ -109,6 +111,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
                 with ledger.open() as opened:
                     note = Note(KIND, day.isoformat(), outcome, {"cells": len(of_day)})
                     opened.record_audit(opened.find_table(contract.id), note)
+        require_going_on(context)
         if present := look_for_lost_rows(context, contract, harper, ledger):
             verdicts.append(present)
         if crashed:
@@ -133,7 +136,7 @@ def look_for_lost_rows(
     harper: HarperResource,
     ledger: LedgerResource,
 ) -> Verdict | None:
-    """Once in a scrub period: it reads the id of every row, whichever days the night proves.
+    """Once in a scrub period, and each night while some are lost: it reads the id of every row.
 
     Where it finds some, they are the table's proof, for no proof of a cell can see them.
     """
@@ -143,15 +146,14 @@ def look_for_lost_rows(
     ):
         table = opened.find_table(contract.id)
         last = opened.audit(table, 1, kind=presence.CHECK) if table else ()
-        if last and opened.now() - last[0].at < contract.scrub - DAY / 2:
+        is_mended = table is None or presence.newest_loss(opened, table) is None
+        if last and is_mended and opened.now() - last[0].at < contract.scrub - DAY / 2:
             return None
         found = presence.check_presence(client, opened, contract)
         if table is None or found is None:
             return None
         context.log.info(f"{contract.id}: {found.message}")
-        if not found.could_not_look:
-            note = Note(presence.CHECK, contract.id, found.status.value, dict(found.metadata))
-            opened.record_audit(table, note)
+        presence.note_presence(opened, table, found)
         if warning := record_validation(opened, client, table, [found]):
             context.log.warning(warning)
     if not found.passed:

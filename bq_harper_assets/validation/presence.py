@@ -5,28 +5,21 @@ is seen by none of them; in the order of ids it is there. Nothing is written, an
 rows of cells that a run is at work on meanwhile are not judged.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.audit import Note
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellState, LogicalTable
-from bq_harper_assets.ledger.status import CellRecord
+from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.conditions import Condition
-from bq_harper_assets.sync.arrow_buffers import Int64s, UInt64s
-from bq_harper_assets.sync.held import ROWS_PER_REQUEST, text_of
 from bq_harper_assets.sync.recorded import version_of
-from bq_harper_assets.sync.slices import id_hashes, slice_of
-from bq_harper_assets.sync.stored_times import stored_micros
-from bq_harper_assets.sync.windows import micros_at
+from bq_harper_assets.sync.stopping import RunStopped, Stop
+from bq_harper_assets.validation.presence_look import NAMED, Counted, Look, Some
 from bq_harper_assets.validation.verdict import (
     Difference,
     DifferenceKind,
@@ -36,65 +29,126 @@ from bq_harper_assets.validation.verdict import (
 )
 
 CHECK = "presence"
-ROWS_PER_PAGE = 20_000
-SHOWN = 20
-_NOWHERE = -1  # the place of a row in no committed cell
 
 
 @dataclass(frozen=True, kw_only=True)
 class Presence:
-    """What was counted."""
+    """What was counted, and what of it is wrong: in a table that others fill too, less is."""
 
     contract_id: str
     table: str
-    held: int = 0  # rows in the order of ids
-    in_cells: int = 0  # of these, in cells that are committed
-    outside: int = 0  # in no committed cell: of windows that were not synced, or before the first
-    timeless: int = 0  # without a time that can be read
-    unjudged: int = 0  # in cells that a run was at work on
-    lost: tuple[str | int, ...] = ()  # ids of rows that no window finds
+    rows: Counted = field(default_factory=Counted)
     is_adopted: bool = False
+
+    @property
+    def unfound(self) -> Some:
+        """Rows that no window finds; of an adopted table others may have written some timeless."""
+        lost, timeless = self.rows.lost, self.rows.timeless
+        if self.is_adopted:
+            return lost
+        return Some(lost.count + timeless.count, (*lost.ids, *timeless.ids)[:NAMED])
+
+    @property
+    def stray(self) -> Some:
+        """Rows that nobody here has written, where nobody else should."""
+        return Some() if self.is_adopted else self.rows.stray
 
     @property
     def verdict(self) -> Verdict:
         """Passed if windows find all that they should."""
-        unfound = len(self.lost)
-        message = f"Harper holds {self.held:,} rows of {self.table} in the order of ids; "
-        if unfound:
-            examples = ", ".join(repr(each)[:80] for each in self.lost[:3])
-            message += (
-                f"{unfound:,} of them are found by no window, so that no proof sees them: "
-                f"{examples}. bqh repair {self.contract_id} brings back those that BigQuery has;"
-                " others stay until somebody deletes them in Harper by their ids"
+        rows = self.rows
+        is_wrong = bool(self.unfound.count or self.stray.count)
+        said = [*self._wrong()]
+        if not self.unfound.count:
+            said.insert(
+                0, f"{rows.in_cells:,} are in synced cells, and each is found by its window"
             )
-        else:
-            message += f"{self.in_cells:,} are in synced cells, and each is found by its window"
         listed = {
-            "in windows that are not synced, or before the first": self.outside,
-            "without a time that can be read": self.timeless if self.is_adopted else 0,
-            "not judged, because a run is at work on their cells": self.unjudged,
+            "kept there after they were gone from BigQuery": rows.kept,
+            "in open windows, after what is synced of them": rows.beyond,
+            "in cells that were begun and wait to be synced": rows.waiting,
+            "before the first window": rows.before,
+            "after the newest window that was synced": rows.younger,
+            "in windows that no sync has named": rows.stray.count if self.is_adopted else 0,
+            "without a time that can be read": rows.timeless.count if self.is_adopted else 0,
+            "of others, with times in another form": rows.other_form,
+            "not judged, because a run is at work on their cells": rows.unjudged,
         }
-        said = [f"{count:,} are {what}" for what, count in listed.items() if count]
+        said += [f"{count:,} {_are(count)} {what}" for what, count in listed.items() if count]
+        outside = rows.beyond + rows.waiting + rows.before + rows.younger + rows.stray.count
+        lost = (*self.unfound.ids, *self.stray.ids)
         return Verdict(
             CHECK,
-            ProofStatus.DIFFERS if unfound else ProofStatus.PROVED,
-            not unfound,
-            Severity.ERROR if unfound else Severity.WARN,
-            "; ".join([message, *said]),
+            ProofStatus.DIFFERS if is_wrong else ProofStatus.PROVED,
+            not is_wrong,
+            Severity.ERROR if is_wrong else Severity.WARN,
+            f"Harper holds {rows.held:,} rows of {self.table} in the order of ids; "
+            + "; ".join(said),
             {
-                "held": self.held,
-                "in_cells": self.in_cells,
-                "outside": self.outside,
-                "without_time": self.timeless,
-                "not_judged": self.unjudged,
-                "lost": unfound,
+                "held": rows.held,
+                "in_cells": rows.in_cells,
+                "kept": rows.kept,
+                "outside": outside,
+                "in_no_cell": rows.stray.count,
+                "without_time": rows.timeless.count,
+                "in_another_form": rows.other_form,
+                "not_judged": rows.unjudged,
+                "lost": self.unfound.count,
             },
-            tuple(Difference(DifferenceKind.LOST, row_id) for row_id in self.lost[:SHOWN]),
+            tuple(Difference(DifferenceKind.LOST, row_id) for row_id in lost[:NAMED]),
         )
 
+    def _wrong(self) -> Iterator[str]:
+        if count := self.unfound.count:
+            yield (
+                f"{count:,} of them {_are(count)} found by no window, so that no cell's proof sees "
+                f"{_it(count)}: {_examples(self.unfound)}. bqh repair {self.contract_id} brings "
+                "back those that BigQuery has; others stay until somebody deletes them in Harper "
+                "by their ids"
+            )
+        if count := self.stray.count:
+            yield (
+                f"{count:,} of them {_are(count)} in windows between synced ones that no sync has "
+                f"ever named, so that nobody here has written {_it(count)} and no proof looks "
+                f"there: {_examples(self.stray)}. bqh reconcile {self.contract_id} compares these "
+                "windows with BigQuery"
+            )
 
-def check_presence(harper: HarperClient, ledger: Ledger, contract: TableContract) -> Verdict | None:
-    """Of the whole table; None if nothing of it was ever synced."""
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _it(count: int) -> str:
+    return "it" if count == 1 else "them"
+
+
+def _examples(rows: Some) -> str:
+    return ", ".join(repr(each)[:80] for each in rows.ids[:3])
+
+
+def note_presence(ledger: Ledger, table: LogicalTable, found: Verdict) -> None:
+    """Recorded for the proof of the table, unless nothing could be looked at."""
+    if not found.could_not_look:
+        detail = {"message": found.message, **found.metadata}
+        ledger.record_audit(table, Note(CHECK, table.name, found.status.value, detail))
+
+
+def newest_loss(ledger: Ledger, table: LogicalTable) -> str | None:
+    """What the newest look said of rows that no window finds; None if it found none."""
+    last = ledger.audit(table, 1, kind=CHECK)
+    if not last or last[0].outcome != ProofStatus.DIFFERS.value:
+        return None
+    return (
+        f"As of {last[0].at:%F %T} UTC, {last[0].detail['message']}. To look again, type: "
+        f"bqh verify {table.name} --deep"
+    )
+
+
+def check_presence(
+    harper: HarperClient, ledger: Ledger, contract: TableContract, stop: Stop | None = None
+) -> Verdict | None:
+    """Of the whole table; None if nothing of it was ever synced; RunStopped between requests."""
     table = ledger.find_table(contract.id)
     newest = ledger.newest_schema(table) if table else None
     version = version_of(newest)
@@ -102,169 +156,17 @@ def check_presence(harper: HarperClient, ledger: Ledger, contract: TableContract
         return None
     column = version.find(contract.timestamp_column)
     kind = column.kind if column else Kind.TIMESTAMP
-    look = _Look(harper, ledger, table, contract, version.primary_key, kind, bool(version.key))
+    keyed, key = bool(version.key), version.primary_key
+    look = Look(harper, ledger, table, contract, key, kind, keyed, stop or Stop())
     try:
-        return look.counted().verdict
+        return Presence(
+            contract_id=contract.id,
+            table=contract.target_table,
+            rows=look.counted(),
+            is_adopted=contract.manage == "adopt",
+        ).verdict
+    except RunStopped:
+        raise
     except (BqhError, pa.ArrowException) as error:  # ids of several types are no array
         text = f"the rows of {contract.target_table} could not be counted: {error}"
         return Verdict(CHECK, ProofStatus.CHECK_FAILED, False, Severity.ERROR, text)
-
-
-@dataclass(frozen=True)
-class _Cells:
-    """Committed cells, by a number of window and slice."""
-
-    records: Mapping[int, CellRecord]
-    slices: int
-    window_micros: int
-
-    @classmethod
-    def of(cls, records: Sequence[CellRecord], contract: TableContract) -> "_Cells":
-        micros = contract.window // (datetime.resolution)
-        found = {
-            micros_at(r.cell.window_start) // micros * contract.slices + r.cell.slice: r
-            for r in records
-            if r.commit and r.cell.slice < contract.slices
-        }
-        return cls(found, contract.slices, micros)
-
-    def places(self, micros: Int64s, slices: Int64s) -> Int64s:
-        """The number of each row's cell, as far as that is committed."""
-        numbers = np.floor_divide(micros, self.window_micros) * self.slices + slices
-        known = np.array(sorted(self.records), np.int64)
-        ends = np.array([micros_at(_upto(self.records[n])) for n in known.tolist()], np.int64)
-        if not len(known):
-            return np.full(len(micros), _NOWHERE)
-        at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-        inside = (known[at] == numbers) & (micros < ends[at])
-        return np.where(inside, at, _NOWHERE)
-
-
-def _upto(record: CellRecord) -> datetime:
-    assert record.commit is not None
-    return record.commit.upto
-
-
-@dataclass(frozen=True)
-class _Look:
-    harper: HarperClient
-    ledger: Ledger
-    table: LogicalTable
-    contract: TableContract
-    primary_key: str
-    kind: Kind
-    keyed: bool
-    found: list[tuple[UInt64s, Int64s]] = field(default_factory=list)  # id hashes and places
-
-    def counted(self) -> Presence:
-        before = self._records()
-        cells = _Cells.of(before, self.contract)
-        held = timeless = 0
-        timeless_ids: list[Any] = []
-        for ids, times in self._by_id():
-            held += len(ids)
-            micros = np.array([_NOWHERE if t is None else t for t in times], np.int64)
-            has_time = np.array([t is not None for t in times], np.bool_)
-            timeless_ids += [i for i, known in zip(ids, has_time, strict=True) if not known]
-            timeless += int((~has_time).sum())
-            keys = pa.array(ids)
-            parts = slice_of(id_hashes(keys, keyless=not self.keyed), self.contract.slices)
-            places = cells.places(micros[has_time], parts[has_time])
-            self.found.append((id_hashes(keys, keyless=False)[has_time], places))
-        by_time = np.unique(np.concatenate([_NO_HASHES, *self._by_time(before)]))
-        hashes = np.concatenate([_NO_HASHES, *(each for each, _ in self.found)])
-        places = np.concatenate([np.empty(0, np.int64), *(each for _, each in self.found)])
-        stable = self._stable(cells, before)
-        inside = places != _NOWHERE
-        judged = inside & stable[places] if len(stable) else inside
-        lost = hashes[judged & ~np.isin(hashes, by_time)]
-        is_adopted = self.contract.manage == "adopt"
-        return Presence(
-            contract_id=self.contract.id,
-            table=self.contract.target_table,
-            held=held,
-            in_cells=int(inside.sum()),
-            outside=int((~inside).sum()),
-            timeless=timeless,
-            unjudged=int((inside & ~judged).sum()),
-            lost=(*self._named(lost), *(() if is_adopted else timeless_ids)),
-            is_adopted=is_adopted,
-        )
-
-    def _records(self) -> tuple[CellRecord, ...]:
-        ever = datetime.min.replace(tzinfo=self.ledger.now().tzinfo)
-        return tuple(self.ledger.cells(self.table, ever, self.ledger.now()))
-
-    def _stable(self, cells: _Cells, before: Sequence[CellRecord]) -> np.ndarray:
-        """Whether each place was left alone for as long as the look took."""
-        after = {record.cell: record for record in self._records()}
-        return np.array(
-            [
-                after.get(record.cell) == record and record.state is not CellState.PLANNED
-                for _, record in sorted(cells.records.items())
-            ],
-            np.bool_,
-        )
-
-    def _by_id(self) -> Iterator[tuple[list[Any], list[int | None]]]:
-        """All rows, in pages that begin after the last id: ids and times."""
-        name, time = self.contract.target_table, self.contract.timestamp_column
-        wanted = (self.primary_key, time)
-        page = self.harper.search_by_value(name, self.primary_key, "*", wanted, limit=ROWS_PER_PAGE)
-        while page:
-            ids = [row[self.primary_key] for row in page]
-            yield ids, stored_micros([row.get(time) for row in page], self.kind)
-            if len(page) < ROWS_PER_PAGE:
-                return
-            after = Condition(self.primary_key, "greater_than", ids[-1])
-            page = self.harper.search_by_conditions(
-                name, [after], wanted, sort_by=self.primary_key, limit=ROWS_PER_PAGE
-            )
-
-    def _by_time(self, records: Sequence[CellRecord]) -> Iterator[UInt64s]:
-        """The id hashes of all rows that the windows of committed cells find."""
-        for low, high in time_ranges(records):
-            within = Condition(
-                self.contract.timestamp_column,
-                "gelt",
-                [text_of(self.kind, low), text_of(self.kind, high)],
-            )
-            rows = self.harper.search_by_conditions(
-                self.contract.target_table, [within], (self.primary_key,)
-            )
-            if rows:
-                yield id_hashes(pa.array([row[self.primary_key] for row in rows]), keyless=False)
-
-    def _named(self, lost: UInt64s) -> tuple[Any, ...]:
-        """The ids of such rows that are still there."""
-        if not len(lost):
-            return ()
-        named: list[Any] = []
-        for ids, _ in self._by_id():
-            is_lost = np.isin(id_hashes(pa.array(ids), keyless=False), lost)
-            named += [row_id for row_id, each in zip(ids, is_lost, strict=True) if each]
-        return tuple(named)
-
-
-_NO_HASHES = np.empty(0, np.uint64)
-
-
-def time_ranges(records: Sequence[CellRecord]) -> Iterator[tuple[datetime, datetime]]:
-    """The windows of committed cells, neighbours together as far as one answer can hold them."""
-    windows: dict[datetime, tuple[datetime, int]] = {}
-    for record in records:
-        if record.commit:
-            end, rows = windows.get(record.cell.window_start, (record.cell.window_start, 0))
-            more = rows + record.commit.rows
-            windows[record.cell.window_start] = (max(end, record.commit.upto), more)
-    low = high = None
-    total = 0
-    for start, (end, rows) in sorted(windows.items()):
-        if low is not None and high is not None:
-            if start == high and total + rows <= ROWS_PER_REQUEST:
-                high, total = end, total + rows
-                continue
-            yield low, high
-        low, high, total = start, end, rows
-    if low is not None and high is not None:
-        yield low, high

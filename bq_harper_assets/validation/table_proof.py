@@ -9,6 +9,7 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.proofs import ProvedCells
 from bq_harper_assets.ledger.records import CellKey, LogicalTable
 from bq_harper_assets.validation.cell_proof import CHECK, CellProof
+from bq_harper_assets.validation.presence import newest_loss
 from bq_harper_assets.validation.proofs import WORST_FIRST, WRONG, verdict_of
 from bq_harper_assets.validation.verdict import (
     Difference,
@@ -67,13 +68,13 @@ class TableCells:
             first, last = f"{self.oldest:%F %T}", f"{self.newest:%F %T}"
             text += f" ({how}), as of {first if first == last else f'{first} to {last}'} UTC"
         others = (
-            (self.open, "open"),
-            (self.changed_since, "changed in BigQuery since"),
-            (self.not_proved, "not proved since their sync"),
-            (self.waiting, "being synced or waiting for it"),
-            (self.differing, "different"),
+            (self.open, "were open at their sync"),
+            (self.changed_since, "have changed in BigQuery since"),
+            (self.not_proved, "were not proved since their sync"),
+            (self.waiting, "are being synced or wait for it"),
+            (self.differing, "differ"),
         )
-        return "; ".join([text, *(f"{number:,} are {what}" for number, what in others if number)])
+        return "; ".join([text, *(f"{number:,} {what}" for number, what in others if number)])
 
     def figures(self) -> dict[str, Any]:
         """For metadata."""
@@ -97,7 +98,11 @@ def counted(known: Sequence[ProvedCells]) -> TableCells:
     for each in known:
         found = replace(found, cells=found.cells + each.cells)
         if not each.is_clean:
-            found = replace(found, waiting=found.waiting + each.cells)
+            # A poll may be at work on an open cell at any time: it is counted as open only.
+            if each.is_closed:
+                found = replace(found, waiting=found.waiting + each.cells)
+            else:
+                found = replace(found, open=found.open + each.cells)
             continue
         if each.source_changed:
             found = replace(found, changed_since=found.changed_since + each.cells)
@@ -126,21 +131,28 @@ def check_table(ledger: Ledger, table: LogicalTable | None, proofs: Sequence[Cel
     """What is known by now; `proofs` are those of this run, which the ledger has already."""
     cells = counted(ledger.proved_cells(table) if table else ())
     named = ledger.cells_judged(table, [ProofStatus.DIFFERS], _NAMED) if table else ()
-    return table_verdict(cells, named, proofs)
+    return table_verdict(cells, named, proofs, newest_loss(ledger, table) if table else None)
 
 
 def table_verdict(
-    cells: TableCells, differing: Sequence[CellKey], proofs: Sequence[CellProof]
+    cells: TableCells,
+    differing: Sequence[CellKey],
+    proofs: Sequence[CellProof],
+    lost: str | None = None,
 ) -> Verdict:
     """A cell that differs fails the table until it is mended, whichever run has found it.
 
-    Cells that nobody has looked at since their sync are told, and are no failure.
+    Cells that nobody has looked at since their sync are told, and are no failure. `lost` tells of
+    rows that no window finds: they fail the table until a look finds none.
     """
     status: Status = cells.status
     message, metadata = str(cells), cells.figures()
     if differing:
         more = ", ..." if cells.differing > len(differing) else ""
         message += f": {', '.join(map(str, differing))}{more}"
+    if lost:
+        status = ProofStatus.DIFFERS
+        message += f". {lost}"
     rows: tuple[Difference, ...] = ()
     if proofs:
         of_run = verdict_of(proofs)
