@@ -10,6 +10,7 @@ from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 
 if TYPE_CHECKING:
+    from bq_harper_assets.ledger.ledger import Ledger
     from bq_harper_assets.sync.cells import Cell
 
 OPEN = "open"
@@ -19,6 +20,7 @@ WORDS = {
     "failed": "failed in their last run",
     "planned_left": "left by a run that ended without a word",
     "refused": "refused by the delete guard",
+    "forgotten": "refused only for what other runs took out, which counts no more",
     "dirty": "marked, because a row moved between windows",
     "closed_since": "synced while their window was open, which has closed",
     OPEN: "of the open window, where rows came or changed",
@@ -33,6 +35,7 @@ class DueCells:
     looked_at: int  # cells
     at: datetime
     by_reason: "Mapping[str, Sequence[Cell]]"
+    at_work: int = 0  # cells that a run is moving now, which are not judged
 
     @property
     def cells(self) -> "list[Cell]":
@@ -40,15 +43,20 @@ class DueCells:
         return sorted(cell for cells in self.by_reason.values() for cell in cells)
 
     def __str__(self) -> str:
+        working = f"{self.at_work:,} cells that a run is moving now are not judged"
         if not self.cells:
-            return (
-                f"nothing of {self.table} is due: its {self.looked_at:,} cells are as BigQuery "
-                f"has them at {self.at:%F %T} UTC"
+            equal = self.looked_at - self.at_work
+            told = (
+                f"nothing of {self.table} is due: {equal:,} of its {self.looked_at:,} cells are as "
+                f"BigQuery has them at {self.at:%F %T} UTC"
             )
+            return f"{told}; {working}" if self.at_work else told
         lines = [f"{len(self.cells):,} of {self.looked_at:,} cells of {self.table} are due:"]
         for reason, cells in self.by_reason.items():
             windows = some_windows(cell.window for cell in cells)
             lines.append(f"  {len(cells):,} {WORDS[reason]}: {windows}")
+        if self.at_work:
+            lines.append(f"  {working}")
         return "\n".join(lines)
 
 
@@ -82,7 +90,27 @@ def find_due(
         for due in standing(ledger, contract, start, now, changed).due:
             if due.cell in wanted:
                 by_reason.setdefault(due.reason.value, []).append(due.cell)
+        at_work = _at_work(ledger, contract, cells) - {
+            cell for cells_due in by_reason.values() for cell in cells_due
+        }
         still_open = [cell for cell in cells if cell.window.end > until]
         if still_open and (due_there := open_cells_due(ledger, queries, contract, still_open)):
             by_reason[OPEN] = due_there
-    return DueCells(contract.id, len(cells), now, by_reason)
+    return DueCells(contract.id, len(cells), now, by_reason, len(at_work))
+
+
+def _at_work(ledger: "Ledger", contract: TableContract, cells: "Sequence[Cell]") -> "set[Cell]":
+    """Those that some run has planned and not committed."""
+    from bq_harper_assets.ledger.records import CellState
+    from bq_harper_assets.sync.recorded import cell_key
+
+    table = ledger.find_table(contract.id)
+    if table is None or not cells:
+        return set()
+    first, last = min(cells).window.start, max(cells).window.end
+    planned = {
+        record.cell
+        for record in ledger.cells(table, first, last)
+        if record.state is CellState.PLANNED
+    }
+    return {cell for cell in cells if cell_key(cell) in planned}

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
 from bq_harper_assets.cli.runs import Ran
 from bq_harper_assets.cli.sync import cells_between
 from bq_harper_assets.cli.sync_summary import summary
@@ -31,7 +32,7 @@ class DemoFailed(BqhError):
     """A table could not be synced."""
 
 
-@click.command()
+@click.command(epilog=exit_codes(ExitCode.DIFFERS, ExitCode.CHANGED_SINCE, ExitCode.NOT_PROVED))
 @click.option(
     "--scenario", type=click.Choice(list(SCENARIOS)), default="realistic", show_default=True
 )

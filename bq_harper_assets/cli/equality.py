@@ -31,17 +31,24 @@ class Unseen:
     """What was not looked at, and why."""
 
     never_synced: "tuple[Cell, ...]" = ()  # of closed windows in the range
+    closed_since: "tuple[Cell, ...]" = ()  # synced while open: what came after is not in Harper
     outside: int = 0  # cells that are synced, and not in the range
     given_up: int = 0  # cells, after a store did not answer
 
     def __bool__(self) -> bool:
-        return bool(self.never_synced or self.outside or self.given_up)
+        return bool(self.never_synced or self.closed_since or self.outside or self.given_up)
 
     def __str__(self) -> str:
         said = []
         if self.never_synced:
             windows = some_windows(cell.window for cell in self.never_synced)
             said.append(f"{len(self.never_synced):,} cells that were never synced ({windows})")
+        if self.closed_since:
+            windows = some_windows(cell.window for cell in self.closed_since)
+            said.append(
+                f"the rest of {len(self.closed_since):,} cells, whose window has closed since"
+                f" their sync ({windows})"
+            )
         if self.outside:
             said.append(f"{self.outside:,} synced cells outside the range")
         if self.given_up:
@@ -62,17 +69,18 @@ class Equality:
 
     @property
     def exit_code(self) -> ExitCode:
-        """What could not be looked at is worse than what differs; a change since is the mildest."""
+        """What differs is the worst, then what could not be looked at; a change is the mildest."""
         from bq_harper_assets.validation.verdict import ProofStatus
 
         looks = [proof.verdict for proof in self.proofs]
         looks += [self.presence] if self.presence else []
-        if any(verdict.could_not_look for verdict in looks):
-            return ExitCode.ERROR
         statuses = {verdict.status for verdict in looks}
         if ProofStatus.DIFFERS in statuses:
             return ExitCode.DIFFERS
-        if statuses - {ProofStatus.PROVED, ProofStatus.OPEN}:
+        if any(verdict.could_not_look for verdict in looks):
+            return ExitCode.ERROR
+        judged = {ProofStatus.PROVED, ProofStatus.OPEN, ProofStatus.SOURCE_CHANGED}
+        if statuses - judged or self.unseen.never_synced or self.unseen.closed_since:
             return ExitCode.PARTLY
         return ExitCode.CHANGED_SINCE if self.changed else ExitCode.DONE
 
@@ -108,7 +116,7 @@ class Equality:
             yield f"no cell of {name} is known to be equal to BigQuery {as_of}"
         for what, proofs in (
             ("equal so far, in a window that is still open", self._open()),
-            ("not judged, because a run is at work on it or has to be", self._with("moving")),
+            ("not judged, because a run moves them or has to", self._with("moving")),
             ("not looked at, because a store did not answer", self._with("check_failed")),
         ):
             if proofs:
@@ -117,12 +125,13 @@ class Equality:
             windows = some_windows(proof.cell.window for proof in differing)
             # What only the deep form sees, only the deep repair mends.
             deep = " --deep" if self.deep else ""
-            yield f"  differs: {_cells(differing)} of {windows}; type: bqh repair {name}{deep}"
+            yield f"  rows differ in {_cells(differing)} ({windows}); type: bqh repair {name}{deep}"
         if self.changed:
             then = f"type: bqh sync {name} --changed"
             yield f"  changed in BigQuery since: {some_windows(self.changed)}; {then}"
         if self.unseen:
-            then = f"; type: bqh sync {name} --changed" if self.unseen.never_synced else ""
+            is_due = self.unseen.never_synced or self.unseen.closed_since
+            then = f"; type: bqh sync {name} --changed" if is_due else ""
             yield f"  not looked at: {self.unseen}{then}"
 
     def as_json(self) -> dict[str, Any]:
@@ -134,6 +143,7 @@ class Equality:
             "changed_since": [window.key for window in self.changed],
             "not_looked_at": {
                 "never_synced": [cell.key for cell in self.unseen.never_synced],
+                "closed_since": [cell.key for cell in self.unseen.closed_since],
                 "outside_the_range": self.unseen.outside,
                 "given_up": self.unseen.given_up,
             },
@@ -144,7 +154,8 @@ class Equality:
         return [proof for proof in self.proofs if proof.status.value == status]
 
     def _open(self) -> "list[CellProof]":
-        return [proof for proof in self._with("open") if not proof.source_changed]
+        told = set(self.unseen.closed_since)
+        return [p for p in self._with("open") if not p.source_changed and p.cell not in told]
 
     def _how(self) -> str:
         """A stored hash is believed; only a comparison of all values sees a bent value under it."""

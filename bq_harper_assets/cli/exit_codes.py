@@ -21,7 +21,7 @@ MEANINGS = {
     ExitCode.USAGE: "the configuration or the command is wrong; nothing was started",
     ExitCode.DIFFERS: "rows differ, cannot be stored or do not fit; they are named",
     ExitCode.PARTLY: "some cells are done or judged, and others are not",
-    ExitCode.CHANGED_SINCE: "equal as of the last sync, and BigQuery has changed since",
+    ExitCode.CHANGED_SINCE: "BigQuery has changed since the last sync; what was compared is equal",
     ExitCode.NOT_PROVED: "all cells are done, and the proof after them could not be made",
 }
 SIGNALS = "128 + N: signal N ended the command, such as 130 for Ctrl-C and 143 for SIGTERM"

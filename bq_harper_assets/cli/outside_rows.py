@@ -10,7 +10,7 @@ from bq_harper_assets.contract.table import TableContract
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
 
-ENTRIES = 50  # of the audit that are looked through: a run leaves few
+ENTRIES = 1_000  # of the audit that are looked through: a proof leaves one per differing cell
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,10 @@ def told(column: str, found: OutsideRows) -> Iterator[str]:
     """A line for each kind that there is, with what becomes of such rows."""
     as_of = f"as of {found.at:%F %T} UTC"
     for count, what, then in (
-        (found.without_time, f"have no {column}", "give them one in BigQuery, and they are synced"),
-        (found.before_start, "are older than the first window", "startTimestamp leaves them out"),
-        (found.in_future, f"have a {column} in the future", "they are synced when it has come"),
+        (found.without_time, f"without {column}", "give them one in BigQuery, and they are synced"),
+        (found.before_start, "older than the first window", "startTimestamp leaves them out"),
+        (found.in_future, f"with a {column} in the future", "they are synced when it has come"),
     ):
         if count:
-            yield f"  not copied: {count:,} rows that {what} ({as_of}); {then}"
+            rows = "row" if count == 1 else "rows"
+            yield f"  not copied: {count:,} {rows} {what} ({as_of}); {then}"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
     from bq_harper_assets.ledger.status import CellRecord
     from bq_harper_assets.sync.cells import Cell
+    from bq_harper_assets.sync.due import Due
     from bq_harper_assets.validation.cell_proof import CellProof
     from bq_harper_assets.validation.proof import Prover
     from bq_harper_assets.validation.verdict import Verdict
@@ -37,14 +38,17 @@ class Proving:
     cells: "Sequence[Cell]"
     ledger: "Ledger"
     prover: "Prover"
-    due: "Sequence[Cell]" = ()  # of closed windows in the range, that need work by the ledger
+    due: "Sequence[Due]" = ()  # of closed windows in the range, that need work by the ledger
 
     def unseen(self, cells: "Sequence[Cell]", *, given_up: int) -> Unseen:
         """What a proof of `cells` leaves out of what it was asked for, and of the table."""
+        from bq_harper_assets.sync.due import Reason
+
         known = self.ledger.find_table(self.contract.id)
         synced = synced_of(self.ledger.cells(known, *_EVER)) if known else set()
         return Unseen(
-            never_synced=tuple(cell for cell in self.due if cell not in synced),
+            never_synced=tuple(due.cell for due in self.due if due.cell not in synced),
+            closed_since=tuple(due.cell for due in self.due if due.reason is Reason.CLOSED_SINCE),
             outside=len(synced - set(self.cells)),
             given_up=given_up,
         )
@@ -69,12 +73,13 @@ class Proving:
         """Whether windows find every row that Harper holds of the table; recorded too."""
         from bq_harper_assets.stores.harper.client import HarperClient
         from bq_harper_assets.validation.audit import record_validation
-        from bq_harper_assets.validation.presence import check_presence
+        from bq_harper_assets.validation.presence import check_presence, note_presence
 
         table = self.ledger.find_table(self.contract.id)
         with HarperClient(self.prover.stores.harper, retry=self.prover.retry) as harper:
             found = check_presence(harper, self.ledger, self.contract)
             if table is not None and found is not None:
+                note_presence(self.ledger, table, found)
                 record_validation(self.ledger, harper, table, [found])
         return found
 
@@ -126,7 +131,7 @@ def _due(
     from_: datetime | None,
     to: datetime | None,
     slices: str | None,
-) -> "list[Cell]":
+) -> "list[Due]":
     """Cells of closed windows in the range that the ledger knows to need work."""
     from bq_harper_assets.defs.starts import start_of
     from bq_harper_assets.sync.revisit import standing
@@ -134,7 +139,7 @@ def _due(
     start = start_of(project, contract, ledger)
     asked = set(cells_between(contract, start, from_, to, slices))
     due = standing(ledger, contract, start, ledger.now()).due
-    return [each.cell for each in due if each.cell in asked]
+    return [each for each in due if each.cell in asked]
 
 
 def synced_of(records: "Iterable[CellRecord]") -> "set[Cell]":

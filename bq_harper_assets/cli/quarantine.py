@@ -96,7 +96,11 @@ def show(
         click.echo(f"  row     {row.rejection.payload}")
 
 
-@quarantine.command(epilog=exit_codes(ExitCode.DIFFERS, ExitCode.PARTLY))
+@quarantine.command(
+    epilog=exit_codes(
+        *(ExitCode.DIFFERS, ExitCode.PARTLY, ExitCode.CHANGED_SINCE, ExitCode.NOT_PROVED)
+    )
+)
 @click.argument("table")
 @CELL
 @PROFILE
@@ -115,12 +119,11 @@ def replay(table: str, cell: str | None, profile: str | None, output: str) -> No
         told = {**ran.as_json(), "before": len(before), "left": len(left)}
         click.echo(json.dumps({"table": contract.id, **told}, indent=2))
     else:
-        click.echo(f"{len(before):,} rows were in quarantine, {len(left):,} are")
+        click.echo(f"{len(before):,} rows were in quarantine, {len(left):,} still are")
         for row in left[:1]:
             click.echo(f"the first of them: {row.rejection.reason}")
             click.echo(f"see it with: {_show_command((contract, row))}")
-    if ran.error:
-        click.echo(f"error: {ran.error}", err=True)
+        ran.tell_outcome(contract.id)
     sys.exit(ran.exit_code or (ExitCode.DIFFERS if left else ExitCode.DONE))
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
+from bq_harper_assets.cli.reachable import require_servers
 from bq_harper_assets.cli.runs import Ran, open_project, run_cells
 from bq_harper_assets.cli.sync import cells_between, contract_named
 from bq_harper_assets.contract.project import Project
@@ -16,7 +17,11 @@ from bq_harper_assets.errors import BqhError
 _DAY = timedelta(days=1)
 
 
-@click.command(epilog=exit_codes(ExitCode.PARTLY))
+@click.command(
+    epilog=exit_codes(
+        *(ExitCode.DIFFERS, ExitCode.PARTLY, ExitCode.CHANGED_SINCE, ExitCode.NOT_PROVED)
+    )
+)
 @click.argument("table")
 @click.option(
     "--allow-deletes",
@@ -36,6 +41,7 @@ def reconcile(table: str, allow_deletes: bool, profile: str | None, output: str)
     """
     project = open_project(profile)
     contract = contract_named(project, table)
+    require_servers(project)
     start = _distrust(project, contract)
     cells = cells_between(contract, start, None, None, None)
     what = f"reconciling {contract.id}"
@@ -109,7 +115,7 @@ def _tell(contract: TableContract, ran: Ran, outside: dict[str, int], start: dat
         for kind in ("unchanged", "written", "deleted")
     )
     click.echo(
-        f"{len(ran.done):,} of {ran.cells:,} cells of {contract.id} are compared and equal: "
+        f"{len(ran.done):,} of {ran.cells:,} cells of {contract.id} are compared and done: "
         f"rows {counts}"
     )
     if count := sum(outside.values()):
@@ -119,8 +125,8 @@ def _tell(contract: TableContract, ran: Ran, outside: dict[str, int], start: dat
             f"after now, {outside['without_time']:,} without a time. To have older ones compared, "
             f"set sync.startTimestamp before them, then type: bqh reconcile {contract.id}"
         )
+    ran.tell_outcome(contract.id)
     if ran.error:
-        click.echo(f"error: {ran.error}", err=True)
         click.echo(
             "What is not compared yet stays marked: no run copies over it, and bqh sync "
             f"{contract.id} compares it",

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from bq_harper_assets.cli.exit_codes import ExitCode
 from bq_harper_assets.cli.progress import Asked, working
 from bq_harper_assets.cli.reachable import require_servers
@@ -54,6 +56,11 @@ class ProofOfRuns:
                 f"all cells are done, and their proof found rows that differ: {self.message}. "
                 f"Next: bqh verify {table} --show"
             )
+        if self.exit_code is ExitCode.CHANGED_SINCE:
+            return (
+                f"all cells are done, and BigQuery has changed since: {self.message}. "
+                f"Next: bqh sync {table} --changed"
+            )
         return (
             f"all cells are done, and the proof after them could not be made: {self.message}. "
             f"Next: bqh verify {table}"
@@ -99,6 +106,14 @@ class Ran:
         if self.error is None:
             return self.proof.exit_code if self.proof else ExitCode.DONE
         return ExitCode.PARTLY if self.done else ExitCode.ERROR
+
+    def tell_outcome(self, table: str) -> None:
+        """Prints what the proof of the runs has found; an error if they or the proof failed."""
+        wrong = self.error or (self.proof.told(table) if self.proof else None)
+        if wrong:
+            click.echo(f"error: {wrong}", err=True)
+        elif self.proof:
+            click.echo(f"proof: {self.proof.message}")
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""

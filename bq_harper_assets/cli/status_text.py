@@ -89,10 +89,10 @@ def _slices(table: TableStatus) -> Iterator[str]:
 
 def _worker(table: TableStatus, worker: "Worker") -> Iterator[str]:
     if worker.is_live:
-        what = f"on {worker.cells:,} cells " if worker.cells else "and has planned no cell yet, "
+        what = f"on {_cells(worker.cells)}" if worker.cells else "and has planned no cell yet"
         yield (
-            f"  run {worker.owner} is at work {what}since {worker.since:%F %T} UTC; if it died, its"
-            f" lease ends at {worker.until:%T} UTC, and the next run takes its cells up"
+            f"  run {worker.owner} has been at work since {worker.since:%F %T} UTC {what}; if it"
+            f" died, its lease ends at {worker.until:%T} UTC, and the next run takes its cells up"
         )
     elif worker.left:
         then = "" if table.is_at_work else f": bqh sync {table.table} --changed"
@@ -108,12 +108,16 @@ def _states(table: TableStatus) -> Iterator[str]:
         count = table.cells.get(state, 0) + table.cells_open.get(state, 0)
         if state == REFUSED:
             yield (
-                f"  {count:,} cells are {state}: bqh sync {table.table} --changed --allow-deletes, "
-                "if BigQuery is right"
+                f"  refused by the delete guard: {_cells(count)}; if BigQuery is right, type: "
+                f"bqh sync {table.table} --changed --allow-deletes"
             )
         elif state != SYNCED:
-            then = "" if table.is_at_work else f": bqh sync {table.table} --changed"
-            yield f"  {count:,} cells are {state}{then}"
+            then = "" if table.is_at_work else f"; type: bqh sync {table.table} --changed"
+            yield f"  {state}: {_cells(count)}{then}"
+
+
+def _cells(count: int) -> str:
+    return f"{count:,} cell{'' if count == 1 else 's'}"
 
 
 def _span(seconds: float | None) -> str:

@@ -115,11 +115,7 @@ def _tell(project: Project, contract: TableContract, ran: Ran, *, has_newest: bo
         click.echo(line)
     if ran.not_synced:
         click.echo(f"went on with the columns it has: {ran.not_synced}")
-    wrong = ran.error or (ran.proof.told(contract.id) if ran.proof else None)
-    if wrong:
-        click.echo(f"error: {wrong}", err=True)
-    elif ran.proof:
-        click.echo(f"proof: {ran.proof.message}")
+    ran.tell_outcome(contract.id)
 
 
 def contract_named(project: Project, name: str) -> TableContract:

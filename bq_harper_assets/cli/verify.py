@@ -109,7 +109,7 @@ def window_lines(proofs: "Iterable[CellProof]") -> Iterator[str]:
         counts = (f"{sum(getattr(p, count) for p in of_window):,}" for count in COUNTS)
         instants = [proof.t for proof in of_window if proof.t]
         t = f"{min(instants):%F %T}" if instants else "-"
-        words = sorted({proof.status.value for proof in of_window})
+        words = sorted({proof.words for proof in of_window})
         yield " ".join((window.key, *(c.rjust(_WIDTH) for c in counts), t, ", ".join(words)))
         for proof in of_window:
             yield from _row_lines(proof)

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 from bq_harper_assets.contract.quantities import duration_text
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.active_runs import failed_windows, is_running, runs_of_table, windows_of
+from bq_harper_assets.defs.dead_runs import end_dead_runs
 from bq_harper_assets.defs.live import live_job
 from bq_harper_assets.defs.partitions import range_tags
 from bq_harper_assets.defs.resources import LedgerResource
@@ -101,6 +102,7 @@ def build_revisit_sensor(
         bigquery: BigQueryConnectionResource,
         ledger: LedgerResource,
     ) -> SensorResult:
+        end_dead_runs(context.instance)
         cursor = Cursor.model_validate_json(context.cursor or "{}")
         with ledger.open() as opened:
             now = opened.now()
@@ -271,8 +273,8 @@ def _why_nothing(contract: TableContract, stands: Standing, cursor: Cursor) -> s
         said.append(f"nothing is due ({stands.phase}): {_seen(contract, cursor)}")
     if cursor.look_error:
         said.append(
-            f"BigQuery could not be looked at for late, changed and deleted rows, and is again at "
-            f"{cursor.next_look:%F %T} UTC: {cursor.look_error}"
+            "BigQuery could not be looked at for late, changed and deleted rows; the next look is "
+            f"at {cursor.next_look:%F %T} UTC: {cursor.look_error}"
         )
     return "; ".join(said)
 
