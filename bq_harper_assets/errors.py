@@ -17,6 +17,7 @@ class BqhError(Exception):
     """Its text is complete, so the CLI prints it alone: what failed, what is safe, what to type."""
 
     exit_code = 1
+    is_out_of_time = False  # the step may not go on any longer without a success
 
 
 class Stopped(BqhError):

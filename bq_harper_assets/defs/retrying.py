@@ -2,10 +2,13 @@
 
 import random
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TypeVar
 
 from dagster import AssetExecutionContext, Failure, OpExecutionContext
 
+from bq_harper_assets.activity import doing
+from bq_harper_assets.stores.retry import StepDeadline
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.spark_errors import SparkIsGone
 from bq_harper_assets.sync.stopping import Stop
@@ -16,9 +19,27 @@ Result = TypeVar("Result")
 
 
 def retried(
-    context: AssetExecutionContext | OpExecutionContext, stop: Stop, once: Callable[[], Result]
+    context: AssetExecutionContext | OpExecutionContext,
+    stop: Stop,
+    once: Callable[[], Result],
+    give_up_after: timedelta,
 ) -> Result:
-    """What `once` returns; a Failure that allows retries is tried again, each time after longer."""
+    """What `once` returns; a Failure that allows retries is tried again, each time after longer.
+
+    All tries together have one deadline: they may not go on for longer without any call to a store
+    that succeeds.
+    """
+    deadline = StepDeadline(give_up_after.total_seconds())
+    with deadline.shared():
+        return _retried(context, stop, once, deadline)
+
+
+def _retried(
+    context: AssetExecutionContext | OpExecutionContext,
+    stop: Stop,
+    once: Callable[[], Result],
+    deadline: StepDeadline,
+) -> Result:
     for number, seconds in enumerate(WAITS_S, start=1):
         try:
             return once()
@@ -26,11 +47,21 @@ def retried(
             if not failure.allow_retries:
                 raise
             stop.check()
+            deadline.failed()
             # A new Spark can be had at once; a store that is away wants time.
             is_gone = isinstance(failure.__cause__, SparkIsGone)
             wait = 0.0 if is_gone else seconds * random.uniform(0.5, 1.5)
+            if wait > deadline.left_s:
+                text = (
+                    f"does not try again in {wait:.0f} s: by then nothing has succeeded for longer"
+                    f" than the {deadline.limit_s:g} s of sync.giveUpAfter"
+                )
+                context.log.warning(text)
+                WAITS.tell(text)
+                raise
             text = f"tries again in {wait:.0f} s, {number} of {len(WAITS_S)}: {failure.description}"
             context.log.warning(text)
             WAITS.tell(text)
-        stop.sleep(wait)
+        with doing("waiting to try again"):
+            stop.sleep(wait)
     return once()

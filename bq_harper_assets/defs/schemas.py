@@ -21,6 +21,7 @@ from bq_harper_assets.defs.stopping import stoppable
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.evolving import Evolved, evolve_table
 from bq_harper_assets.sync.transient import TRANSIENT
 
@@ -38,17 +39,20 @@ def build_schema(contract: TableContract) -> AssetsDefinition:
     def schema(
         context: AssetExecutionContext, harper: HarperResource, ledger: LedgerResource
     ) -> MaterializeResult[None]:
+        limit = contract.sync.give_up_after
+
         def once() -> Evolved:
             try:
                 with (
+                    WAITS.listen(context.log.info),
                     ledger.open() as opened,
-                    HarperClient(harper.connection(), retry=harper.retry()) as client,
+                    HarperClient(harper.connection(), retry=harper.retry().within(limit)) as client,
                 ):
                     return evolve_table(opened, client, contract)
             except BqhError as error:
                 raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error
 
-        evolved = stoppable(context, lambda stop: retried(context, stop, once))
+        evolved = stoppable(context, lambda stop: retried(context, stop, once, limit))
         if evolved.warning:
             context.log.warning(evolved.warning)
         *earlier, newest = evolved.steps

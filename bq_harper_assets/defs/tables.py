@@ -16,6 +16,7 @@ from dagster import (
 from dagster_pyspark import LazyPySparkResource
 from pydantic import Field
 
+from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.dead_runs import clear_the_way
 from bq_harper_assets.defs.keys import pool_of, target_key
@@ -157,7 +158,7 @@ def sync_cells(
                 return report
 
             try:
-                return retried(context, stop, once)
+                return retried(context, stop, once, contract.sync.give_up_after)
             except (RunStopped, Failure) as error:
                 if not stop.is_asked:
                     raise
@@ -176,7 +177,8 @@ def sync_cells(
                 step = _step_of(context)
                 validate_cells(step, contract, done, bigquery, harper, ledger, spark)
 
-    return stoppable(context, do)
+    with doing(f"at work on {len(cells):,} cells"):
+        return stoppable(context, do)
 
 
 def _step_of(context: AssetExecutionContext | OpExecutionContext) -> OpExecutionContext:

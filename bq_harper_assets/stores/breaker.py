@@ -178,7 +178,7 @@ class Breakers:
 
 def patiently(policy: RetryPolicy, call: Call, attempt: Callable[[], Result]) -> Result:
     """The attempt; one that an open breaker stops is made again within the policy's deadline."""
-    if policy.give_up_after_s is None:
+    if policy.deadline is None:
         return attempt()
     return policy.call(
         attempt,

@@ -2,17 +2,20 @@
 
 Two limits hold. A call that is not answered is sent again `max_retries` times. A store that answers
 "not now" (429, 503) is there and will take the call later: such answers use up no retries, and only
-the time within which a step must succeed ends them.
+the time that a step may go without any success ends them.
 """
 
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeVar
 
+from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.waiting import WAITS, clock_text
 
 LONGEST_WAIT_S = 30.0
@@ -55,13 +58,60 @@ def _never(error: Exception) -> bool:
     return False
 
 
+class StepDeadline:
+    """How long a step may go without one call that succeeds, over all its calls and tries.
+
+    Its time begins when the first call was sent that failed, and any call that succeeds ends it.
+    """
+
+    def __init__(self, limit_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limit_s = limit_s
+        self._clock = clock
+        self._succeeded_at = clock()
+        self._failing_since: float | None = None
+
+    def __reduce__(self) -> tuple[type["StepDeadline"], tuple[float]]:
+        # A task has one of its own: what succeeds elsewhere is not known on its machine.
+        return (StepDeadline, (self.limit_s,))
+
+    @property
+    def left_s(self) -> float:
+        """All of it while nothing fails; 0 when it is over."""
+        if self._failing_since is None:
+            return self.limit_s
+        return max(self._failing_since + self.limit_s - self._clock(), 0.0)
+
+    def failed(self, sent_at: float | None = None) -> None:
+        """A call that was sent then, or something else just now, has failed."""
+        if self._failing_since is None:
+            sent_at = self._clock() if sent_at is None else sent_at
+            self._failing_since = max(sent_at, self._succeeded_at)
+
+    def succeeded(self) -> None:
+        """A call has had its answer: the time begins anew with the next that fails."""
+        self._failing_since, self._succeeded_at = None, self._clock()
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """All policies that are made in the block, in its thread, are under this deadline."""
+        before = _UNDER_WAY.set(self)
+        try:
+            yield
+        finally:
+            _UNDER_WAY.reset(before)
+
+
+# A step makes its clients in many places and in each of its tries; they all have one deadline.
+_UNDER_WAY: ContextVar[StepDeadline | None] = ContextVar("step deadline", default=None)
+
+
 @dataclass(frozen=True)
 class RetryPolicy:
     """Waits double from `initial_delay_s`, jittered, and never exceed 30 s; 0 retries send once."""
 
     max_retries: int = 5
     initial_delay_s: float = 1.0
-    give_up_after_s: float | None = None  # counted from a call's first failure; None: no limit
+    deadline: StepDeadline | None = None
     counts_storms: bool = False  # answers that say "not now" use up retries too
     sleep: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random  # even over [0, 1)
@@ -77,13 +127,21 @@ class RetryPolicy:
 
     def once(self) -> "RetryPolicy":
         """The same without retries."""
-        return replace(self, max_retries=0, give_up_after_s=None)
+        return replace(self, max_retries=0, deadline=None)
 
     def within(self, limit: timedelta) -> "RetryPolicy":
-        """The same under a step's deadline; a policy without retries stays one."""
+        """The same under the deadline of the step under way, or else under one of its own.
+
+        A policy without retries stays one.
+        """
         if self.max_retries == 0:
             return self
-        return replace(self, give_up_after_s=limit.total_seconds())
+        own = StepDeadline(limit.total_seconds(), self.clock)
+        return replace(self, deadline=_UNDER_WAY.get() or own)
+
+    def at_most_s(self, seconds: float) -> float:
+        """As long as one try may take: so many seconds, or what is left, and a second at least."""
+        return seconds if self.deadline is None else min(seconds, max(self.deadline.left_s, 1.0))
 
     def call(
         self,
@@ -98,24 +156,30 @@ class RetryPolicy:
     ) -> Result:
         """What `send` returns; its error, if that is not transient or a limit is reached."""
         retry = counted = 0
-        failed_at: float | None = None
+        failing_since: float | None = None
         while True:
+            sent_at = self.clock()
             try:
-                return send()
+                result = send()
             except Exception as error:
                 if not is_transient(error):
                     raise
-                now = self.clock()
-                failed_at = now if failed_at is None else failed_at
+                failing_since = sent_at if failing_since is None else failing_since
+                left_s = self._left_s(sent_at)
                 is_counted = self._counts(is_storm(error))
-                left_s = self._left_s(now - failed_at)
                 if (is_counted and counted >= self.max_retries) or left_s <= 0:
+                    if isinstance(error, BqhError):
+                        error.is_out_of_time = left_s <= 0
                     _log.error("%s gave up after %d tries: %s", describe, retry + 1, reason(error))
                     raise
                 wait = min(self.wait_s(retry, retry_after_s(error)), left_s)
                 retry += 1
                 counted += is_counted
                 event = Retry(describe, retry, wait, reason(error))
+            else:
+                if self.deadline is not None:
+                    self.deadline.succeeded()
+                return result
             limit = f" of {self.max_retries}" if is_counted else ""
             _log.warning(
                 "%s: retry %d%s in %.3f s: %s",
@@ -127,17 +191,19 @@ class RetryPolicy:
                 extra={"retry": event},
             )
             on_retry(event)
-            last = left_s if self.give_up_after_s is not None else None
-            then = _next_step(retry, limit, wait, last)
+            then = _next_step(retry, limit, wait, None if self.deadline is None else left_s)
             what = f"{describe}: {event.reason}"
-            with WAITS.waiting(what, then, since_s=now - failed_at):
+            with WAITS.waiting(what, then, since_s=self.clock() - failing_since):
                 self.sleep(wait)
 
     def _counts(self, is_storm: bool) -> bool:
-        return not is_storm or self.counts_storms or self.give_up_after_s is None
+        return not is_storm or self.counts_storms or self.deadline is None
 
-    def _left_s(self, since_s: float) -> float:
-        return float("inf") if self.give_up_after_s is None else self.give_up_after_s - since_s
+    def _left_s(self, failed_from: float) -> float:
+        if self.deadline is None:
+            return float("inf")
+        self.deadline.failed(failed_from)
+        return self.deadline.left_s
 
 
 def _next_step(retry: int, limit: str, wait_s: float, left_s: float | None) -> str:

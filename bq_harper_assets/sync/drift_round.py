@@ -46,6 +46,7 @@ class CountedCalls(BigQueryCalls):
         feature: Feature,
         table: str | None = None,
         cell: str | None = None,
+        limit_s: float | None = None,
     ) -> Result:
         """As it is, counted."""
 
@@ -53,7 +54,9 @@ class CountedCalls(BigQueryCalls):
             self.sent += 1
             return send()
 
-        return super().call(counted, doing=doing, feature=feature, table=table, cell=cell)
+        return super().call(
+            counted, doing=doing, feature=feature, table=table, cell=cell, limit_s=limit_s
+        )
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ TRANSIENT = (
 def failure_of(error: BqhError) -> Failure:
     """As a task tells it to the driver."""
     lost = isinstance(error, ReadSessionLost)
-    return Failure(str(error), isinstance(error, TRANSIENT), lost)
+    # A step that repeated what was out of time would wait much longer than it may.
+    return Failure(str(error), isinstance(error, TRANSIENT) and not error.is_out_of_time, lost)
 
 
 def error_of(failure: Failure) -> NotCompared:

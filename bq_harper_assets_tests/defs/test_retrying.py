@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,9 +12,11 @@ from dagster import Failure
 
 from bq_harper_assets.defs import retrying
 from bq_harper_assets.defs.retrying import retried
+from bq_harper_assets.stores.retry import Call, RetryPolicy
 from bq_harper_assets.sync.stopping import RunStopped, Stop
 
 CONTEXT: Any = SimpleNamespace(log=logging.getLogger(__name__))
+TEN_MINUTES = timedelta(minutes=10)
 
 
 def test_what_may_heal_is_tried_again_and_what_cannot_is_not(
@@ -31,13 +34,54 @@ def test_what_may_heal_is_tried_again_and_what_cannot_is_not(
         return tries
 
     with pytest.raises(Failure, match="Harper is away"):
-        retried(CONTEXT, Stop(), once)
+        retried(CONTEXT, Stop(), once, TEN_MINUTES)
     assert tries == 3
     assert caplog.messages == [
         "tries again in 0 s, 1 of 3: Harper is away",
         "tries again in 0 s, 2 of 3: Harper is away",
     ]
-    assert retried(CONTEXT, Stop(), once) == 4
+    assert retried(CONTEXT, Stop(), once, TEN_MINUTES) == 4
+
+
+def test_tries_that_find_nothing_but_503_end_with_the_steps_deadline(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(retrying, "WAITS_S", (0.1, 0.1, 0.1))
+    tries: list[float] = []
+
+    def once() -> str:
+        """Each try makes a client of its own."""
+        tries.append(time.monotonic())
+        policy = RetryPolicy(5, 0.05).within(timedelta(hours=1))
+        try:
+            return policy.call(
+                busy, is_transient=bool, is_storm=bool, describe=Call("Harper", "upsert")
+            )
+        except OSError as error:
+            raise Failure("Harper answered 503", allow_retries=True) from error
+
+    def busy() -> str:
+        raise OSError
+
+    with pytest.raises(Failure, match="Harper answered 503"):
+        retried(CONTEXT, Stop(), once, timedelta(seconds=1))
+    assert len(tries) == 1
+    assert time.monotonic() - tries[0] < 2
+    assert caplog.messages[-1].endswith(
+        "nothing has succeeded for longer than the 1 s of sync.giveUpAfter"
+    )
+
+
+def test_a_step_is_not_tried_again_after_a_wait_that_its_deadline_does_not_allow() -> None:
+    tries: list[float] = []
+
+    def once() -> None:
+        tries.append(time.monotonic())
+        raise Failure("Harper is away", allow_retries=True)
+
+    with pytest.raises(Failure, match="Harper is away"):
+        retried(CONTEXT, Stop(), once, timedelta(seconds=20))
+    assert len(tries) == 1
 
 
 def test_a_wait_before_the_next_try_ends_when_the_run_is_to_stop() -> None:
@@ -52,6 +96,6 @@ def test_a_wait_before_the_next_try_ends_when_the_run_is_to_stop() -> None:
 
     began = time.monotonic()
     with pytest.raises(RunStopped):
-        retried(CONTEXT, stop, once)
+        retried(CONTEXT, stop, once, TEN_MINUTES)
     assert tries == 1
     assert time.monotonic() - began < min(retrying.WAITS_S) / 2

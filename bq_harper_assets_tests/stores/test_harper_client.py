@@ -222,14 +222,43 @@ def test_a_404_of_something_else_is_not_taken_for_a_missing_table(
     proxy.on(Answer(404, "Not found"))
     with pytest.raises(HarperRefused, match="answered 404"):
         make().describe_table(ROWS)
-    proxy.on(Answer(200, "<html>Welcome</html>"), times=2 * (FAST.max_retries + 1))
-    for ask in (lambda: make().upsert(ROWS, []), lambda: make().describe_table(ROWS)):
-        with pytest.raises(HarperGarbled, match=r"failed 3 times: .* OPERATIONSAPI_URL"):
+
+
+@pytest.mark.promise("A6")
+@pytest.mark.parametrize("body", ["<html>Welcome</html>", "OK", "<?xml version='1.0'?>"])
+def test_something_else_at_harpers_address_is_told_at_once(
+    make: Make, proxy: FaultProxy, body: str
+) -> None:
+    proxy.on(Answer(200, body), times=2)
+    writer = make()
+    for ask in (lambda: writer.upsert(ROWS, []), lambda: make().describe_table(ROWS)):
+        with pytest.raises(HarperNotUnderstood, match=r"answered 200 .* OPERATIONSAPI_URL"):
             ask()
+    assert len(proxy.seen()) == 2
+    assert writer.last_unanswered_at is not None  # a gateway may say it before a Harper at work
 
 
 @pytest.mark.promise("E4")
-@pytest.mark.parametrize("body", [b"", b" ", b"<html>Welcome</html>", b'{"message":"upserted 1'])
+def test_an_empty_answer_each_time_is_given_up_with_the_address_to_look_at(
+    make: Make, proxy: FaultProxy
+) -> None:
+    proxy.on(Answer(200, b""), times=FAST.max_retries + 1)
+    with pytest.raises(HarperGarbled, match=r"failed 3 times: .* OPERATIONSAPI_URL"):
+        make().upsert(ROWS, [])
+
+
+def test_a_search_that_hangs_ends_with_the_steps_deadline(make: Make, proxy: FaultProxy) -> None:
+    proxy.on(Stall(), operation="search_by_conditions", times=9)
+    client = make(retry=RetryPolicy(5, 0.1).within(timedelta(seconds=2)))
+    began = time.monotonic()
+    with pytest.raises(HarperUnavailable, match="gave no answer within 2 s") as ended:
+        client.search_by_conditions(ROWS, [Condition("id", "equals", "a")])
+    assert time.monotonic() - began < 20  # it was ten minutes for each try
+    assert ended.value.is_out_of_time
+
+
+@pytest.mark.promise("E4")
+@pytest.mark.parametrize("body", [b"", b" ", b'{"message":"upserted 1'])
 def test_a_200_without_an_answer_in_it_counts_as_unanswered_and_is_sent_again(
     make: Make, proxy: FaultProxy, body: bytes
 ) -> None:

@@ -1,4 +1,5 @@
 import logging
+import pickle
 import random
 import re
 from collections.abc import Callable
@@ -10,7 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.stores.retry import LONGEST_WAIT_S, Call, Retry, RetryPolicy
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.stores.retry import (
+    LONGEST_WAIT_S,
+    Call,
+    Retry,
+    RetryPolicy,
+    StepDeadline,
+)
 from bq_harper_assets.stores.waiting import WAITS
 
 CALL = Call("Harper at http://h:9925", "upsert", "Orders", "2026-11-16T07:00|s02")
@@ -206,6 +214,98 @@ def test_a_call_that_is_tried_once_waits_out_no_storm() -> None:
         with pytest.raises(Busy):
             policy.call(send, is_transient=is_away, is_storm=is_busy, describe=CALL)
         assert tries == [1]
+
+
+def ask(policy: RetryPolicy, send: Callable[[], str]) -> str:
+    return policy.call(send, is_transient=is_away, is_storm=is_busy, describe=CALL)
+
+
+def test_all_calls_of_a_step_have_one_deadline_which_any_success_clears() -> None:
+    clock = StepClock()
+    step = StepDeadline(100, clock)
+    with step.shared():
+        one, other = under_a_deadline(clock, 999), under_a_deadline(clock, 999)
+    tired, _ = failing(*[Away()] * 9)
+    with pytest.raises(Away):  # out of retries
+        ask(one, tired)
+    used = clock.now
+    assert step.left_s == 100 - used
+    storm, _ = failing(*[Busy()] * 999)
+    with pytest.raises(Busy):
+        ask(other, storm)
+    assert clock.now == 100  # and not 100 s more
+    clock.now += 1000
+    assert ask(one, lambda: "done") == "done"
+    with pytest.raises(Busy):
+        ask(other, storm)
+    assert clock.now == 1200
+
+
+def test_a_call_that_hung_used_up_time_from_when_it_was_sent() -> None:
+    clock = StepClock()
+    tries = []
+
+    def hang() -> str:
+        tries.append(clock.now)
+        clock.now += 60
+        raise Away
+
+    with pytest.raises(Away):
+        ask(under_a_deadline(clock, 60), hang)
+    assert tries == [0.0]
+
+
+def test_what_succeeded_while_a_call_was_under_way_is_no_lost_time() -> None:
+    clock = StepClock()
+    policy = under_a_deadline(clock, 60)
+    step = policy.deadline
+    assert step is not None
+
+    def poll() -> str:
+        """A job that takes an hour, is asked for all the time, and then once in vain."""
+        if clock.now > 3600:
+            return "done"
+        clock.now += 3601
+        step.succeeded()
+        raise Away
+
+    assert ask(policy, poll) == "done"
+
+
+def test_no_try_may_take_longer_than_what_is_left() -> None:
+    clock = StepClock()
+    policy = under_a_deadline(clock, 60)
+    step = policy.deadline
+    assert step is not None
+    assert [policy.at_most_s(seconds) for seconds in (10, 600)] == [10, 60]
+    step.failed()
+    clock.now += 55
+    assert [policy.at_most_s(seconds) for seconds in (3, 600)] == [3, 5]
+    clock.now += 55
+    assert policy.at_most_s(600) == 1
+    assert RetryPolicy().at_most_s(600) == 600
+
+
+def test_an_error_says_whether_it_was_time_that_ended_its_call() -> None:
+    class Gone(BqhError):
+        pass
+
+    for limit, is_out_of_time in ((2.0, True), (600.0, False)):
+        send, _ = failing(*[Gone() for _ in range(9)])
+        with pytest.raises(Gone) as ended:
+            under_a_deadline(StepClock(), limit).call(
+                send, is_transient=lambda error: True, describe=CALL
+            )
+        assert ended.value.is_out_of_time is is_out_of_time
+
+
+def test_a_task_has_a_deadline_of_its_own() -> None:
+    step = StepDeadline(100)
+    step.failed(sent_at=-1000)
+    assert step.left_s < 100
+    there: RetryPolicy = pickle.loads(pickle.dumps(RetryPolicy(deadline=step)))
+    assert there.deadline is not None
+    assert there.deadline.left_s == 100
 
 
 def test_a_long_wait_says_what_for_since_when_and_when_it_tries_again_or_gives_up() -> None:

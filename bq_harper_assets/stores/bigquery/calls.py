@@ -18,7 +18,7 @@ from bq_harper_assets.stores.bigquery.errors import (
 )
 from bq_harper_assets.stores.breaker import Breakers, patiently
 from bq_harper_assets.stores.retry import Call, Retry, RetryPolicy
-from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets.stores.waiting import WAITS, clock_text
 
 REQUEST_TIMEOUT_S = 60.0
 # The library would repeat a failed request for ten minutes; it takes None, its annotations do not.
@@ -62,6 +62,20 @@ class BigQueryCalls:
         self._breakers = breakers or Breakers()
         self._on_retry = on_retry
 
+    @property
+    def request_s(self) -> float:
+        """How long one request may take: never longer than the step's deadline leaves it."""
+        return self.at_most_s(REQUEST_TIMEOUT_S)
+
+    def at_most_s(self, seconds: float) -> float:
+        """So many seconds, or what the step's deadline leaves of them."""
+        return self._retry.at_most_s(seconds)
+
+    def note_answer(self) -> None:
+        """For calls that ask many times: BigQuery has answered, though it is not done yet."""
+        if self._retry.deadline is not None:
+            self._retry.deadline.succeeded()
+
     def call(
         self,
         send: Callable[[], Result],
@@ -70,8 +84,12 @@ class BigQueryCalls:
         feature: Feature,
         table: str | None = None,
         cell: str | None = None,
+        limit_s: float | None = None,
     ) -> Result:
-        """What `send` returns, sent again while BigQuery is busy or away; else an error of ours."""
+        """What `send` returns, sent again while BigQuery is busy or away; else an error of ours.
+
+        `limit_s` is how long one try may take, if that is not the time of a request.
+        """
         call = Call(self._store, doing, table, cell)
         failures: list[BigQueryUnavailable] = []
 
@@ -89,15 +107,16 @@ class BigQueryCalls:
                     " profile with BigQuery itself"
                 ) from error
 
-        return patiently(self._retry, call, lambda: self._admitted(call, watched))
+        return patiently(self._retry, call, lambda: self._admitted(call, watched, limit_s))
 
-    def _admitted(self, call: Call, send: Callable[[], Result]) -> Result:
+    def _admitted(self, call: Call, send: Callable[[], Result], limit_s: float | None) -> Result:
         with self._breakers.admit(call, is_failure=_is_transient) as admission:
 
             def send_once() -> Result:
                 admission.check()
                 what = f"{call.store} to answer: {call}"
-                with WAITS.waiting(what, "goes on until it answers or its time is over"):
+                ends = clock_text(self.request_s if limit_s is None else limit_s)
+                with WAITS.waiting(what, f"gives this try up at {ends} at the latest"):
                     return send()
 
             policy = self._retry.once() if admission.is_probe else self._retry

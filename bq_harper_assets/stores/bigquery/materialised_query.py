@@ -16,7 +16,7 @@ from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery import restriction
-from bq_harper_assets.stores.bigquery.calls import NO_RETRY, REQUEST_TIMEOUT_S
+from bq_harper_assets.stores.bigquery.calls import NO_RETRY
 from bq_harper_assets.stores.bigquery.errors import BigQueryMissing, Feature
 from bq_harper_assets.stores.bigquery.key_lookup import key_parameter, rows_sql
 from bq_harper_assets.stores.bigquery.queries import Queries
@@ -108,7 +108,7 @@ def drop(queries: Queries, table: TableRef) -> None:
         raise ValueError(f"{table} is not the result of a query of ours: it stays")
     queries.calls.call(
         lambda: queries.client.delete_table(
-            str(table), not_found_ok=True, retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S
+            str(table), not_found_ok=True, retry=NO_RETRY, timeout=queries.calls.request_s
         ),
         doing="dropping a query's result",
         feature=Feature.KEEP_RESULT,
@@ -154,11 +154,13 @@ def _make_dataset(queries: Queries, dataset: str) -> None:
 
     def make() -> None:
         try:
-            client.get_dataset(name, retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S)
+            client.get_dataset(name, retry=NO_RETRY, timeout=queries.calls.request_s)
         except NotFound:
             wanted = bigquery.Dataset(name)
             wanted.location = queries.connection.location
-            client.create_dataset(wanted, exists_ok=True, retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S)
+            client.create_dataset(
+                wanted, exists_ok=True, retry=NO_RETRY, timeout=queries.calls.request_s
+            )
 
     queries.calls.call(make, doing=f"making dataset {name}", feature=Feature.KEEP_RESULT)
 
@@ -169,7 +171,7 @@ def _results(queries: Queries, dataset: str) -> Iterator[tuple[TableRef, datetim
         tables = queries.calls.call(
             lambda: list(
                 queries.client.list_tables(
-                    f"{project}.{dataset}", retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S
+                    f"{project}.{dataset}", retry=NO_RETRY, timeout=queries.calls.request_s
                 )
             ),
             doing=f"looking for left-over results in {dataset}",

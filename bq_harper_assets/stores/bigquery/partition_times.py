@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from bq_harper_assets.contract.identifiers import quoted
-from bq_harper_assets.stores.bigquery.calls import NO_RETRY, REQUEST_TIMEOUT_S
+from bq_harper_assets.stores.bigquery.calls import NO_RETRY
 from bq_harper_assets.stores.bigquery.errors import Feature
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
@@ -24,7 +24,9 @@ def partition_times(queries: Queries, table: TableRef) -> Mapping[str, datetime]
     if queries.connection.endpoint is not None:
         return {}
     described = queries.calls.call(
-        lambda: queries.client.get_table(str(table), retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S),
+        lambda: queries.client.get_table(
+            str(table), retry=NO_RETRY, timeout=queries.calls.request_s
+        ),
         doing="looking for a streaming buffer",
         feature=Feature.DESCRIBE,
         table=str(table),

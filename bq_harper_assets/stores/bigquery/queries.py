@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from bq_harper_assets.stores.bigquery.calls import NO_RETRY, REQUEST_TIMEOUT_S, BigQueryCalls
+from bq_harper_assets.stores.bigquery.calls import NO_RETRY, BigQueryCalls
 from bq_harper_assets.stores.bigquery.client import connect
 from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable, Feature
 from bq_harper_assets.stores.bigquery.job_settings import JOB_TIMEOUT_S, Value, query_settings
@@ -65,7 +65,9 @@ class Queries:
     ) -> Answer:
         """Waits for the job to end; parameters are sent as values, never as text of the query."""
         job = _Job(self, sql, self._settings(parameters or {}), self._job_timeout_s)
-        answer = self.calls.call(job.answer, doing=doing, feature=feature, table=table)
+        answer = self.calls.call(
+            job.answer, doing=doing, feature=feature, table=table, limit_s=self._job_timeout_s
+        )
         self.bytes_billed += answer.bytes_billed
         return answer
 
@@ -82,7 +84,7 @@ class Queries:
                 location=self.connection.location,
                 retry=NO_RETRY,
                 job_retry=None,
-                timeout=REQUEST_TIMEOUT_S,
+                timeout=self.calls.request_s,
             ),
             doing=doing,
             feature=Feature.QUERY,
@@ -107,7 +109,7 @@ class _Job:
         timeout_s: float,
     ) -> None:
         self._client = queries.client
-        self._sleep = queries.calls.sleep
+        self._calls = queries.calls
         self._location = queries.connection.location
         self._sql = sql
         self._settings = settings
@@ -124,7 +126,7 @@ class _Job:
             # The job is over and changed nothing: only another job can do better.
             self._job, self._id = None, _new_id()
             raise failure
-        rows = job.result(retry=NO_RETRY, job_retry=None, timeout=REQUEST_TIMEOUT_S)
+        rows = job.result(retry=NO_RETRY, job_retry=None, timeout=self._calls.request_s)
         return Answer(
             rows=tuple(dict(row.items()) for row in rows),
             job_id=str(job.job_id),
@@ -144,24 +146,25 @@ class _Job:
                 location=self._location,
                 retry=NO_RETRY,
                 job_retry=None,
-                timeout=REQUEST_TIMEOUT_S,
+                timeout=self._calls.request_s,
             )
         except Conflict:
             job: bigquery.QueryJob = self._client.get_job(  # type: ignore[assignment]
-                self._id, location=self._location, retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S
+                self._id, location=self._location, retry=NO_RETRY, timeout=self._calls.request_s
             )
             return job
 
     def _wait(self, job: "bigquery.QueryJob") -> None:
         deadline = time.monotonic() + self._timeout_s
         look = _FIRST_LOOK_S
-        while not job.done(retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S):
+        while not job.done(retry=NO_RETRY, timeout=self._calls.request_s):
             if time.monotonic() > deadline:
                 raise BigQueryUnavailable(
                     f"BigQuery job {job.job_id} has not ended after {self._timeout_s:g} s. What"
                     " was synced before is safe; sync fewer windows with `bqh sync --from --to`."
                 )
-            self._sleep(look)
+            self._calls.note_answer()
+            self._calls.sleep(look)
             look = min(2 * look, _LONGEST_LOOK_S)
 
 

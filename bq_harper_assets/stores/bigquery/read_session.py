@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from bq_harper_assets.contract.connections import BigQueryConnection
-from bq_harper_assets.stores.bigquery.calls import NO_RETRY, REQUEST_TIMEOUT_S, BigQueryCalls
+from bq_harper_assets.stores.bigquery.calls import NO_RETRY, BigQueryCalls
 from bq_harper_assets.stores.bigquery.client import connect_storage
 from bq_harper_assets.stores.bigquery.errors import Feature, ReadSessionLost
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
@@ -69,7 +69,7 @@ def open_session(
             read_session=asked,
             max_stream_count=max_streams,
             retry=NO_RETRY,
-            timeout=REQUEST_TIMEOUT_S,
+            timeout=calls.request_s,
         ),
         doing="opening a read session",
         feature=Feature.READ,
@@ -102,14 +102,15 @@ def read_stream(
     own_client = None if client else connect_storage(connection)
     used = client or own_client
     assert used is not None
-    reader = _Reader(used, stream, offset, timeout_s, silence_s)
+    reader = _Reader(used, stream, offset, timeout_s)
     arrow_schema = pa.ipc.read_schema(pa.py_buffer(schema))
     try:
         while True:
             message = calls.call(
-                reader.next_message,
+                lambda: reader.next_message(calls.at_most_s(silence_s)),
                 doing=f"reading rows from {reader.offset} on",
                 feature=Feature.READ,
+                limit_s=calls.at_most_s(silence_s),
             )
             if message is None:
                 return
@@ -141,37 +142,42 @@ class _Reader:
         stream: str,
         offset: int,
         timeout_s: float,
-        silence_s: float,
     ) -> None:
         self._client = client
         self._stream = stream
         self._timeout_s = timeout_s
-        self._silence_s = silence_s
         self._messages: Any = None
         self.offset = self._opened_at = offset
 
-    def next_message(self) -> Any:
-        """None at the end of the stream."""
+    def next_message(self, silence_s: float) -> Any:
+        """None at the end of the stream; TimeoutError if nothing comes for so long."""
         import grpc  # type: ignore[import-untyped]
         from google.api_core.exceptions import from_grpc_error
 
         if self._messages is None:
             self._opened_at = self.offset
             self._messages = self._open()
-        silence = threading.Timer(self._silence_s, self._messages.cancel)
+        messages, is_silent = self._messages, threading.Event()
+
+        def end() -> None:
+            is_silent.set()
+            messages.cancel()
+
+        silence = threading.Timer(silence_s, end)
         silence.daemon = True
         silence.start()
         try:
-            return next(self._messages, None)
+            return next(messages, None)
         except grpc.RpcError as error:
             gave_rows = self.offset > self._opened_at
             self.close()
             match error.code():
                 case grpc.StatusCode.DEADLINE_EXCEEDED if gave_rows:
-                    return self.next_message()  # whoever reads its rows was slow: no fault
-                case grpc.StatusCode.CANCELLED:
+                    return self.next_message(silence_s)  # whoever reads its rows was slow: no fault
+                # BigQuery itself may cancel a stream too, with a reason of its own.
+                case grpc.StatusCode.CANCELLED if is_silent.is_set():
                     raise TimeoutError(
-                        f"the stream has sent nothing for {self._silence_s:g} s"
+                        f"the stream has sent nothing for {silence_s:g} s"
                     ) from error
                 case grpc.StatusCode.NOT_FOUND | grpc.StatusCode.FAILED_PRECONDITION:
                     raise ReadSessionLost(

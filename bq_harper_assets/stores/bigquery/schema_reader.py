@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
-from bq_harper_assets.stores.bigquery.calls import NO_RETRY, REQUEST_TIMEOUT_S, BigQueryCalls
+from bq_harper_assets.stores.bigquery.calls import NO_RETRY, BigQueryCalls
 from bq_harper_assets.stores.bigquery.errors import Feature
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 
@@ -36,7 +36,7 @@ def read_schema(
     """
     ref = TableRef(project, dataset, table)
     described = calls.call(
-        lambda: client.get_table(str(ref), retry=NO_RETRY, timeout=REQUEST_TIMEOUT_S),
+        lambda: client.get_table(str(ref), retry=NO_RETRY, timeout=calls.request_s),
         doing="reading the schema",
         feature=Feature.DESCRIBE,
         table=str(ref),

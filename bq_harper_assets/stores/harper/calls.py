@@ -116,12 +116,13 @@ class Calls:
     def _once(self, call: Call, body: bytes) -> bytes:
         slow = call.operation in _SLOW
         read_s = self._timeouts.slow_read_s if slow else self._timeouts.read_s
+        within = self._retry.at_most_s
         try:
             return self.transport.send(
                 Request(
                     call,
                     body,
-                    timeout=(self._timeouts.connect_s, read_s),
+                    timeout=(within(self._timeouts.connect_s), within(read_s)),
                     writes=call.operation not in _READS,
                 )
             )

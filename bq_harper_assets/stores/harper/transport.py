@@ -20,6 +20,7 @@ from bq_harper_assets.stores.harper.answers import (
 from bq_harper_assets.stores.harper.errors import (
     HarperError,
     HarperGarbled,
+    HarperNotUnderstood,
     HarperUnauthorized,
     HarperUnavailable,
     HarperUnsafe,
@@ -33,7 +34,7 @@ LONGEST_IDLE_S = 4.0
 # Past this, a connection that breaks may have been closed in between, by Harper or a gateway.
 STALE_AFTER_S = 1.0
 # Harper answers with an object, a list or a text.
-_JSON_ENDS = {(b"{", b"}"), (b"[", b"]"), (b'"', b'"')}
+_JSON_ENDS = {b"{": b"}", b"[": b"]", b'"': b'"'}
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ class Transport:
         """The body of a 200; every other outcome is an error."""
         line = self._borrow()
         what = f"{self.store} to answer {request.call}"
-        with WAITS.waiting(what, f"gives up at {clock_text(sum(request.timeout))} at the latest"):
+        ends = clock_text(sum(request.timeout))
+        with WAITS.waiting(what, f"gives this try up at {ends} at the latest"):
             response = self._post(
                 line, request, may_be_stale=line.idle_s(self._clock()) > STALE_AFTER_S
             )
@@ -131,7 +133,9 @@ class Transport:
         assert response is not None
         self._give_back(line)
         if _is_garbled(response):
-            raise HarperGarbled(request.call, "answered 200 with something else than JSON", 200)
+            raise HarperGarbled(request.call, "answered 200 without a whole answer in it", 200)
+        if _is_foreign(response):
+            raise HarperNotUnderstood(request.call, "answered 200 and not with JSON", 200)
         if response.status_code == 200:
             return response.content
         raise self._refusal(request.call, response)
@@ -158,7 +162,9 @@ class Transport:
                 allow_redirects=False,
             )
             # A gateway answers for a Harper that may still be at work.
-            is_answered = response.status_code not in (502, 504) and not _is_garbled(response)
+            is_answered = response.status_code not in (502, 504) and not (
+                _is_garbled(response) or _is_foreign(response)
+            )
             return response
         except requests.RequestException as error:
             error.request = None  # it holds the password
@@ -216,11 +222,19 @@ class Transport:
 
 
 def _is_garbled(response: requests.Response) -> bool:
-    """A look at both ends is enough: an answer that was cut short does not have its length."""
+    """Nothing, or JSON that was cut short, as of a Harper that is ending: it may do better later.
+
+    A look at both ends is enough: an answer that was cut short does not have its length.
+    """
     if response.status_code != 200:
         return False
     body = response.content.strip()
-    return (body[:1], body[-1:]) not in _JSON_ENDS
+    return not body or (body[:1] in _JSON_ENDS and _JSON_ENDS[body[:1]] != body[-1:])
+
+
+def _is_foreign(response: requests.Response) -> bool:
+    """What no Harper says: something else is at its address."""
+    return response.status_code == 200 and response.content.strip()[:1] not in _JSON_ENDS
 
 
 def _is_dropped(error: requests.RequestException) -> bool:
