@@ -3,6 +3,10 @@
 A request is sent only if its effect, however late, falls before the deadline. The
 driver renews the leases and mirrors each new deadline to Harper; a task that runs out of time looks
 there. Missing a renewal only stops work, so the mirror need not be trusted.
+
+A deadline has to lie ahead by two clocks. The wall clock may be set back, by which a lease that has
+expired would seem to last for longer; by the other clock it does not. The wall clock may be set
+forward, by which a ledger on this machine ends the lease at once; so the task stops as well.
 """
 
 import time
@@ -38,17 +42,25 @@ class Deadline:
     """Asked directly before each send; raises LeaseRanOut where it would be too late."""
 
     def __init__(
-        self, terms: LeaseTerms, mirror: HarperClient, now: Callable[[], float] = time.time
+        self,
+        terms: LeaseTerms,
+        mirror: HarperClient,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._terms = terms
         self._mirror = mirror
         self._now = now
+        self._monotonic = monotonic
         self._deadline = terms.deadline
+        self._ends = self._by_monotonic(terms.deadline)
 
     def __call__(self) -> None:
         if self._is_early_enough():
             return
-        self._deadline = max(self._deadline, self._mirrored())
+        mirrored = self._mirrored()
+        self._deadline = max(self._deadline, mirrored)
+        self._ends = max(self._ends, self._by_monotonic(mirrored))
         if not self._is_early_enough():
             raise LeaseRanOut(
                 f"the lease of {self._terms.target} could not be renewed in time. Rows written "
@@ -57,7 +69,11 @@ class Deadline:
 
     def _is_early_enough(self) -> bool:
         terms = self._terms
-        return self._now() + terms.effect_within_s < self._deadline - terms.max_clock_skew_s
+        left_s = min(self._deadline - self._now(), self._ends - self._monotonic())
+        return terms.effect_within_s < left_s - terms.max_clock_skew_s
+
+    def _by_monotonic(self, deadline: float) -> float:
+        return self._monotonic() + deadline - self._now()
 
     def _mirrored(self) -> float:
         """The earliest deadline of our own epochs; 0 if one of them is not ours any more."""

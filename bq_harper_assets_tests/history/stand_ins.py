@@ -91,7 +91,7 @@ def _stand_ins(world: World) -> Iterator[None]:
         return SteppedKeeper(*args, **named, wall=clock.seconds, monotonic=clock.seconds)
 
     def deadline(*args: Any) -> Deadline:
-        return Deadline(*args, now=clock.seconds)
+        return Deadline(*args, now=clock.seconds, monotonic=clock.seconds)
 
     def server_time(queries: Any) -> datetime:
         t = clock.now - timedelta(seconds=world.t_behind_s())

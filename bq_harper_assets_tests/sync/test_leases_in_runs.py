@@ -66,6 +66,16 @@ class Clock:
         return self.now
 
 
+class SteppedWall:
+    """The wall clock of a machine that somebody sets while a run is at work."""
+
+    def __init__(self) -> None:
+        self.by = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.by
+
+
 @pytest.fixture
 def harper(harper_connection: HarperConnection) -> Iterator[HarperClient]:
     with HarperClient(harper_connection) as client:
@@ -152,6 +162,53 @@ def test_the_owners_deadline_counts_from_when_it_asked(
         with keeper:
             assert keeper.terms.deadline == NOW + 55
             assert _mirrored(harper, table) == {0: (1, NOW + 55)}
+
+
+def _is_held(ledger: Ledger, harper: HarperClient, table: LogicalTable) -> bool:
+    """Whether another run is refused."""
+    try:
+        with Keeper(ledger, harper, table, [0], "another run", TIMES):
+            return False
+    except LeaseHeld:
+        return True
+
+
+@pytest.mark.parametrize("hours", [(1, 0), (-1, 0), (1, -1), (-1, 1)])
+def test_a_run_whose_wall_clock_is_set_by_an_hour_goes_on_or_says_so_and_holds_its_lease_alone(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable, hours: tuple[int, int]
+) -> None:
+    wall, times = SteppedWall(), LeaseTimes(timedelta(seconds=6), timedelta(seconds=0.5))
+    with Keeper(ledger, harper, table, [0, 1], "me", times, wall=wall) as keeper:
+        ask = Deadline(keeper.terms, harper, wall)
+        ask()
+        for hour in hours:
+            wall.by = hour * 3600.0
+            give_up = time.monotonic() + 60
+            while True:  # until a renewal was mirrored by the new time
+                assert _is_held(ledger, harper, table)
+                try:
+                    ask()
+                    break
+                except LeaseRanOut:
+                    assert time.monotonic() < give_up
+                    time.sleep(0.1)
+        assert keeper.terms.epochs == {0: 1, 1: 1}  # never lost and taken again
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_task_whose_driver_is_gone_stops_in_time_however_the_wall_clock_is_set(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable, hours: int
+) -> None:
+    """The ledger's clock may be another machine's: an hour there and here are not the same."""
+    wall = SteppedWall()
+    with Keeper(ledger, harper, table, [0, 1], "the first", SHORT, wall=wall) as keeper:
+        ask = Deadline(keeper.terms, harper, wall)
+        keeper.leave_to_expire()
+    wall.by = hours * 3600.0
+    while _is_held(ledger, harper, table):
+        time.sleep(0.05)
+    with pytest.raises(LeaseRanOut, match="Rows written so far are safe"):
+        ask()
 
 
 def test_leases_are_renewed_and_mirrored_while_the_block_runs(
