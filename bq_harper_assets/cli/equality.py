@@ -46,8 +46,8 @@ class Unseen:
         if self.closed_since:
             windows = some_windows(cell.window for cell in self.closed_since)
             said.append(
-                f"the rest of {len(self.closed_since):,} cells, whose window has closed since"
-                f" their sync ({windows})"
+                f"the rest of {_cells(self.closed_since)}, whose window has closed since the last"
+                f" sync ({windows})"
             )
         if self.outside:
             said.append(f"{self.outside:,} synced cells outside the range")
@@ -171,5 +171,5 @@ class Equality:
         return ", ".join(said)
 
 
-def _cells(proofs: "Sequence[CellProof]") -> str:
-    return f"{len(proofs):,} cell{'' if len(proofs) == 1 else 's'}"
+def _cells(cells: "Sequence[object]") -> str:
+    return f"{len(cells):,} cell{'' if len(cells) == 1 else 's'}"

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -78,9 +79,15 @@ def repair(
         click.echo(_in_words(before, wrong, after))
     if ran and ran.error:
         click.echo(f"error: {ran.error}", err=True)
-    # What was proved here counts, not the proof that the run itself has made.
-    last = after or before
-    sys.exit(ran.exit_code if ran and ran.error else last.exit_code)
+    sys.exit(ran.exit_code if ran and ran.error else _as_of_now(before, after).exit_code)
+
+
+def _as_of_now(before: Equality, after: Equality | None) -> Equality:
+    """All cells by their newest proof here, and not by the proof that the run itself has made."""
+    if after is None:
+        return before
+    newest = {proof.cell: proof for proof in (*before.proofs, *after.proofs)}
+    return replace(before, proofs=list(newest.values()))
 
 
 def _in_words(before: Equality, wrong: "Sequence[CellProof]", after: Equality | None) -> str:

@@ -68,7 +68,7 @@ def test_what_changed_in_bigquery_since_is_named_and_synced_by_one_command(
     [figures] = [line.split() for line in synced.splitlines() if line.startswith(f"{name}  ")]
     assert figures[1:-1] == ["4", "38", "1", "37", "3", "0"]
     nothing = typed_well("sync", name, "--changed", "--to", keys[4])
-    assert f"nothing of {name} is due: its 8 cells are as BigQuery has them at " in nothing
+    assert f"nothing of {name} is due: 8 of its 8 cells are as BigQuery has them at " in nothing
     assert "cells done" not in nothing
     assert "in 8 cells (8 proved by stored hash" in typed_well("verify", name, "--to", keys[4])
 

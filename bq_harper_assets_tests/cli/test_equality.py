@@ -37,15 +37,35 @@ def equality(*proofs: CellProof, **known: Any) -> Equality:
         ([proof(0), proof(1, source_changed=True)], ExitCode.CHANGED_SINCE),
         ([proof(0), proof(1, ProofStatus.OPEN, source_changed=True)], ExitCode.CHANGED_SINCE),
         ([proof(0, source_changed=True), proof(1, ProofStatus.MOVING)], ExitCode.PARTLY),
-        ([proof(0), proof(1, ProofStatus.SOURCE_CHANGED)], ExitCode.PARTLY),
+        ([proof(0), proof(1, ProofStatus.SOURCE_CHANGED)], ExitCode.CHANGED_SINCE),
         ([proof(0, ProofStatus.MOVING), proof(1, ProofStatus.DIFFERS)], ExitCode.DIFFERS),
-        ([proof(0, ProofStatus.DIFFERS), proof(1, ProofStatus.CHECK_FAILED)], ExitCode.ERROR),
+        ([proof(0, ProofStatus.DIFFERS), proof(1, ProofStatus.CHECK_FAILED)], ExitCode.DIFFERS),
+        ([proof(0, ProofStatus.MOVING), proof(1, ProofStatus.CHECK_FAILED)], ExitCode.ERROR),
     ],
 )
 def test_the_exit_code_is_of_the_worst_that_was_found(
     proofs: list[CellProof], code: ExitCode
 ) -> None:
     assert equality(*proofs).exit_code is code
+
+
+@pytest.mark.parametrize("due", ["never_synced", "closed_since"])
+def test_a_table_is_not_called_equal_while_closed_windows_are_not_in_harper(due: str) -> None:
+    found = equality(proof(0), unseen=Unseen(**{due: (cell(1),)}))
+    assert found.exit_code is ExitCode.PARTLY
+    *_, last = found.lines()
+    assert last.startswith("  not looked at: ")
+    assert last.endswith(f"type: bqh sync {contract().id} --changed")
+
+
+def test_a_cell_whose_window_has_closed_since_its_sync_is_not_called_open() -> None:
+    looked = (proof(0, ProofStatus.OPEN), proof(1, ProofStatus.OPEN))
+    _, still_open, rest = equality(*looked, unseen=Unseen(closed_since=(cell(0),))).lines()
+    assert still_open == "  equal so far, in a window that is still open: 1 cell"
+    assert rest.startswith(
+        "  not looked at: the rest of 1 cell, whose window has closed since the last sync"
+        " (1 window, 2026-11-16T12:00); type: "
+    )
 
 
 def test_every_cell_is_told_as_what_it_is_with_what_to_type() -> None:
@@ -63,8 +83,8 @@ def test_every_cell_is_told_as_what_it_is_with_what_to_type() -> None:
         f"{name} is equal to BigQuery as of 2026-11-16 12:00:00 UTC in 2 cells (1 proved by stored "
         "hash, 1 by all values)",
         "  equal so far, in a window that is still open: 1 cell",
-        "  not judged, because a run is at work on it or has to be: 1 cell",
-        f"  differs: 1 cell of 1 window, 2026-11-16T15:00; type: bqh repair {name}",
+        "  not judged, because a run moves them or has to: 1 cell",
+        f"  rows differ in 1 cell (1 window, 2026-11-16T15:00); type: bqh repair {name}",
         f"  changed in BigQuery since: 1 window, 2026-11-16T14:00; type: bqh sync {name} --changed",
         "  not looked at: 2 cells that were never synced (1 window, 2026-11-16T18:00); 8 synced "
         f"cells outside the range; type: bqh sync {name} --changed",

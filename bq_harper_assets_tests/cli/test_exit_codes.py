@@ -35,13 +35,16 @@ def test_the_help_of_bqh_and_the_docs_have_the_same_table_of_exit_codes() -> Non
         ("sync", "0123456"),
         ("verify", "012345"),
         ("repair", "012345"),
+        ("reconcile", "0123456"),
+        ("quarantine replay", "0123456"),
+        ("demo", "012356"),
         ("adopt", "0123"),
         ("status", "012"),
         ("doctor", "012"),
     ],
 )
 def test_the_help_of_a_command_names_the_exit_codes_that_it_uses(command: str, codes: str) -> None:
-    shown = typed_well(command, "--help")
+    shown = typed_well(*command.split(), "--help")
     named = shown.partition("  Exit codes:\n")[2].splitlines()
     assert [line.split(maxsplit=1)[0] for line in named if line.strip()] == [*codes]
 

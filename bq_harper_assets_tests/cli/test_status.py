@@ -87,7 +87,7 @@ def test_open_cells_are_counted_apart_and_each_slice_says_how_far_it_is(declared
     ]
     assert [line[-1] for line in lines] == [str(10 * (newest + 1)), str(10 * newest)]
     assert "  cells due: 1 failed; to sync them, type: bqh sync ships --changed\n" in shown
-    assert "  1 cells are failed: bqh sync ships --changed\n" in shown
+    assert "  failed: 1 cell; type: bqh sync ships --changed\n" in shown
     assert "  not copied: 3 rows that have no ts (as of " in shown
     assert "\nships -> " in typed_well("status", "ships")
     assert "did you mean ships?" in typed("status", "shipps").stderr
@@ -130,9 +130,9 @@ def test_while_a_run_is_at_work_nothing_is_advised_and_a_dead_run_is_told(
         assert "the first sync goes on\n" in typed_well("status")
         plan(ledger, leases, range(4), range(2))
         shown = typed_well("status")
-        assert "  run run-9f56 is at work on 8 cells since " in shown
+        assert "  run run-9f56 has been at work since " in shown
         assert "and the next run takes its cells up\n" in shown
-        assert "  8 cells are planned\n" in shown
+        assert "  planned: 8 cells\n" in shown
         assert "bqh sync" not in shown
         [programs] = told("status")["tables"]
         [worker] = programs["workers"]

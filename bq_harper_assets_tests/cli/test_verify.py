@@ -130,7 +130,7 @@ def test_a_view_that_changed_since_its_sync_is_not_called_different_and_is_broug
     typed_well("sync", ships.id, "--to", f"{start + 3 * HOUR:%FT%H:%M}")
     tables.run(f"UPDATE {source.sql} SET name = 'later' WHERE number = 25")
     changed = typed("verify", ships.id)
-    assert changed.exit_code == 4, changed.output
+    assert changed.exit_code == 5, changed.output
     assert "in 2 cells (2 proved by stored hash, --deep compares all values)\n" in changed.stdout
     what = f"changed in BigQuery since: 1 window, {start + HOUR:%FT%H:%M}"
     assert f"  {what}; type: bqh sync {ships.id} --changed\n" in changed.stdout
@@ -174,7 +174,7 @@ def test_a_repair_that_would_delete_much_is_refused_until_it_is_allowed_and_othe
         ledger.plan(leases, ledger.now(), 1, [taken], "another run")
     at_work = typed_well("verify", ships.id, code=4)
     assert "in 5 cells (5 proved by stored hash, --deep compares all values)\n" in at_work
-    assert "  not judged, because a run is at work on it or has to be: 1 cell\n" in at_work
+    assert "  not judged, because a run moves them or has to: 1 cell\n" in at_work
 
 
 def test_a_long_range_is_proved_in_parts_of_whole_windows_and_in_the_order_of_time() -> None:

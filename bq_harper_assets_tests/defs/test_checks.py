@@ -234,7 +234,7 @@ def test_a_range_is_checked_without_moving_data_and_a_missing_row_fails_its_cell
 
     [of_table] = dagster.evaluations(contract, "proof", ended.run_id)
     assert of_table.metadata["cells_differing"].value == 1
-    assert f"1 are different: {cell.key}" in (of_table.description or "")
+    assert f"1 differ: {cell.key}" in (of_table.description or "")
     # Also after a run that has not looked at that cell.
     elsewhere = synced.sync(synced.cells[0])
     [still] = dagster.evaluations(contract, "proof", elsewhere)

@@ -209,7 +209,7 @@ def test_an_open_partition_has_passed_so_far_and_is_never_called_proved(
         assert seen.listed(check) == "succeeded"
     proof = seen.metadata("proof")
     assert (proof["cells_proved"], proof["cells_open"]) == (2, 2)
-    assert proof["message"].endswith("; 2 are open")
+    assert proof["message"].endswith("; 2 were open at their sync")
     assert launched.proof is not None
     assert launched.proof.is_equal
     assert launched.proof.message == "4 cells: 2 open, 2 proved by stored hash"

@@ -45,8 +45,8 @@ def test_a_table_says_how_many_cells_are_proved_in_which_way_as_of_when_and_what
     assert (verdict.status, verdict.passed) == (ProofStatus.PARTLY_PROVED, True)
     assert verdict.message == (
         "13 of 24 closed cells are proved (11 by stored hash, 2 by all values), as of"
-        " 2026-01-05 11:00:00 to 2026-01-05 13:00:00 UTC; 4 are open; 3 are changed in BigQuery"
-        " since; 5 are not proved since their sync; 6 are being synced or waiting for it"
+        " 2026-01-05 11:00:00 to 2026-01-05 13:00:00 UTC; 4 were open at their sync; 3 have changed"
+        " in BigQuery since; 5 were not proved since their sync; 6 are being synced or wait for it"
     )
     shown = verdict.metadata
     assert shown["cells"] == 28
@@ -65,6 +65,8 @@ def test_an_open_window_is_equal_so_far_and_never_a_failure() -> None:
     assert of_both.message == "2 cells: 1 open, 1 proved by stored hash"
     cells = counted([replace(PROVED, is_closed=False, status="open"), PROVED])
     assert table_verdict(cells, [], [still_open]).passed
+    polled = counted([replace(PROVED, is_closed=False, is_clean=False, status=None), PROVED])
+    assert polled == cells  # a poll may be at work on it at any moment
     assert table_verdict(cells, [], []).status is ProofStatus.PROVED
 
 
@@ -74,7 +76,7 @@ def test_a_cell_that_differs_fails_its_table_until_it_is_mended_whoever_found_it
     of_another_run = table_verdict(cells, named, [])
     assert (of_another_run.status, of_another_run.passed) == (ProofStatus.DIFFERS, False)
     assert of_another_run.severity is Severity.ERROR
-    assert "7 are different: 2026-01-05T12:00|s00, " in of_another_run.message
+    assert "7 differ: 2026-01-05T12:00|s00, " in of_another_run.message
     assert of_another_run.message.endswith("|s04, ...")
 
 
@@ -99,3 +101,9 @@ def test_a_table_of_which_nothing_is_synced_has_nothing_to_prove() -> None:
     verdict = table_verdict(counted([]), [], [])
     assert (verdict.status, verdict.passed) == (ProofStatus.NOT_SYNCED, False)
     assert verdict_of([]).status is ProofStatus.NOT_SYNCED
+
+
+def test_rows_that_no_window_finds_fail_the_table_whatever_its_cells_say() -> None:
+    told = table_verdict(counted([PROVED]), [], [], lost="Harper holds 3 rows; 1 is lost")
+    assert (told.status, told.passed, told.severity) == (ProofStatus.DIFFERS, False, Severity.ERROR)
+    assert told.message.endswith(" UTC. Harper holds 3 rows; 1 is lost")
