@@ -20,12 +20,12 @@ from dagster import (
     AssetExecutionContext,
     DagsterExecutionInterruptedError,
     DagsterInstance,
-    DagsterRunStatus,
     Failure,
     OpExecutionContext,
 )
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.run_watch import TO_END, RunWatch, watch
 from bq_harper_assets.errors import Stopped
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.sync.cells import Cell
@@ -34,8 +34,11 @@ from bq_harper_assets.sync.stopping import Stop
 
 ENDS_WITHIN_S = 10.0  # of the fifteen seconds; the rest is for Dagster and the process itself
 LOOK_EVERY_S = 0.2  # whether the work is over
-ASK_EVERY_S = 2.0  # whether somebody has clicked on Terminate
-TO_END = (DagsterRunStatus.CANCELING, DagsterRunStatus.CANCELED)
+ANSWERS_WITHIN_S = 3.0  # Dagster's storage and the ledger, of a run that is to end
+HEARD = (signal.SIGINT, signal.SIGTERM)
+INTERRUPTS = (DagsterExecutionInterruptedError, KeyboardInterrupt)
+# Where the ledger gives no answer.
+IN_SHORT = "stopped; what is committed is safe, the rest is written again by the next run"
 
 Result = TypeVar("Result")
 
@@ -77,30 +80,45 @@ class _Work(Generic[Result]):
             self._over.set()
 
 
+def require_going_on(context: AssetExecutionContext | OpExecutionContext) -> None:
+    """Raises a Failure that no policy repeats, if the run is to end."""
+    known = _STOPS.get(context.run.run_id)
+    if (known is not None and known.is_asked) or _watched(context).is_to_end:
+        raise Failure("the run was stopped, and what comes next was not begun", allow_retries=False)
+
+
 def stoppable(
     context: AssetExecutionContext | OpExecutionContext, do: Callable[[Stop], Result]
 ) -> Result:
-    """A step's work, which an interrupt ends: it is a failure that no policy repeats."""
+    """A step's work, which an interrupt or Terminate ends: a failure that no policy repeats."""
+    require_going_on(context)
     known = _STOPS.get(context.run.run_id)
-    if known is not None and known.is_asked:
-        raise Failure("the run was stopped before this step began", allow_retries=False)
     if known is not None or threading.current_thread() is not threading.main_thread():
         return do(known or Stop())
     stop = Stop()
     work = _Work(lambda: do(stop))
+    watched = _watched(context)
+    interrupt: BaseException | None = None
     try:
-        while not work.is_over:
+        while not (work.is_over or watched.is_to_end):
             work.wait(LOOK_EVERY_S)
-    except (DagsterExecutionInterruptedError, KeyboardInterrupt) as error:
+    except INTERRUPTS as error:
+        interrupt = error
+    if interrupt or not work.is_over:
         stop.ask()
         _STOPS[context.run.run_id] = stop
-        work.wait(ENDS_WITHIN_S)
-        if not work.is_over:
-            raise Failure(
-                f"stopped: the step did not end within {ENDS_WITHIN_S:g} s and was left behind;"
-                " what it had not committed is done again by the next run",
-                allow_retries=False,
-            ) from error
+        try:
+            work.wait(ENDS_WITHIN_S)
+        except INTERRUPTS:
+            if interrupt:
+                raise
+            work.wait(ENDS_WITHIN_S)  # Terminate sets the run's status, and then interrupts it
+    if not work.is_over:
+        raise Failure(
+            f"stopped: the step did not end within {ENDS_WITHIN_S:g} s and was left behind;"
+            " what it had not committed is done again by the next run",
+            allow_retries=False,
+        ) from interrupt
     return work.result()
 
 
@@ -112,31 +130,42 @@ def execute_stoppably(
 ) -> Result:
     """A run in this process; raises Stopped if a signal or Terminate has ended it."""
     stop = _STOPS[run_id] = Stop()
+    watched = watch(instance, run_id)
     signals: list[int] = []
     try:
         with _heard(signals):
             work = _Work(execute)
-            is_terminated = False
-            asked_at = time.monotonic()
-            while not (work.is_over or signals or is_terminated):
+            while not (work.is_over or signals or watched.is_to_end):
                 work.wait(LOOK_EVERY_S)
-                if time.monotonic() - asked_at > ASK_EVERY_S:
-                    asked_at = time.monotonic()
-                    is_terminated = _is_to_end(instance, run_id)
-            if not (signals or is_terminated):
+            if not (signals or watched.is_to_end):
                 return work.result()
-            print("stopping; a second signal ends it at once", file=sys.stderr, flush=True)
+            ends_at = time.monotonic() + ENDS_WITHIN_S
+            with suppress(OSError, ValueError):  # the terminal may be gone
+                print("stopping; a second signal ends it at once", file=sys.stderr, flush=True)
             # Before the work hears of it: only a run that is being cancelled is called cancelled
             # at its end, and not failed. A storage that is away must not keep the run going.
-            with suppress(Exception):
-                _report_canceling(instance, run_id)
+            _Work(lambda: _report_canceling(instance, run_id)).wait(ANSWERS_WITHIN_S)
             stop.ask()
-            work.wait(ENDS_WITHIN_S)
-            if not work.is_over:
-                _report_canceled(instance, run_id)
-            raise Stopped(what_is_safe(), signals[0] if signals else signal.SIGTERM)
+            work.wait(ends_at - time.monotonic())
+            left = None if work.is_over else _Work(lambda: _report_canceled(instance, run_id))
+            safe = _Work(what_is_safe)
+            safe.wait(ANSWERS_WITHIN_S)
+            if left:
+                left.wait(LOOK_EVERY_S)
+            raise Stopped(_said(safe), signals[0] if signals else signal.SIGTERM)
     finally:
+        watched.end()
         del _STOPS[run_id]
+
+
+def _watched(context: AssetExecutionContext | OpExecutionContext) -> RunWatch:
+    return watch(context.instance, context.run.run_id)
+
+
+def _said(safe: "_Work[str]") -> str:
+    with suppress(Exception):
+        return safe.result() if safe.is_over else IN_SHORT
+    return IN_SHORT
 
 
 def told_as_stopped(
@@ -186,17 +215,14 @@ def _heard(signals: list[int]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can hear signals
         return
-    before = {each: signal.signal(each, hear) for each in (signal.SIGINT, signal.SIGTERM)}
+    # What a script starts with & ignores Ctrl-C, which is meant for the script.
+    heard = [each for each in HEARD if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, hear) for each in heard}
     try:
         yield
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-def _is_to_end(instance: DagsterInstance, run_id: str) -> bool:
-    run = instance.get_run_by_id(run_id)
-    return run is not None and run.status in TO_END
 
 
 def _report_canceling(instance: DagsterInstance, run_id: str) -> None:

@@ -11,7 +11,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.evaluations import file_verdicts
 from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.resources import LedgerResource
-from bq_harper_assets.defs.stopping import stoppable
+from bq_harper_assets.defs.stopping import require_going_on, stoppable
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
@@ -63,6 +63,7 @@ def validate_cells(
 
     Of the cells all are proved, or those of `prove`.
     """
+    require_going_on(context)
     limit = contract.sync.give_up_after
     queries = Queries(
         BigQueryCalls(bigquery.connection(), breakers=PROCESS_BREAKERS, give_up_after=limit),
@@ -70,13 +71,18 @@ def validate_cells(
     )
     try:
         with (
+            doing(f"checking {contract.id}"),
             WAITS.listen(context.log.info),
             ledger.open() as opened,
             queries.client,
             HarperClient(harper.connection(), retry=harper.retry().within(limit)) as client,
         ):
             subject = Subject(contract, queries, client, opened)
-            verdicts = [check_named(name, subject, cells) for name in CHECKS[:-1] if name in checks]
+            verdicts = []
+            for name in CHECKS[:-1]:
+                if name in checks:
+                    require_going_on(context)
+                    verdicts.append(check_named(name, subject, cells))
             proofs: list[CellProof] = []
             to_prove = cells if prove is None else prove
             if to_prove and cell_proof.CHECK in checks:
