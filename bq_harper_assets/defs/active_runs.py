@@ -7,6 +7,7 @@ from datetime import datetime
 from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.dead_runs import was_found_dead
 from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.partitions import RANGE_END, RANGE_START, cells_of
 from bq_harper_assets.sync.windows import Window, windows_between
@@ -24,15 +25,16 @@ def runs_of_table(instance: DagsterInstance, contract: TableContract) -> list[Da
 def failed_windows(
     instance: DagsterInstance, contract: TableContract, since: datetime
 ) -> frozenset[Window]:
-    """Those whose last run, of those that ended since, has failed."""
+    """Those whose last run, of those that ended since, has failed; not those that were killed."""
     ended = RunsFilter(statuses=list(ENDED), updated_after=since)
     succeeded: dict[Window, bool] = {}
     for record in instance.get_run_records(ended, order_by="update_timestamp"):  # newest first
         run = record.dagster_run
         if _is_of(contract, run):
+            is_well = not _has_failed(instance, run)
             with suppress(ValueError):  # the contract had windows of another length then
                 for window in windows_of(contract, run):
-                    succeeded.setdefault(window, run.status is not DagsterRunStatus.FAILURE)
+                    succeeded.setdefault(window, is_well)
     return frozenset(window for window, is_well in succeeded.items() if not is_well)
 
 
@@ -57,8 +59,13 @@ def windows_of(contract: TableContract, run: DagsterRun) -> Iterator[Window]:
 
 
 def last_failure(instance: DagsterInstance, job: str) -> datetime | None:
-    """When the job's newest run failed; None if it did not."""
+    """When the job's newest run failed; None if it did not, or only because it was killed."""
     for record in instance.get_run_records(RunsFilter(job_name=job), limit=1):
-        if record.dagster_run.status is DagsterRunStatus.FAILURE:
+        if _has_failed(instance, record.dagster_run):
             return record.update_timestamp
     return None
+
+
+def _has_failed(instance: DagsterInstance, run: DagsterRun) -> bool:
+    """By itself: whether a run that was killed would have failed is not known."""
+    return run.status is DagsterRunStatus.FAILURE and not was_found_dead(instance, run.run_id)

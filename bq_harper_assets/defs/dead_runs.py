@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from dagster import DagsterEventType, DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.run_process import Pulse, pulse_of, where
+from bq_harper_assets.defs.run_process import IS_GONE, Pulse, gone, pulse_of, where
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.left_over import LeftOver
 from bq_harper_assets.ledger.records import CellKey
@@ -31,22 +31,33 @@ _SHOWN_OF_ID = 8
 
 
 def end_dead_runs(instance: DagsterInstance) -> list[DagsterRun]:
-    """The runs whose process is gone from this host, whoever started them: failed from now on.
+    """The runs whose process is gone, whoever started them: failed from now on.
 
-    So they count against no limit any more. Run monitoring does the same while a daemon runs.
+    So they count against no limit any more. Run monitoring does the same while a daemon runs, but
+    not of runs that have not begun yet.
     """
     ended = []
-    for run in instance.get_runs(RunsFilter(statuses=list(WITH_A_PROCESS))):
-        if pulse_of(instance, run) is not Pulse.GONE:
+    for seen in instance.get_runs(RunsFilter(statuses=list(WITH_A_PROCESS))):
+        if pulse_of(instance, seen) is not Pulse.GONE:
+            continue
+        # A process is gone also after it has told its run's end.
+        run = instance.get_run_by_id(seen.run_id)
+        if run is None or run.is_finished:
             continue
         if run.status is DagsterRunStatus.CANCELING:
-            instance.report_run_canceled(run, f"Its process is gone: {where(run)}.")
+            instance.report_run_canceled(run, gone(run))
         else:
-            instance.report_run_failed(run, f"Its process is gone: {where(run)}.")
+            instance.report_run_failed(run, gone(run))
         # Only of an instance whose pools have slots; dagster.yaml makes them count runs instead.
         instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
         ended.append(run)
     return ended
+
+
+def was_found_dead(instance: DagsterInstance, run_id: str) -> bool:
+    """Whether the run did not fail itself, but was ended because its process was gone."""
+    ends = instance.all_logs(run_id, of_type=DagsterEventType.RUN_FAILURE)
+    return any(IS_GONE in entry.message for entry in ends)
 
 
 def clear_the_way(
@@ -84,6 +95,8 @@ def _fate(instance: DagsterInstance, left: LeftOver) -> str:
     run = instance.get_run_by_id(left.run_id)
     if run is None:
         return f"run {_short(left.run_id)} of another Dagster did not end"
+    if run.status is DagsterRunStatus.CANCELED:
+        return f"run {_short(left.run_id)} was stopped"
     if instance.all_logs(left.run_id, of_type=DagsterEventType.STEP_FAILURE):
         return f"run {_short(left.run_id)} failed"
     return _died(instance, run, left.planned_at)

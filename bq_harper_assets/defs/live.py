@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.active_runs import is_running, last_failure
+from bq_harper_assets.defs.dead_runs import clear_the_way, end_dead_runs
 from bq_harper_assets.defs.materialisations import record_done
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.stopping import stoppable
@@ -36,7 +37,7 @@ from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.checkpoint_mirror import mirror_checkpoints
 from bq_harper_assets.sync.keeper import lease_times
-from bq_harper_assets.sync.live import Live, open_window
+from bq_harper_assets.sync.live import Live, left_open, open_window
 from bq_harper_assets.sync.pace import ASK_AGAIN_AFTER, LIVE_RUN, tick_seconds
 from bq_harper_assets.sync.recorded import cell_key, refused_change
 from bq_harper_assets.sync.report import RunReport
@@ -86,12 +87,18 @@ def build_live_job(contract: TableContract) -> JobDefinition:
     ) -> None:
         def follow(stop: Stop) -> RunReport | None:
             with ledger.open() as opened:
+                window = open_window(contract, opened.now())
+                windows = (*left_open(opened, contract, window), window)
+                cells = [Cell(each, n) for each in windows for n in range(contract.slices)]
+                run_id = context.run.run_id
+                for line in clear_the_way(context.instance, opened, contract, cells, run_id):
+                    context.log.info(line)
                 session = spark.spark_session
                 run = Run(
                     Stores(bigquery.connection(), harper.connection(), opened),
                     contract,
                     session,
-                    context.run.run_id,
+                    run_id,
                     lease_times(session.conf.get("spark.master", "") or ""),
                     retry=harper.retry(),
                     say=context.log.info,
@@ -171,6 +178,7 @@ def build_live_sensor(contract: TableContract) -> SensorDefinition:
     def keep_following(
         context: SensorEvaluationContext, ledger: LedgerResource
     ) -> SensorResult | SkipReason:
+        end_dead_runs(context.instance)
         if is_running(context.instance, live_job(contract)):
             return SkipReason("a live run goes on")
         with ledger.open() as opened:

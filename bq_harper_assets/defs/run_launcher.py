@@ -14,12 +14,13 @@ from dagster._core.storage.tags import GRPC_INFO_TAG
 from dagster._serdes import ConfigurableClass
 
 from bq_harper_assets.defs.run_process import (
-    HOST,
     RUN,
     Pulse,
-    launched_pid,
+    gone,
+    launched_process,
     pulse_of,
     tags_of,
+    tags_of_place,
     where,
 )
 from bq_harper_assets.local import processes
@@ -36,7 +37,7 @@ class WatchedRunLauncher(DefaultRunLauncher, ConfigurableClass):
         run_id = context.dagster_run.run_id
         is_local = _is_local(context)
         if is_local:
-            self._instance.add_run_tags(run_id, {HOST: processes.here()})
+            self._instance.add_run_tags(run_id, tags_of_place())
         super().launch_run(context)
         if is_local:
             self._record_process(run_id)
@@ -44,8 +45,11 @@ class WatchedRunLauncher(DefaultRunLauncher, ConfigurableClass):
     def terminate(self, run_id: str) -> bool:
         """A run whose process is gone is ended at once: there is nobody left to ask."""
         run = self._instance.get_run_by_id(run_id)
-        if run and not run.is_finished and pulse_of(self._instance, run) is Pulse.GONE:
-            self._instance.report_run_canceled(run, f"Its process is gone: {where(run)}.")
+        is_gone = run is not None and pulse_of(self._instance, run) is Pulse.GONE
+        # Again, for it may have ended while its process was looked for.
+        run = self._instance.get_run_by_id(run_id)
+        if run and not run.is_finished and is_gone:
+            self._instance.report_run_canceled(run, gone(run))
             return True
         if run and not run.is_finished and RUN in run.tags and GRPC_INFO_TAG not in run.tags:
             # `bqh` executes it and has no server to ask: it watches the status of its own run.
@@ -55,23 +59,23 @@ class WatchedRunLauncher(DefaultRunLauncher, ConfigurableClass):
 
     @property
     def supports_check_run_worker_health(self) -> bool:
-        """Yes, of all runs on this host."""
+        """Yes: of this host's runs by their processes, of others by what they said last."""
         return True
 
     def check_run_worker_health(self, run: DagsterRun) -> CheckRunHealthResult:
         """Run monitoring takes every answer but RUNNING for a death, so what is unknown runs."""
         if pulse_of(self._instance, run) is Pulse.GONE:
-            return CheckRunHealthResult(WorkerStatus.FAILED, f"{where(run)} is gone")
+            return CheckRunHealthResult(WorkerStatus.FAILED, gone(run))
         return CheckRunHealthResult(WorkerStatus.RUNNING, where(run))
 
     def _record_process(self, run_id: str) -> None:
         give_up = time.monotonic() + LOOK_FOR_PROCESS_S
         while time.monotonic() < give_up:
-            pid = launched_pid(self._instance, run_id)
-            process = processes.find(pid) if pid is not None else None
+            launched = launched_process(self._instance, run_id)
+            process = processes.find(launched.pid) if launched else None
             if process:
                 self._instance.add_run_tags(run_id, tags_of(run_id, process))
-            if pid is not None:
+            if launched:
                 return  # also if it has ended already: then the event alone tells who it was
             time.sleep(LOOK_EVERY_S)
 

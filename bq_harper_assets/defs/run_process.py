@@ -1,21 +1,30 @@
 """The process of a run: recorded in the run's tags, and found there again by whoever asks for it.
 
-A run that `bqh` starts has the tags from its creation on. A run that Dagster launches gets them
-from our launcher; until then Dagster's own event names the process id.
+A run that `bqh` starts has the tags from its creation on. A run that Dagster launches on this host
+gets them from our launcher; until then Dagster's own event names the process id. Any other run
+writes them itself, once its first step works. From then on the run also says each minute that it
+was seen, which is all that another host can judge it by.
 """
 
 import os
+import time
+from datetime import UTC, datetime
 from enum import Enum
+from typing import NamedTuple
 
 from dagster import DagsterEventType, DagsterInstance, DagsterRun
 
 from bq_harper_assets.local import processes
 from bq_harper_assets.local.processes import Process
 
-HOST, PID, STARTED = "bqh/host", "bqh/pid", "bqh/started"
+HOST, MACHINE, PID, STARTED = "bqh/host", "bqh/machine", "bqh/pid", "bqh/started"
 # The run that the process is of: a run that is executed again inherits the tags of the first.
 RUN = "bqh/run"
+SEEN = "bqh/seen"  # when its process last said that it works, in seconds since 1970
+IS_GONE = "Its process is gone"
+GONE_AFTER_S = 300.0  # without a word: five that should have come
 _EVENTS = 20  # at a run's start, among which Dagster names the process
+_CLOCK_STEP_S = 5.0  # the kernel's start times and the events' are not of one clock
 
 
 class Pulse(Enum):
@@ -23,13 +32,25 @@ class Pulse(Enum):
 
     ALIVE = "alive"
     GONE = "gone"
-    UNKNOWN = "unknown"  # on another host, or not recorded
+    UNKNOWN = "unknown"  # on another host and without a word of its own, or not recorded
+
+
+class Launched(NamedTuple):
+    """A process that Dagster has noted for a run, and when."""
+
+    pid: int
+    noted_at: float
+
+
+def tags_of_place() -> dict[str, str]:
+    """What the tags of a run say of this host."""
+    return {HOST: processes.here(), MACHINE: processes.machine()}
 
 
 def tags_of(run_id: str, process: Process) -> dict[str, str]:
     """What the run's tags say of its process."""
     return {
-        HOST: processes.here(),
+        **tags_of_place(),
         PID: str(process.pid),
         STARTED: process.started,
         RUN: run_id,
@@ -43,18 +64,29 @@ def tags_of_this_process(run_id: str) -> dict[str, str]:
     return tags_of(run_id, process)
 
 
+def note_seen(instance: DagsterInstance, run: DagsterRun) -> None:
+    """From the process of the run."""
+    told = {} if _recorded(run) else tags_of_this_process(run.run_id)
+    instance.add_run_tags(run.run_id, {**told, SEEN: f"{time.time():.0f}"})
+
+
 def pulse_of(instance: DagsterInstance, run: DagsterRun) -> Pulse:
-    """By host, process id and start time; a process of another host is never called gone."""
-    if run.tags.get(HOST) != processes.here():
-        return Pulse.UNKNOWN
+    """On this host by process id and start time; of another host's by what it said last."""
     recorded = _recorded(run)
+    if not _is_here(run):
+        seen = _last_seen(run)
+        if seen is None:
+            return Pulse.UNKNOWN
+        return Pulse.ALIVE if time.time() - seen < GONE_AFTER_S else Pulse.GONE
     if recorded:
         return Pulse.ALIVE if processes.find(recorded.pid) == recorded else Pulse.GONE
     # Launched from here, and the launcher died before it wrote the tags.
-    pid = launched_pid(instance, run.run_id)
-    if pid is None:
+    launched = launched_process(instance, run.run_id)
+    if launched is None:
         return Pulse.UNKNOWN
-    return Pulse.ALIVE if processes.find(pid) else Pulse.GONE
+    began = processes.start_time(launched.pid)
+    is_it = began is not None and began <= launched.noted_at + _CLOCK_STEP_S
+    return Pulse.ALIVE if is_it else Pulse.GONE
 
 
 def where(run: DagsterRun) -> str:
@@ -63,11 +95,20 @@ def where(run: DagsterRun) -> str:
     recorded = _recorded(run)
     if not host:
         return "a process that was not recorded"
-    return f"process {recorded.pid} on {host}" if recorded else f"a process on {host}"
+    told = f"process {recorded.pid} on {host}" if recorded else f"a process on {host}"
+    seen = _last_seen(run)
+    if seen is None or _is_here(run):
+        return told
+    return f"{told}, last seen at {datetime.fromtimestamp(seen, UTC):%T} UTC"
 
 
-def launched_pid(instance: DagsterInstance, run_id: str) -> int | None:
-    """The process id that Dagster has noted for a run that it launched; None if it has not yet."""
+def gone(run: DagsterRun) -> str:
+    """Why a run is ended that did not end itself."""
+    return f"{IS_GONE}: {where(run)}."
+
+
+def launched_process(instance: DagsterInstance, run_id: str) -> Launched | None:
+    """The process that Dagster has noted for a run that it launched; None if it has not yet."""
     events = instance.event_log_storage.get_logs_for_run(
         run_id, of_type=DagsterEventType.ENGINE_EVENT, limit=_EVENTS
     )
@@ -75,11 +116,24 @@ def launched_pid(instance: DagsterInstance, run_id: str) -> int | None:
         event = entry.get_dagster_event()
         pid = event.engine_event_data.metadata.get("pid")
         if pid is not None:
-            return int(str(pid.value))
+            return Launched(int(str(pid.value)), entry.timestamp)
     return None
+
+
+def _is_here(run: DagsterRun) -> bool:
+    """Whether process ids of the run's host are those of this one."""
+    ours = tags_of_place()
+    # A run of an earlier version has no tag of its machine.
+    return {HOST: run.tags.get(HOST), MACHINE: run.tags.get(MACHINE, ours[MACHINE])} == ours
 
 
 def _recorded(run: DagsterRun) -> Process | None:
     if run.tags.get(RUN) != run.run_id:
         return None
     return Process(pid=int(run.tags[PID]), started=run.tags[STARTED])
+
+
+def _last_seen(run: DagsterRun) -> float | None:
+    if run.tags.get(RUN) != run.run_id or SEEN not in run.tags:
+        return None
+    return float(run.tags[SEEN])
