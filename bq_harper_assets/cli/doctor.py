@@ -19,6 +19,7 @@ from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.root import find_project_root
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.local.checkup import check_machine
+from bq_harper_assets.local.dagster_home import SETTINGS, make_dagster_home
 from bq_harper_assets.stores.bigquery.probe import probe_bigquery
 from bq_harper_assets.stores.finding import Finding
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -43,6 +44,7 @@ def doctor(profile: str | None, output: str) -> None:
     tables = system_tables(project, findings)
     findings += [_finding(table) for table in tables]
     findings += list(_ready(project, findings))
+    findings.append(_dagster(project))
     if output == "json":
         settings = [asdict(setting) for setting in project.settings]
         report = {
@@ -92,6 +94,22 @@ def _ready(project: Project, findings: list[Finding]) -> Iterator[Finding]:
         else:
             in_step = "the ledger is in step with Harper" if is_asked else "Harper was not asked"
             yield Finding(subject, "ok", f"declared as it was first synced; {in_step}")
+
+
+def _dagster(project: Project) -> Finding:
+    """Whether its settings let it notice runs that were killed."""
+    # Here and not above: dagster takes seconds to import.
+    from bq_harper_assets.defs.instance_settings import lacking_at, what_it_means
+
+    subject, home = "dagster: settings", make_dagster_home(project.root, os.environ)
+    try:
+        settings = lacking_at(home)
+    except Exception as error:  # whatever its storage, its launcher or its own settings raise
+        return Finding(subject, "fail", f"Dagster does not open {home}: {error}")
+    if not settings:
+        return Finding(subject, "ok", f"runs that are killed are noticed ({home})")
+    advice = f"write into {home / SETTINGS}: {'; '.join(settings)}"
+    return Finding(subject, "warn", what_it_means(home), advice)
 
 
 def _finding(table: SystemTable) -> Finding:

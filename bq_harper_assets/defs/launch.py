@@ -16,6 +16,7 @@ from dagster_shared.error import SerializableErrorInfo
 from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.dead_runs import clear_the_way
+from bq_harper_assets.defs.instance_settings import lacking, what_it_means
 from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.materialisations import NOT_SYNCED
 from bq_harper_assets.defs.partitions import range_tags
@@ -45,18 +46,23 @@ class Launched:
         return next((each.get(NOT_SYNCED) for each in self.done.values()), None)
 
 
-@contextmanager
-def project_instance(root: Path) -> Iterator[DagsterInstance]:
-    """The instance that `make ui` shows: DAGSTER_HOME if set, else .local/dagster."""
-    home = make_dagster_home(root, os.environ)
-    os.environ["DAGSTER_HOME"] = str(home)
-    with DagsterInstance.get() as instance:
-        yield instance
-
-
 def say_beside(line: str) -> None:
     """To a user at a terminal; what a program reads stays as it is."""
     print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def project_instance(root: Path) -> Iterator[DagsterInstance]:
+    """The instance that `make ui` shows: DAGSTER_HOME if set, else .local/dagster.
+
+    It says in a line if settings are lacking by which runs that were killed are noticed.
+    """
+    home = make_dagster_home(root, os.environ)
+    os.environ["DAGSTER_HOME"] = str(home)
+    with DagsterInstance.get() as instance:
+        if settings := lacking(instance):
+            say_beside(f"warning: {what_it_means(home)}. Write there: {'; '.join(settings)}")
+        yield instance
 
 
 def launch(
