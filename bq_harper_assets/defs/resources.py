@@ -11,6 +11,7 @@ from dagster import ConfigurableResource, EnvVar
 from dagster_pyspark import LazyPySparkResource
 from pydantic import PrivateAttr, SecretStr
 
+from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.problems import ConfigError
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.root import local_folder
@@ -93,7 +94,8 @@ class SparkResource(LazyPySparkResource):
     log: str  # what Java and Spark say for themselves
 
     def _init_session(self) -> None:
-        self._spark_session = session(self.spark_config, Path(self.log))
+        with doing("starting Spark"):
+            self._spark_session = session(self.spark_config, Path(self.log))
 
 
 def _spark(project: Project) -> SparkResource:
