@@ -99,6 +99,13 @@ def release(connection: Connection, leases: Leases, mirrored_batch: int | None) 
     return LeaseLost(leases.table.name, "release the lease", lost, now) if lost else None
 
 
+def note_mirrored(connection: Connection, leases: Leases, batch: int) -> None:
+    """Harper's copies of these leases are known to name the batch; LeaseLost if one is not live."""
+    rows, _ = lock_live(connection, leases, leases.slices, "note what Harper was told")
+    for row in rows:
+        _change(connection, leases.table, row, mirrored_epoch=row.epoch, mirrored_batch=batch)
+
+
 def lock(
     connection: Connection, table: LogicalTable, slices: Sequence[int]
 ) -> tuple[list[Row[Any]], datetime]:

@@ -180,6 +180,11 @@ class Ledger(LedgerReader):
         if lost is not None:
             raise lost
 
+    def note_mirrored(self, leases: Leases, batch: int) -> None:
+        """The target's copies of these leases are known to name this batch; LeaseLost."""
+        with self._database.writing() as connection:
+            leasing.note_mirrored(connection, leases, batch)
+
     def plan(
         self,
         leases: Leases,

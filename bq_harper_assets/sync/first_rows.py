@@ -6,6 +6,7 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.in_step import holds_a_row
 from bq_harper_assets.sync.recorded import version_of
 
 
@@ -23,4 +24,5 @@ def version_of_rows(
     if any(lease.is_live and lease.owner != owner for lease in ledger.leases(table)):
         return version  # of other slices, whose rows may be on their way
     found = harper.describe_table(table.facts.target)
-    return version if found and found.record_count else replace(version, id_paths=())
+    has_rows = found is not None and holds_a_row(harper, found)
+    return version if has_rows else replace(version, id_paths=())

@@ -10,13 +10,11 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.in_step import copies_of
+from bq_harper_assets.sync.in_step import MOST_SLICES, copies_of
 from bq_harper_assets.sync.lease_terms import mirror_id
 from bq_harper_assets.sync.recorded import table_facts
 from bq_harper_assets.sync.system_tables import LEASES
 from bq_harper_assets.sync.windows import windows_between
-
-MOST_SLICES = 64  # that a contract may have
 
 
 class HarperInUse(BqhError):
@@ -50,7 +48,9 @@ def distrust_everything(
     copies = copies_of(harper, table)
     own, epochs = str(ledger.identity()), ledger.newest(table).epochs
     others = [  # also of a newer copy of this ledger: what it has leased is not known here
-        copy.deadline for copy in copies if copy.ledger != own or copy.epoch > epochs[copy.slice]
+        copy.deadline
+        for copy in copies
+        if copy.ledger != own or copy.epoch > epochs.get(copy.slice, 0)
     ]
     if (until := max(others, default=0.0)) > wall():
         raise HarperInUse(table, until)

@@ -17,10 +17,18 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.mirrored import Mirrored, Newest
 from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.stores.harper.answers import TableDescription
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.errors import HarperNotFound
+from bq_harper_assets.stores.harper.errors import (
+    HarperNotFound,
+    HarperRefused,
+    HarperRowBroken,
+    HarperUnauthorized,
+)
 from bq_harper_assets.sync.lease_terms import mirror_id
 from bq_harper_assets.sync.system_tables import LEASES
+
+MOST_SLICES = 64  # that a contract may have
 
 
 class OutOfStep(BqhError):
@@ -46,9 +54,9 @@ class Copy:
 
 
 def copies_of(harper: HarperClient, table: LogicalTable) -> list[Copy]:
-    """Of the table's slices, those that are there."""
+    """Those that are there, also of slices that only another ledger has."""
     target = table.facts.target
-    ids = {mirror_id(target, number): number for number in range(table.facts.slices)}
+    ids = {mirror_id(target, number): number for number in range(MOST_SLICES)}
     try:
         # By no names: Harper answers 500 to one that an earlier release did not declare.
         rows = harper.search_by_id(LEASES.name, list(ids))
@@ -65,38 +73,50 @@ def require_in_step(
     ledger: Ledger, harper: HarperClient, table: LogicalTable, *, adopted: bool
 ) -> None:
     """OutOfStep with what happened, and the one command that mends it."""
-    before = ledger.mirrored(table)
-    copies = copies_of(harper, table)
-    found = harper.describe_table(table.facts.target)
-    after = ledger.newest(table)
-    _require_this_ledger(table, str(ledger.identity()), copies)
-    _require_same_age(table, before, copies, after)
     target = table.facts.target
+    mirrored, before = ledger.mirrored(table), ledger.newest(table)
+    rows_before = ledger.rows_surely_held(table)
+    copies = copies_of(harper, table)
+    found = harper.describe_table(target)
+    is_empty = found is None or not holds_a_row(harper, found)
+    rows, after = ledger.rows_surely_held(table), ledger.newest(table)
+    _require_this_ledger(table, str(ledger.identity()), copies)
+    _require_same_age(table, mirrored, copies, after)
     if found is None:
-        if after.has_commits:
+        if before.has_commits and after.has_commits:
             raise OutOfStep(
                 table, f"Harper has no table {target}, and the ledger says that it was synced"
             )
         return
-    is_empty = found.record_count == 0 and not _has_row(harper, table)
-    if is_empty and (rows := ledger.rows_surely_held(table)):
+    if is_empty and rows_before and rows:
         raise OutOfStep(
             table, f"Harper's table {target} holds no row, and the ledger says that it has {rows:,}"
         )
-    if found.record_count and not after.has_cells and not adopted:
-        about = "" if found.is_count_exact else "about "
+    if not is_empty and not after.has_cells and not adopted:
         raise OutOfStep(
             table,
-            f"Harper's table {target} holds {about}{found.record_count:,} rows that this ledger "
-            "knows nothing of",
+            f"Harper's table {target} holds {_count(found)}rows that this ledger knows nothing of",
             f"If somebody else fills it, write manage: adopt and type: bqh adopt {table.name}. ",
         )
 
 
-def _has_row(harper: HarperClient, table: LogicalTable) -> bool:
-    """The count is Harper's own estimate: a row that is found is surer."""
-    name = table.facts.timestamp_column
-    return bool(harper.search_by_value(table.facts.target, name, "*", (name,), limit=1))
+def holds_a_row(harper: HarperClient, found: TableDescription) -> bool:
+    """Asked for, because the count in a description is Harper's own estimate."""
+    key = found.primary_key
+    try:
+        return bool(harper.search_by_value(found.name, key, "*", (key,), limit=1))
+    except HarperNotFound:
+        return False
+    except HarperUnauthorized:
+        raise
+    except (HarperRefused, HarperRowBroken):
+        return True  # it has one that it cannot read
+
+
+def _count(found: TableDescription) -> str:
+    if not found.record_count:
+        return ""
+    return f"{'' if found.is_count_exact else 'about '}{found.record_count:,} "
 
 
 def _require_this_ledger(table: LogicalTable, own: str, copies: Sequence[Copy]) -> None:
@@ -114,7 +134,8 @@ def _require_this_ledger(table: LogicalTable, own: str, copies: Sequence[Copy]) 
 def _require_same_age(
     table: LogicalTable, before: Sequence[Mirrored], copies: Sequence[Copy], after: Newest
 ) -> None:
-    for copy in copies:
+    own = [copy for copy in copies if copy.slice in after.epochs]  # others are from more slices
+    for copy in own:
         if copy.epoch > after.epochs.get(copy.slice, 0) or (copy.batch or 0) > after.batch:
             raise OutOfStep(
                 table,
@@ -124,7 +145,7 @@ def _require_same_age(
                 f"{after.epochs.get(copy.slice, 0)})",
                 "If there is a newer ledger, put that back. ",
             )
-    there = {copy.slice: copy for copy in copies}
+    there = {copy.slice: copy for copy in own}
     for known in before:
         copy = there.get(known.slice, Copy(known.slice, "", 0, 0, 0.0))
         # By the batch alone: a renewal that takes effect late puts an older epoch there, no batch.

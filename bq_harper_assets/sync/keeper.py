@@ -13,13 +13,14 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
+from bq_harper_assets.activity import doing
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LeaseHeld, LedgerError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Leases, LogicalTable
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.waiting import WAITS, clock_text
-from bq_harper_assets.sync.lease_terms import LeaseTerms, mirror_id
+from bq_harper_assets.sync.lease_terms import LeaseRanOut, LeaseTerms, mirror_id
 from bq_harper_assets.sync.stopping import Stop
 from bq_harper_assets.sync.system_tables import LEASES
 
@@ -80,7 +81,10 @@ class Keeper:
         self._monotonic = monotonic
         self._ended = threading.Event()
         self._lock = threading.Lock()
+        # One copy at a time: Harper merges each into what it has read of the row before.
+        self._mirroring = threading.Lock()
         self._may_release = True
+        self._is_unanswered = False  # a copy that names a batch, and may still take effect
 
     def __enter__(self) -> "Keeper":
         LEASES.create(self._harper)
@@ -103,7 +107,7 @@ class Keeper:
         self._ended.set()
         # A renewal that Harper does not answer must not hold up a run that is to end.
         self._renewing.join(RENEWAL_ENDS_WITHIN_S if self._stop.is_asked else None)
-        if not self._may_release or self._renewing.is_alive():
+        if not self._may_release or self._is_unanswered or self._renewing.is_alive():
             return
         if kind is not None:
             self._release()
@@ -118,6 +122,17 @@ class Keeper:
     def give_back(self) -> None:
         """All that was sent is answered: the leases are free at the end of the block."""
         self._may_release = True
+
+    def note_planned(self) -> None:
+        """Harper's copies name the newest batch, and the ledger knows it: before the first write.
+
+        A run that is killed leaves no other trace by which a Harper that was restored from a backup
+        can be told from one that nobody wrote to.
+        """
+        batch = self._ledger.newest(self._table).batch
+        with self._mirroring:
+            self._mirror_batch(self._harper, {"batch": batch})
+        self._ledger.note_mirrored(self.leases, batch)
 
     @property
     def terms(self) -> LeaseTerms:
@@ -141,12 +156,14 @@ class Keeper:
                 raise
             held = error
         then = f"asks every {ASK_EVERY_S:g} s, gives up at {clock_text(patience_s)}"
-        with WAITS.waiting(held.what, then, at_once=True):
+        # Worded anew each time: a holder that is alive renews its lease.
+        with doing("waiting for the lease"), WAITS.waiting(lambda: held.what, then, at_once=True):
             while True:
                 self._stop.sleep(ASK_EVERY_S)
                 try:
                     return self._ask()
-                except LeaseHeld:
+                except LeaseHeld as error:
+                    held = error
                     if self._monotonic() >= give_up:
                         raise
 
@@ -168,10 +185,23 @@ class Keeper:
         """
         with suppress(BqhError):
             batch = self._ledger.newest(self._table).batch
-            ended = {"batch": batch, "deadline": self._wall()}
-            self._mirror_client.upsert(LEASES.name, [row | ended for row in self._copies()])
+            self._mirror_batch(self._mirror_client, {"batch": batch, "deadline": self._wall()})
             return batch
         return None
+
+    def _mirror_batch(self, harper: HarperClient, values: dict[str, Any]) -> None:
+        """Only while its effect, however late, comes before another owner's."""
+        if self._monotonic() + self._times.effect_within.total_seconds() >= self.leases.deadline:
+            raise LeaseRanOut(
+                f"the lease of {self._table.name} could not be renewed in time. Rows written so far"
+                f" are safe and nothing else is sent. Next: bqh sync {self._table.name}"
+            )
+        unanswered = harper.last_unanswered_at
+        try:
+            harper.upsert(LEASES.name, [row | values for row in self._copies()])
+        finally:
+            # A try that was made again with success does not recall the first.
+            self._is_unanswered |= harper.last_unanswered_at != unanswered
 
     def _renew(self) -> None:
         usual_s = self._times.ttl.total_seconds() / RENEWALS_PER_TTL
@@ -182,7 +212,14 @@ class Keeper:
                 renewed = self._ledger.renew(self.leases, self._times.ttl)
                 with self._lock:
                     self.leases = renewed
-                self._mirror(self._mirror_client)
+                # The ledger's lease must not run out while a copy waits for a Harper that is busy.
+                if self._mirroring.acquire(blocking=False):
+                    try:
+                        self._mirror(self._mirror_client)
+                    finally:
+                        self._mirroring.release()
+                else:
+                    pause_s = min(usual_s, RENEW_AGAIN_S)
             except BqhError:
                 # The tasks stop by themselves when the deadline is near.
                 pause_s = min(usual_s, RENEW_AGAIN_S)

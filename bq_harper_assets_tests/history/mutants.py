@@ -52,6 +52,12 @@ MUTANTS = (
         "a_lease_is_not_given_back_while_a_request_is_unanswered",
     ),
     Mutant(
+        "newest batch told to Harper only at the end",
+        broken_ledger.batch_told_at_the_end,
+        elsewhere="sync/test_in_step.py::"
+        "test_a_harper_restored_after_a_run_that_did_not_end_well_is_noticed",
+    ),
+    Mutant(
         "deadline counted from the answer",
         broken_ledger.deadline_from_the_answer,
         "a_deadline_counts_from_when_the_lease_was_asked_for",

@@ -46,7 +46,7 @@ from bq_harper_assets.sync.recorded import cell_key
 from bq_harper_assets.sync.system_tables import LEASES
 from bq_harper_assets.sync.windows import EPOCH, windows_between
 from bq_harper_assets.sync.work import Work
-from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
+from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy, NoAnswer
 
 pytestmark = pytest.mark.harper
 TTL = timedelta(seconds=60)
@@ -366,6 +366,47 @@ def test_a_run_that_ends_well_leaves_the_newest_batch_and_no_deadline_to_wait_fo
         raise ZeroDivisionError  # perhaps Harper is away: it is not asked again
     assert ledger.mirrored(table) == (Mirrored(1, 1, 0),)
     require_in_step(ledger, harper, table, adopted=False)
+
+
+def test_a_run_leaves_the_newest_batch_before_its_first_write(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable
+) -> None:
+    with Keeper(ledger, harper, table, [1], "me", TIMES) as keeper:
+        keeper.note_planned()
+        [copy] = copies_of(harper, table)
+        assert (copy.slice, copy.epoch, copy.batch) == (1, 1, 0)
+        assert copy.deadline > time.time()  # that of the renewals stays
+        assert ledger.mirrored(table) == (Mirrored(1, 1, 0),)
+    assert ledger.leases(table)[1].owner is None
+
+
+def test_a_copy_that_may_still_take_effect_keeps_the_lease_until_it_expires(
+    ledger: Ledger, harper_connection: HarperConnection, table: LogicalTable
+) -> None:
+    """Over the next owner's copy it would look like a Harper that was restored from a backup."""
+    with FaultProxy(harper_connection.url) as proxy:
+        through = harper_connection.model_copy(update={"url": proxy.url})
+        with (
+            HarperClient(through, retry=RetryPolicy(2, 0.01), breakers=Breakers()) as harper,
+            Keeper(ledger, harper, table, [1], "me", TIMES) as keeper,
+        ):
+            proxy.on(NoAnswer(), operation="upsert", table=LEASES.name, times=1)
+            keeper.note_planned()  # the second try is answered, and does not recall the first
+            assert ledger.mirrored(table) == (Mirrored(1, 1, 0),)
+            keeper.give_back()
+    assert ledger.leases(table)[1].is_live
+
+
+def test_a_run_that_stood_still_past_its_lease_leaves_no_batch_in_harper(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable
+) -> None:
+    now = Clock(time.monotonic())
+    with Keeper(ledger, harper, table, [1], "me", TIMES, monotonic=now) as keeper:
+        now.now += (TTL - TIMES.effect_within).total_seconds()
+        with pytest.raises(LeaseRanOut, match=f"Next: bqh sync {table.name}"):
+            keeper.note_planned()
+    assert [copy.batch for copy in copies_of(harper, table)] == [None]  # nor at its end
+    assert ledger.mirrored(table) == ()
 
 
 def test_clocks_of_a_cluster_are_not_trusted_to_the_second() -> None:

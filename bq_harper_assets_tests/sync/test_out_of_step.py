@@ -1,102 +1,25 @@
 """A ledger and a Harper that do not tell the same story: noticed before any write, and mended."""
 
-import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bq_harper_assets.ledger.errors import LeaseHeld
-from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.sync.evolving import evolve_table
 from bq_harper_assets.sync.full_reconcile import HarperInUse, distrust_everything
 from bq_harper_assets.sync.in_step import OutOfStep
-from bq_harper_assets.sync.report import RunReport
 from bq_harper_assets.sync.system_tables import LEASES
 from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.stores.small_tables import SmallTables
-from bq_harper_assets_tests.sync.changing_table import DAY, KEYED, THREE, Table, made
+from bq_harper_assets_tests.sync.changing_table import DAY, KEYED, THREE, made
 from bq_harper_assets_tests.sync.conftest import Sync
+from bq_harper_assets_tests.sync.pair import CHANGES, STEP, Pair
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
-STEP = 600  # six rows in each hour
-CHANGES = (
-    "DELETE FROM T WHERE number < 1800",
-    "UPDATE T SET name = 'changed' WHERE number = 3600",
-    "INSERT INTO T (number, ts, name) VALUES (7, TIMESTAMP '2026-01-05 00:00:07', 'late')",
-)
-
-
-@dataclass
-class Pair:
-    """A table, and ledgers that take turns."""
-
-    table: Table
-    folder: Path
-    opened: ExitStack
-
-    @property
-    def ledger(self) -> Ledger:
-        return self.table.sync.stores.ledger
-
-    def use(self, name: str) -> None:
-        """Another ledger from now on."""
-        ledger = self.opened.enter_context(open_ledger(f"sqlite:///{self.folder / name}"))
-        stores = replace(self.table.sync.stores, ledger=ledger)
-        self.table.sync = replace(self.table.sync, stores=stores)
-
-    def back_up(self, name: str) -> None:
-        """As a tool for backups would, while it is in use."""
-        with (
-            sqlite3.connect(self.folder / "ledger.db") as source,
-            sqlite3.connect(self.folder / name) as target,
-        ):
-            source.backup(target)
-        source.close()
-        target.close()
-
-    def mirror(self) -> list[dict[str, Any]]:
-        """Harper's copies of the leases."""
-        target = self.table.contract.target_table
-        ids = [f"{target}|s{number:02}" for number in range(2)]
-        found = self.table.sync.harper.search_by_id(LEASES.name, ids, tuple(LEASES.types))
-        return sorted(found, key=lambda row: str(row["id"]))
-
-    def change(self) -> None:
-        """Rows go, and a sync; rows change and come, and another."""
-        for statements in (CHANGES[:1], CHANGES[1:]):
-            for statement in statements:
-                self.table.change(statement)
-            self.table.run()
-
-    def refused(self, saying: str) -> str:
-        """A run says so before it has written anything."""
-        rows, mirror = self.table.held if self._is_there() else None, self.mirror()
-        with pytest.raises(OutOfStep, match=saying) as caught:
-            self.table.run()
-        assert (self.table.held if self._is_there() else None, self.mirror()) == (rows, mirror)
-        assert "Nothing was written" in str(caught.value)
-        assert str(caught.value).endswith(f"bqh reconcile {self.table.contract.id}")
-        return str(caught.value)
-
-    def reconciled(self) -> RunReport:
-        """By what the command does."""
-        sync, contract = self.table.sync, self.table.contract
-        distrust_everything(self.ledger, sync.harper, contract, sync.stores.bigquery, DAY, THREE)
-        report = self.table.run(deep=True)
-        assert {cell.mode for cell in report.cells} == {Mode.RECONCILE}
-        assert self.table.held == self.table.wanted
-        assert {cell.result.written for cell in self.table.run().cells} == {0}
-        return report
-
-    def _is_there(self) -> bool:
-        target = self.table.contract.target_table
-        return self.table.sync.harper.describe_table(target) is not None
 
 
 @pytest.fixture
@@ -141,10 +64,7 @@ def test_a_ledger_that_is_lost_leads_to_comparing_and_never_to_copying(
 def test_a_harper_that_was_restored_from_a_backup_is_noticed(pair: Pair) -> None:
     before, rows = pair.mirror(), pair.table.sync.rows(pair.table.contract)
     pair.change()
-    harper, target = pair.table.sync.harper, pair.table.contract.target_table
-    harper.delete(target, [row["number"] for row in pair.table.sync.rows(pair.table.contract)])
-    harper.upsert(target, rows)
-    harper.upsert(LEASES.name, before)
+    pair.restore_harper(before, rows)
     pair.refused("is older than the ledger")
     pair.reconciled()
 
@@ -191,8 +111,16 @@ def test_a_run_that_may_still_write_under_the_other_ledger_is_waited_for(pair: P
     pair.use("new.db")
     with pytest.raises(HarperInUse, match=f"bqh reconcile {contract.id}"):
         distrust()
-    sync.harper.upsert(LEASES.name, [newest])
+    # It had more slices than this one.
+    of_more = newest | {"id": f"{contract.target_table}|s07", "epoch": 99, "batch": 999}
+    sync.harper.upsert(LEASES.name, [newest, of_more | {"deadline": 4e9}])
+    with pytest.raises(HarperInUse):
+        distrust()
+    sync.harper.upsert(LEASES.name, [of_more])
     distrust()
+    ours = pair.ledger.newest(known)
+    assert (ours.batch, min(ours.epochs.values())) == (999, 100)
+    assert sync.harper.search_by_id(LEASES.name, [of_more["id"]]) == []
 
 
 def test_what_fails_after_everything_was_distrusted_is_compared_by_the_next_run(
@@ -208,22 +136,3 @@ def test_what_fails_after_everything_was_distrusted_is_compared_by_the_next_run(
     pair.table.change(CHANGES[0])
     assert {cell.mode for cell in pair.table.run().cells} == {Mode.RECONCILE}
     assert pair.table.held == pair.table.wanted
-
-
-def test_runs_side_by_side_are_in_step_all_the_time(pair: Pair) -> None:
-    """A copy is looked at between the ledger's looks: a run that begins meanwhile is no alarm."""
-    from bq_harper_assets.sync import in_step
-
-    other: list[Callable[[], object]] = [pair.table.run]
-    read = in_step.copies_of
-
-    def meanwhile(*args: Any) -> Any:
-        found = read(*args)
-        if other:
-            other.pop()()
-        return found
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(in_step, "copies_of", meanwhile)
-        pair.table.run()
-    assert other == []
