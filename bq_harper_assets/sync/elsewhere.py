@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.mover import one_row_per_task
@@ -94,10 +95,11 @@ def _held_elsewhere(look: Look, client: HarperClient, rows: CellRows) -> OldCell
             continue
         own = dict(zip(some, places[first : first + IDS_PER_REQUEST].tolist(), strict=True))
         times = stored_micros([row.get(plan.timestamp) for row in held], look.timestamp_kind)
-        for row, time in zip(held, times, strict=True):
+        found_ids = require_ids(held, plan.primary_key, "search_by_id", look.target)
+        for row_id, time in zip(found_ids, times, strict=True):
             if time is None:
                 continue
-            window, part = divmod(own[row[plan.primary_key]], grid.slices)
+            window, part = divmod(own[row_id], grid.slices)
             start = time - time % grid.length
             if start != grid.first + window * grid.length:
                 _merge(found, {(start, part): time})

@@ -15,10 +15,9 @@ import pyarrow as pa
 
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.table_plan import DELETED_AT
-from bq_harper_assets.stores.harper.answers import broken_row
+from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
-from bq_harper_assets.stores.retry import Call
 from bq_harper_assets.sync.arrow_buffers import Int64s, UInt64s
 from bq_harper_assets.sync.row_ids import hashes_of_text
 from bq_harper_assets.sync.slices import id_hashes, slice_of
@@ -112,11 +111,7 @@ def read_held(
         rows = client.search_by_conditions(table, [within], hashed.attributes(plan), cell=where)
         if not rows:
             continue
-        for place, row in enumerate(rows, 1):
-            if row.get(plan.primary_key) is None:
-                call = Call("Harper", "search_by_conditions", table, where)
-                raise broken_row(call, place, len(rows), row)
-        keys = pa.array([row[plan.primary_key] for row in rows])
+        keys = pa.array(require_ids(rows, plan.primary_key, "search_by_conditions", table, where))
         hashes = hashed.of(rows, plan)
         if plan.flags_deletes:
             marked = np.array([row.get(DELETED_AT) is not None for row in rows], np.bool_)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.sync.held import text_of
 from bq_harper_assets.sync.scene import Scene
 from bq_harper_assets.sync.vanished import IDS_PER_REQUEST
@@ -29,5 +30,10 @@ def younger_than_retention(scene: Scene, work: Work) -> Sequence[Any]:
     for at in range(0, len(gone), IDS_PER_REQUEST):
         some = gone[at : at + IDS_PER_REQUEST]
         rows = scene.source.harper.search_by_id(contract.target_table, some, names)
-        older |= {row[names[0]] for row in rows if str(row[names[1]]) < first}
+        ids = require_ids(rows, plan.primary_key, "search_by_id", contract.target_table)
+        older |= {
+            row_id
+            for row_id, row in zip(ids, rows, strict=True)
+            if str(row.get(contract.timestamp_column)) < first
+        }
     return [row_id for row_id in gone if row_id not in older]

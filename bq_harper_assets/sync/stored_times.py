@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.sync.stored_values import TEXTS
 from bq_harper_assets.sync.windows import micros_of
 
 _TYPES = {
@@ -22,6 +23,12 @@ def stored_micros(values: Sequence[Any], kind: Kind) -> list[int | None]:
         return _micros(texts, _TYPES[kind])
     except pa.ArrowInvalid:  # one of them is no time: one by one
         return [_micros_or_none(text, _TYPES[kind]) for text in texts]
+
+
+def texts_of_micros(micros: Sequence[int | None], kind: Kind) -> list[str | None]:
+    """The text that a sync writes for each."""
+    moments = pa.array(micros, pa.int64()).cast(_TYPES[Kind.TIMESTAMP]).cast(_TYPES[kind])
+    return TEXTS[kind](moments).to_pylist()  # type: ignore[no-any-return]
 
 
 def _micros_or_none(text: str | None, type_: pa.DataType) -> int | None:

@@ -10,6 +10,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.bigquery.key_lookup import KEYS_PER_QUERY, key_text, times_of_keys
 from bq_harper_assets.stores.bigquery.materialised_query import query_of
 from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.source import Pinned, asked_again
 from bq_harper_assets.sync.stored import RowPlan
@@ -129,7 +130,8 @@ def _key_texts(
     for first in range(0, len(ids), IDS_PER_REQUEST):
         some = ids[first : first + IDS_PER_REQUEST]
         rows = harper.search_by_id(contract.target_table, some, (primary, *key))
-        held.update({row[primary]: row for row in rows})
+        found = require_ids(rows, primary, "search_by_id", contract.target_table)
+        held.update(zip(found, rows, strict=True))
     texts: list[list[str] | None] = []
     for row_id in ids:
         values = [held.get(row_id, {}).get(name) for name in key]

@@ -12,6 +12,7 @@ import pyarrow as pa
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery.fingerprint import Source
 from bq_harper_assets.stores.bigquery.key_lookup import key_text, times_of_keys
+from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import Row
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.held import text_of
@@ -92,7 +93,9 @@ class Comparison:
         records = rows.records(list(chosen))
         ids = [rows.ids[row] for row in records]
         target, key = self.subject.contract.target_table, self.plan.primary_key
-        stored = {row[key]: row for row in self.subject.harper.search_by_id(target, ids)}
+        answer = self.subject.harper.search_by_id(target, ids)
+        found = require_ids(answer, key, "search_by_id", target)
+        stored = dict(zip(found, answer, strict=True))
         for row, place in chosen.items():
             row_id = rows.ids[row]
             if row not in records:
@@ -210,12 +213,15 @@ def _page(
     """Some rows at or after the second instant, or else from the first on, before the third."""
     start, middle, end = (text_of(kind, moment) for moment in span)
     for bounds in ([middle, end], [start, middle]):
+        target, where = subject.contract.target_table, " to ".join(bounds)
         page = subject.harper.search_by_conditions(
-            subject.contract.target_table,
+            target,
             [Condition(plan.timestamp, "gelt", bounds)],
             sort_by=plan.timestamp,
             limit=ROWS_PER_SEARCH,
+            cell=where,
         )
+        require_ids(page, plan.primary_key, "search_by_conditions", target, where)
         if page:
             return page
     return []

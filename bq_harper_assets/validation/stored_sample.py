@@ -10,6 +10,7 @@ from bq_harper_assets.schema.harper_types import HarperType
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient, Row
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.held import text_of
@@ -49,7 +50,9 @@ def rows_at_both_ends(harper: HarperClient, table: str, primary_key: str) -> lis
         harper.search_by_value(table, primary_key, "*", limit=ROWS_FROM_EACH_END, reverse=reverse)
         for reverse in (False, True)
     )
-    return list({str(row[primary_key]): row for rows in ends for row in rows}.values())
+    rows = [row for end in ends for row in end]
+    ids = require_ids(rows, primary_key, "search_by_value", table)
+    return list({str(row_id): row for row_id, row in zip(ids, rows, strict=True)}.values())
 
 
 def look_at_rows(
@@ -107,7 +110,8 @@ def _lost(
         found = harper.search_by_conditions(
             plan.table, [Condition(name, "gelt", bounds)], (plan.primary_key,)
         )
-        if row[plan.primary_key] not in {each[plan.primary_key] for each in found}:
+        ids = require_ids(found, plan.primary_key, "search_by_conditions", plan.table)
+        if row[plan.primary_key] not in ids:
             return str(row[name])
     return ""
 

@@ -187,6 +187,20 @@ def broken_row(call: Call, place: int, of: int, found: Any) -> HarperRowBroken:
     )
 
 
+def require_ids(
+    rows: Sequence[Mapping[str, Any]],
+    primary_key: str,
+    operation: str,
+    table: str,
+    cell: str | None = None,
+) -> list[Any]:
+    """The id of each row of an answer; HarperRowBroken with the place of the first without one."""
+    for place, row in enumerate(rows, 1):
+        if row.get(primary_key) is None:
+            raise broken_row(Call("Harper", operation, table, cell), place, len(rows), row)
+    return [row[primary_key] for row in rows]
+
+
 def read_description(call: Call, told: Any) -> TableDescription:
     """One table of describe_table or describe_all."""
     try:
