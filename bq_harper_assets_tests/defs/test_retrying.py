@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from dagster import Failure
 
+from bq_harper_assets.activity import now_doing
 from bq_harper_assets.defs import retrying
 from bq_harper_assets.defs.retrying import retried
 from bq_harper_assets.stores.retry import Call, RetryPolicy
@@ -99,3 +100,21 @@ def test_a_wait_before_the_next_try_ends_when_the_run_is_to_stop() -> None:
         retried(CONTEXT, stop, once, TEN_MINUTES)
     assert tries == 1
     assert time.monotonic() - began < min(retrying.WAITS_S) / 2
+
+
+def test_a_wait_before_the_next_try_is_what_a_terminal_shows() -> None:
+    shown = []
+
+    class Watched(Stop):
+        def sleep(self, seconds: float) -> None:
+            shown.append(str(now_doing()))
+
+    left = [1]
+
+    def once() -> None:
+        if left:
+            left.pop()
+            raise Failure("Harper is away", allow_retries=True)
+
+    retried(CONTEXT, Watched(), once, TEN_MINUTES)
+    assert shown == ["waiting to try again"]

@@ -5,24 +5,44 @@ The processes are real; the daemon's own code judges them.
 
 import logging
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, job, op
+from dagster import (
+    DagsterEvent,
+    DagsterEventType,
+    DagsterInstance,
+    DagsterRun,
+    DagsterRunStatus,
+    job,
+    op,
+)
 from dagster._core.events import EngineEventData
 from dagster._core.storage.tags import MAX_RUNTIME_SECONDS_TAG
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import EmptyWorkspaceTarget
+from dagster._daemon.monitoring import run_monitoring
 from dagster._daemon.monitoring.concurrency import execute_concurrency_slots_iteration
 from dagster._daemon.monitoring.run_monitoring import execute_run_monitoring_iteration
 
-from bq_harper_assets.defs import run_process
+from bq_harper_assets.defs import dead_runs, run_launcher, run_process
 from bq_harper_assets.defs.dead_runs import end_dead_runs
 from bq_harper_assets.defs.launch import project_instance
 from bq_harper_assets.defs.run_launcher import WatchedRunLauncher
-from bq_harper_assets.defs.run_process import HOST, PID, RUN, Pulse, pulse_of
+from bq_harper_assets.defs.run_process import (
+    GONE_AFTER_S,
+    HOST,
+    MACHINE,
+    PID,
+    RUN,
+    SEEN,
+    Pulse,
+    pulse_of,
+    tags_of_place,
+)
 from bq_harper_assets.local import processes
 from bq_harper_assets.local.processes import Process
 from bq_harper_assets_tests.temporary_project import TemporaryProject
@@ -124,7 +144,8 @@ def test_a_run_is_failed_when_its_process_was_killed_and_not_before(
     assert again(instance, alive).status is DagsterRunStatus.STARTED
     assert again(instance, dead).status is DagsterRunStatus.FAILURE
     said = [entry.message for entry in instance.all_logs(dead.run_id)]
-    assert any(f"process {killed.pid} on {processes.here()} is gone" in line for line in said)
+    gone = f"Its process is gone: process {killed.pid} on {processes.here()}."
+    assert any(gone in line for line in said)
 
 
 def test_another_process_with_the_same_number_is_not_the_run(
@@ -136,20 +157,82 @@ def test_another_process_with_the_same_number_is_not_the_run(
     assert end_dead_runs(instance) == [run]
 
 
-def test_a_run_of_another_host_or_of_nobody_knows_where_is_never_called_dead(
-    instance: DagsterInstance, start: Callable[[], "subprocess.Popen[bytes]"]
+def seconds_ago(seconds: float) -> str:
+    return f"{time.time() - seconds:.0f}"
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {HOST: "another-host"},
+        {HOST: f"{processes.here()} pid:[4026532999]"},  # a container
+        {MACHINE: "of the same name"},
+    ],
+)
+def test_a_run_of_another_host_is_dead_once_it_has_said_nothing_for_long(
+    instance: DagsterInstance,
+    start: Callable[[], "subprocess.Popen[bytes]"],
+    elsewhere: dict[str, str],
 ) -> None:
     process = start()
-    gone = found(process)
+    recorded = found(process)
     kill(process)
-    elsewhere = run_in(instance, recorded=gone, **{HOST: "another-host"})
-    container = run_in(instance, recorded=gone, **{HOST: f"{processes.here()} pid:[4026532999]"})
-    unknown = run_in(instance)
-    assert {pulse_of(instance, run) for run in (elsewhere, container, unknown)} == {Pulse.UNKNOWN}
+    silent = run_in(instance, recorded=recorded, **elsewhere)  # of an earlier version
+    just_seen = {SEEN: seconds_ago(GONE_AFTER_S - 30)}
+    works = run_in(instance, recorded=recorded, **elsewhere, **just_seen)
+    long_ago = {SEEN: seconds_ago(GONE_AFTER_S + 1)}
+    gone = run_in(instance, recorded=recorded, **elsewhere, **long_ago)
+    assert pulse_of(instance, silent) is Pulse.UNKNOWN
+    assert pulse_of(instance, works) is Pulse.ALIVE
+    assert pulse_of(instance, gone) is Pulse.GONE
     monitor(instance)
     assert end_dead_runs(instance) == []
-    for run in (elsewhere, container, unknown):
+    for run in (silent, works):
         assert again(instance, run).status is DagsterRunStatus.STARTED
+    assert again(instance, gone).status is DagsterRunStatus.FAILURE
+    said = [entry.message for entry in instance.all_logs(gone.run_id)]
+    assert any(", last seen at " in line for line in said)
+
+
+def test_a_run_of_nobody_knows_where_is_never_called_dead(instance: DagsterInstance) -> None:
+    run = run_in(instance)
+    monitor(instance)
+    assert end_dead_runs(instance) == []
+    assert again(instance, run).status is DagsterRunStatus.STARTED
+
+
+def test_a_run_that_ended_while_its_process_was_looked_for_stays_as_it_ended(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(instance: DagsterInstance, run: DagsterRun) -> Pulse:
+        instance.run_storage.add_run_tags(run.run_id, {"looked": "at"})
+        instance.report_dagster_event(
+            DagsterEvent(DagsterEventType.RUN_SUCCESS.value, run.job_name), run.run_id
+        )
+        return Pulse.GONE
+
+    for module, end in (
+        (dead_runs, lambda run: end_dead_runs(instance)),
+        (run_launcher, lambda run: instance.run_launcher.terminate(run.run_id)),
+    ):
+        monkeypatch.setattr(module, "pulse_of", look)
+        run = run_in(instance)
+        end(run)
+        assert again(instance, run).tags["looked"] == "at"
+        assert again(instance, run).status is DagsterRunStatus.SUCCESS
+
+
+def test_a_run_that_takes_minutes_to_begin_is_not_called_failed(
+    instance: DagsterInstance,
+    start: Callable[[], "subprocess.Popen[bytes]"],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As `bqh sync` of thousands of partitions, whose events Dagster writes before it begins."""
+    run = run_in(instance, DagsterRunStatus.NOT_STARTED, recorded=found(start()))
+    later = time.time() + 50 * 60
+    monkeypatch.setattr(run_monitoring, "get_current_timestamp", lambda: later)
+    monitor(instance)
+    assert again(instance, run).status is DagsterRunStatus.NOT_STARTED
 
 
 def test_a_run_that_is_executed_again_is_not_judged_by_the_process_of_the_first(
@@ -158,22 +241,32 @@ def test_a_run_that_is_executed_again_is_not_judged_by_the_process_of_the_first(
     process = start()
     first = run_in(instance, recorded=found(process))
     kill(process)
+    instance.add_run_tags(first.run_id, {SEEN: seconds_ago(GONE_AFTER_S + 1)})
+    first = again(instance, first)
     second = run_in(instance, **{key: first.tags[key] for key in first.tags if "bqh/" in key})
+    elsewhere = run_in(instance, **{**second.tags, HOST: "another-host"})
     assert second.tags[RUN] == first.run_id
     assert pulse_of(instance, first) is Pulse.GONE
     assert pulse_of(instance, second) is Pulse.UNKNOWN
+    assert pulse_of(instance, elsewhere) is Pulse.UNKNOWN
 
 
 def test_a_run_whose_launcher_died_too_is_known_by_dagsters_own_event(
-    instance: DagsterInstance, start: Callable[[], "subprocess.Popen[bytes]"]
+    instance: DagsterInstance,
+    start: Callable[[], "subprocess.Popen[bytes]"],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     process = start()
-    run = run_in(instance, **{HOST: processes.here()})
+    run = run_in(instance, **tags_of_place())
     assert PID not in run.tags
     assert pulse_of(instance, run) is Pulse.UNKNOWN
     # As Dagster's code server does it in the run's process.
     instance.report_engine_event("Started process", run, EngineEventData.in_process(process.pid))
     assert pulse_of(instance, run) is Pulse.ALIVE
+    with monkeypatch.context() as patched:
+        # As if the event had been written a minute before the process began: it is another one.
+        patched.setattr(run_process, "_CLOCK_STEP_S", -60.0)
+        assert pulse_of(instance, run) is Pulse.GONE
     kill(process)
     assert pulse_of(instance, run) is Pulse.GONE
 

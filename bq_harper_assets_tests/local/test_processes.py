@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from bq_harper_assets.local.processes import Process, is_running, start, stop
+from bq_harper_assets.local import processes
+from bq_harper_assets.local.processes import (
+    NO_MACHINE_ID,
+    Process,
+    is_running,
+    machine,
+    start,
+    start_time,
+    stop,
+)
 
 SLEEP = ["sleep", "60"]
 STUBBORN = """
@@ -85,3 +94,28 @@ def test_a_process_that_has_ended_is_not_running(tmp_path: Path) -> None:
     while is_running(process):
         assert time.monotonic() < deadline
     assert not stop(process)
+
+
+def test_a_process_is_known_by_when_it_began(tmp_path: Path) -> None:
+    process = start(SLEEP, os.environ, tmp_path / "log")
+    began = start_time(process.pid)
+    assert began is not None
+    assert abs(time.time() - began) < 3
+    stop(process)
+    assert start_time(process.pid) is None
+
+
+def test_two_machines_are_told_apart_and_neither_shows_its_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "machine-id"
+    monkeypatch.setattr(processes, "MACHINE_ID", file)
+    assert machine() == NO_MACHINE_ID
+    file.touch()
+    assert machine() == NO_MACHINE_ID
+    told = []
+    for own in ("3d1219c7c4c5404aaa1f6d2a48adfda4", "4d1219c7c4c5404aaa1f6d2a48adfda4"):
+        file.write_text(f"{own}\n", encoding="ascii")
+        told.append(machine())
+        assert machine() not in own
+    assert told[0] != told[1]
