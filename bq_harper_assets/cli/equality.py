@@ -80,9 +80,12 @@ class Equality:
         if any(verdict.could_not_look for verdict in looks):
             return ExitCode.ERROR
         judged = {ProofStatus.PROVED, ProofStatus.OPEN, ProofStatus.SOURCE_CHANGED}
-        if statuses - judged or self.unseen.never_synced or self.unseen.closed_since:
+        if statuses - judged:
             return ExitCode.PARTLY
-        return ExitCode.CHANGED_SINCE if self.changed else ExitCode.DONE
+        if self.changed:
+            return ExitCode.CHANGED_SINCE
+        is_due = self.unseen.never_synced or self.unseen.closed_since
+        return ExitCode.PARTLY if is_due else ExitCode.DONE
 
     @property
     def word(self) -> str:

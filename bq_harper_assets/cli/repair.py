@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bq_harper_assets.cli.equality import Equality
+from bq_harper_assets.cli.equality import Equality, Unseen
 from bq_harper_assets.cli.proving import proving
 from bq_harper_assets.cli.runs import Ran, open_project, run_cells
 from bq_harper_assets.cli.sync import MOMENT, contract_named
@@ -83,11 +83,13 @@ def repair(
 
 
 def _as_of_now(before: Equality, after: Equality | None) -> Equality:
-    """All cells by their newest proof here, and not by the proof that the run itself has made."""
-    if after is None:
-        return before
-    newest = {proof.cell: proof for proof in (*before.proofs, *after.proofs)}
-    return replace(before, proofs=list(newest.values()))
+    """All synced cells by their newest proof here, not by the proof that the run has made.
+
+    What was never synced is no matter of a repair.
+    """
+    last = after.proofs if after else ()
+    newest = {proof.cell: proof for proof in (*before.proofs, *last)}
+    return replace(before, proofs=list(newest.values()), unseen=Unseen())
 
 
 def _in_words(before: Equality, wrong: "Sequence[CellProof]", after: Equality | None) -> str:

@@ -242,7 +242,7 @@ def test_a_component_s_table_is_looked_at_proved_taken_over_and_mended_but_never
         assert stored[7]["note"] == "mine"
         with open_ledger(declared.ledger.url) as ledger:
             assert {batch.mode for batch in ledger.history(known)} == {Mode.RECONCILE}
-        assert "in 6 cells (6 proved by stored hash" in typed_well("verify", name)
+        assert "in 6 cells (6 proved by stored hash" in typed_well("verify", name, *until)
 
         typed_well("sync", other["id"], *until)
         assert changes(proxy, other["targetTable"])[0] == "create_table"

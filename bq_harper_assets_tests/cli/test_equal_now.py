@@ -48,6 +48,8 @@ def test_what_changed_in_bigquery_since_is_named_and_synced_by_one_command(
     assert "cells that were never synced" in never
     assert keys[4] in never
     assert "healthy" not in changed
+    unsynced = typed_well("verify", name, "--from", keys[3], code=4)
+    assert "cells that were never synced" in unsynced
     programs = told("verify", name, "--deep", code=5)
     assert programs["verdict"] == "changed_since"
     assert programs["changed_since"] == [keys[0], keys[2]]
@@ -91,8 +93,8 @@ def test_rows_that_are_too_young_or_have_no_time_are_told_and_not_left_to_be_mis
 
     synced = typed_well("sync", ships.id)
     assert "3 rows are younger than safetyLag (5m) and come next\n" in synced
-    without = "  not copied: 1 rows that have no ts (as of "
-    before = "  not copied: 1 rows that are older than the first window (as of "
+    without = "  not copied: 1 row without ts (as of "
+    before = "  not copied: 1 row older than the first window (as of "
     assert without in synced
     shown = typed_well("status")
     assert without in shown

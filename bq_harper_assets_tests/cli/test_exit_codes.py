@@ -73,7 +73,7 @@ def test_a_sync_whose_proof_failed_or_found_differences_does_not_end_well() -> N
     for status, code, said in (
         (ProofStatus.PROVED, ExitCode.DONE, None),
         (ProofStatus.OPEN, ExitCode.DONE, None),
-        (ProofStatus.SOURCE_CHANGED, ExitCode.CHANGED_SINCE, "could not be made: why"),
+        (ProofStatus.SOURCE_CHANGED, ExitCode.CHANGED_SINCE, "BigQuery has changed since: why"),
         (ProofStatus.MOVING, ExitCode.NOT_PROVED, "could not be made: why"),
         (ProofStatus.DIFFERS, ExitCode.DIFFERS, "proof found rows that differ: why. Next: bqh"),
         (ProofStatus.CHECK_FAILED, ExitCode.NOT_PROVED, "could not be made: why. Next: bqh"),

@@ -86,7 +86,7 @@ def test_a_backfill_with_a_slice_that_lags_goes_on_under_another_number_of_slice
         assert {row["id"] for row in nodes} <= {f"{ships.id}|s0{n}" for n in range(3)}
         sync()
         assert names(harper, ships) == source_names(tables, source)
-    found = told("verify", ships.id)
+    found = told("verify", ships.id, "--to", f"{start + 2 * HOUR:%FT%H:%M}")
     assert (found["verdict"], len(found["cells"])) == ("equal", 6)
     with project_instance(project.root) as instance:
         [newest, _] = instance.fetch_observations(target_key(ships), limit=5).records

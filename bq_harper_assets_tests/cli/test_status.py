@@ -88,7 +88,7 @@ def test_open_cells_are_counted_apart_and_each_slice_says_how_far_it_is(declared
     assert [line[-1] for line in lines] == [str(10 * (newest + 1)), str(10 * newest)]
     assert "  cells due: 1 failed; to sync them, type: bqh sync ships --changed\n" in shown
     assert "  failed: 1 cell; type: bqh sync ships --changed\n" in shown
-    assert "  not copied: 3 rows that have no ts (as of " in shown
+    assert "  not copied: 3 rows without ts (as of " in shown
     assert "\nships -> " in typed_well("status", "ships")
     assert "did you mean ships?" in typed("status", "shipps").stderr
     [programs] = told("status")["tables"]

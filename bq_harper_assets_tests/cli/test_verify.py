@@ -64,7 +64,7 @@ def test_what_differs_is_named_like_a_diff_and_repaired_and_nothing_else_is_writ
         assert "in 3 cells (3 proved by stored hash, --deep compares all values)\n" in shown
         keys = ", ".join(f"{start + n * HOUR:%FT%H:%M}" for n in range(3))
         then = f"type: bqh repair {ships.id}\n"
-        assert f"  differs: 3 cells of 3 windows, {keys}; {then}" in shown
+        assert f"  rows differ in 3 cells (3 windows, {keys}); {then}" in shown
         audits = harper.search_by_value("SyncAudit", "tableId", ships.id, ("*",))
         assert {row["status"] for row in audits} >= {"issues_detected", "failed"}
         assert any('"id": 1045' in row["checkResults"] for row in audits)
@@ -100,7 +100,8 @@ def test_a_value_bent_under_its_old_hash_is_mended_by_a_deep_repair_and_no_other
     [ships] = project.declare(
         table(tables.make_from(named_rows(start)), start, key=["number"])
     ).tables
-    typed_well("sync", ships.id, "--to", f"{start + 3 * HOUR:%FT%H:%M}")
+    span = ("--to", f"{start + 3 * HOUR:%FT%H:%M}")
+    typed_well("sync", ships.id, *span)
     with HarperClient(harper_connection) as harper:
         before = stored(harper, ships)
         harper.upsert(ships.target_table, [{"id": 25, "name": "bent"}])  # merges: `_hash` stays
@@ -116,7 +117,7 @@ def test_a_value_bent_under_its_old_hash_is_mended_by_a_deep_repair_and_no_other
         after = stored(harper, ships)
         assert after[25]["name"] == "ship 25"
         assert after == {**before, 25: after[25]}  # with the batch and the time of their sync
-        proved = typed_well("verify", ships.id, "--deep")
+        proved = typed_well("verify", ships.id, "--deep", *span)
         assert "in 6 cells (6 proved by all values)\n" in proved
 
 
