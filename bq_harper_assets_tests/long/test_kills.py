@@ -5,6 +5,7 @@ What follows a kill is only what a user types (`bqh sync`, `bqh ui`) or has swit
 
 import os
 import random
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -19,10 +20,12 @@ from dagster import DagsterInstance, RunsFilter
 
 from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.dead_runs import WITH_A_PROCESS
 from bq_harper_assets.defs.launch import project_instance
 from bq_harper_assets.defs.run_process import PID
+from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.local import processes
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets_tests.conftest import PROJECT_ROOT
@@ -80,6 +83,13 @@ class Scene:
         sources = [self.tables.make_from(rows) for _ in range(count)]
         declared = [table(each, start, live=False, sync=sync) for each in sources]
         return list(self.project.declare(*declared).tables)
+
+    def planned(self, contract: TableContract) -> int:
+        """How many cells a run has planned and not ended."""
+        with open_ledger(load_project(self.project.root).ledger.url) as ledger:
+            known = ledger.find_table(contract.id)
+            left = ledger.left_over(known) if known else ()
+            return sum(len(each.cells) for each in left)
 
     def rows(self, contract: TableContract) -> list[int]:
         """Those that Harper holds."""
@@ -157,10 +167,17 @@ def test_a_sync_that_is_typed_again_recovers_from_every_kill(
             time.sleep(moment)
             with suppress(ProcessLookupError):  # the run was quicker this time
                 os.kill(pid, 9)
+            killed = time.monotonic()
             code = typed.wait(WITHIN_S)
-        print(f"{victim} killed {moment:.1f} s after its start: the run ended with {code}")
+        left = scene.planned(contract)
+        print(f"{victim} killed {moment:.1f} s after its start: {code}, {left} cells planned")
         took = sync(contract)
-        print(f"  the next sync took {took:.1f} s: {log.read_text(encoding='utf-8')}")
+        said = log.read_text(encoding="utf-8")
+        recovered = time.monotonic() - killed
+        print(f"  recovered after {recovered:.1f} s; the next sync took {took:.1f} s: {said}")
+        if victim == "driver" and left:
+            died = r"^run \w{8} \(process \d+ on .+\) died at \d\d:\d\d UTC; its "
+            assert re.search(f"{died}{left} cells are taken up again", said, re.MULTILINE), said
         scene.assert_recovered(contract)
 
 

@@ -1,9 +1,11 @@
 """What held when the product was tried from outside: both servers, one Spark, a ledger per test."""
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -16,6 +18,8 @@ from bq_harper_assets_tests.temporary_project import TemporaryProject
 
 __all__ = ["ledger", "spark", "sync", "tables"]
 DATASET = "held"
+NO_LIMIT = 10**9
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,15 @@ class Sizes:
         """TEST_LONG_<name>, or the number that fits."""
         fitting = self.how_long.choose(short=short, full=full)
         return int(os.environ.get(f"TEST_LONG_{name}", fitting))
+
+    def in_time(self, wanted: Sequence[T], name: str, *, full_s: int) -> Iterator[T]:
+        """Each of them. In short all are played; in full, what time cuts off is a failure."""
+        over = time.monotonic() + self.of(name, short=NO_LIMIT, full=full_s)
+        for number, each in enumerate(wanted):
+            if number and time.monotonic() > over:
+                left = ", ".join(map(str, wanted[number:]))
+                pytest.fail(f"within TEST_LONG_{name} only {number} were played, and not: {left}")
+            yield each
 
 
 @pytest.fixture(scope="session")

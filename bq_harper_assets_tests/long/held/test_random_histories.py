@@ -4,7 +4,6 @@ A history that fails prints its seed; TEST_LONG_SEED=<seed> plays that one alone
 """
 
 import os
-import time
 
 import pytest
 
@@ -25,12 +24,8 @@ def test_every_random_history_ends_with_harper_equal_to_its_source(
     asked = os.environ.get("TEST_LONG_SEED")
     histories = sizes.of("HISTORIES", short=2, full=40)
     length = sizes.of("HISTORY_LENGTH", short=3, full=8)
-    # A slow machine plays fewer of them.
-    over = time.monotonic() + sizes.of("HISTORY_SECONDS", short=60, full=1_800)
-    seeds = [int(asked)] if asked else range(histories)
-    for played, seed in enumerate(seeds):
-        if played and time.monotonic() > over:
-            break
+    seeds = [int(asked)] if asked else list(range(histories))
+    for seed in sizes.in_time(seeds, "HISTORY_SECONDS", full_s=3_600):
         steps = steps_of(seed, length)
         print(f"TEST_LONG_SEED={seed} TEST_LONG_HISTORY_LENGTH={length}", *steps, sep="\n  ")
         ships = Ships.made(emulator)
