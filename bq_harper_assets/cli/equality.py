@@ -109,8 +109,8 @@ class Equality:
         }
         return sorted(found)
 
-    def lines(self) -> Iterator[str]:
-        """The answer, and what to type."""
+    def lines(self, *, repairs: bool = False) -> Iterator[str]:
+        """The answer, and what to type; a repair that goes on by itself is not advised."""
         name = self.contract.id
         as_of = f"as of {self.at:%F %T} UTC"
         if self.equal:
@@ -128,7 +128,8 @@ class Equality:
             windows = some_windows(proof.cell.window for proof in differing)
             # What only the deep form sees, only the deep repair mends.
             deep = " --deep" if self.deep else ""
-            yield f"  rows differ in {_cells(differing)} ({windows}); type: bqh repair {name}{deep}"
+            then = "" if repairs else f"; type: bqh repair {name}{deep}"
+            yield f"  rows differ in {_cells(differing)} ({windows}){then}"
         if self.changed:
             then = f"type: bqh sync {name} --changed"
             yield f"  changed in BigQuery since: {some_windows(self.changed)}; {then}"

@@ -12,6 +12,7 @@ import click
 from bq_harper_assets.cli.exit_codes import ExitCode, all_exit_codes, exit_codes
 from bq_harper_assets.cli.storage_errors import storage_errors
 from bq_harper_assets.errors import BqhError, Stopped
+from bq_harper_assets.stores.waiting import TERMINAL, WAITS
 
 # name -> module:attribute. Imported on use: BigQuery's client alone costs seconds.
 COMMANDS = {
@@ -39,7 +40,8 @@ class LazyGroup(click.Group):
     """Finds its commands in COMMANDS."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        with storage_errors():
+        # A command that draws on the terminal speaks there itself, in place of this.
+        with storage_errors(), WAITS.listen(_say, TERMINAL):
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -53,6 +55,11 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         _name_exit_codes(command)
         return command
+
+
+def _say(line: str) -> None:
+    """On stderr: programs read one document on stdout."""
+    click.echo(line, err=True)
 
 
 def _name_exit_codes(command: click.Command) -> None:
@@ -76,8 +83,9 @@ def bqh() -> None:
 
 def main() -> None:
     """The console script: an expected error is a text and an exit code, never a traceback."""
-    # Long waits are told in whole sentences: without a handler Python prints each retry as well.
-    logging.getLogger("bq_harper_assets.stores").addHandler(logging.NullHandler())
+    # Without a handler Python prints what libraries log: each retry beside our own sentence of the
+    # wait, and py4j's traceback of a Java process that died.
+    logging.getLogger().addHandler(logging.NullHandler())
     try:
         code = bqh.main(standalone_mode=False)
     except Stopped as stopped:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bq_harper_assets.cli.equality import Unseen
 from bq_harper_assets.cli.reachable import require_servers
-from bq_harper_assets.cli.sync import cells_between, slices_asked
+from bq_harper_assets.cli.sync import cells_between, require_range, slices_asked
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 
@@ -104,6 +104,8 @@ def proving(
     slices: str | None,
 ) -> Iterator[Proving]:
     """What is synced in the range; TableChanged if its cells are not those of the contract."""
+    require_range(from_, to)
+    require_servers(project)
     # Here and not above: dagster and google's libraries take seconds to import.
     from bq_harper_assets.defs.resources import build_resources
     from bq_harper_assets.ledger.ledger import open_ledger
@@ -111,7 +113,6 @@ def proving(
     from bq_harper_assets.sync.scene import Stores
     from bq_harper_assets.validation.proof import Prover
 
-    require_servers(project)
     bigquery, harper = project.bigquery, project.harper
     with open_ledger(project.ledger.url) as ledger:
         if ledger.find_table(contract.id):
@@ -170,8 +171,9 @@ def synced_cells(
     known = ledger.cells(table, first, last, slices_asked(contract, slices)) if table else ()
     cells = sorted(synced_of(known))
     if not cells:
+        where = " in that range" if from_ or to or slices else ""
         raise click.UsageError(
-            f"nothing of {contract.id} is synced in that range; start with: bqh sync {contract.id}"
+            f"nothing of {contract.id} is synced{where}; start with: bqh sync {contract.id}"
         )
     return cells
 

@@ -56,7 +56,7 @@ def repair(
     ran: Ran | None = None
     after: Equality | None = None
     with proving(project, contract, from_, to, slices) as looking:
-        before = prove(looking, looking.cells, output, deep=deep, show=True)
+        before = prove(looking, looking.cells, output, deep=deep, show=True, repairs=True)
         # A sync makes a cell equal to what BigQuery has now, whether or not its past can be had.
         not_equal = {ProofStatus.DIFFERS, ProofStatus.SOURCE_CHANGED}
         wrong = [proof for proof in before.proofs if proof.status in not_equal]

@@ -96,9 +96,13 @@ class Ran:
 
     @property
     def proof(self) -> ProofOfRuns | None:
-        """The worst of the runs' own; None if none of them came so far."""
+        """The runs' own, as bad as the worst of them; None if none of them came so far."""
         found = [ProofOfRuns(run.proof.status, run.proof.message) for run in self.runs if run.proof]
-        return max(found, key=lambda each: _WORST_LAST.index(each.exit_code), default=None)
+        if not found:
+            return None
+        worst = max(found, key=lambda each: _WORST_LAST.index(each.exit_code))
+        alike = [each.message for each in found if each.exit_code is worst.exit_code]
+        return ProofOfRuns(worst.status, "; ".join(alike))
 
     @property
     def exit_code(self) -> ExitCode:

@@ -36,8 +36,11 @@ def table_lines(tables: Sequence[TableStatus]) -> Iterator[str]:
 
 def _progress(table: TableStatus) -> Iterator[str]:
     synced = table.cells.get(SYNCED, 0)
+    is_all = synced == table.cells_due
+    # A run that planned cells anew and did not end leaves what was committed before.
+    reach = "all until" if is_all else "and what was committed reaches without a gap until"
     yield (
-        f"  {synced:,} of {table.cells_due:,} cells of closed windows synced, all until "
+        f"  {synced:,} of {table.cells_due:,} cells of closed windows synced, {reach} "
         f"{table.synced_until:%F %H:%M} UTC: {_span(table.lag_s)} behind, phase {table.phase}"
     )
     if open_cells := sum(table.cells_open.values()):

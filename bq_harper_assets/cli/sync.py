@@ -17,13 +17,17 @@ from bq_harper_assets.cli.sync_summary import remarks, summary
 from bq_harper_assets.cli.young_rows import young_rows
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.stores.waiting import WAITS
 
 if TYPE_CHECKING:
     from bq_harper_assets.sync.cells import Cell
 
 CLOCKS_DIFFER_BY = timedelta(minutes=1)  # a window that has not begun for BigQuery is refused
-MOMENT = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ"])
+MOMENT = click.DateTime(
+    [
+        *("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"),
+        *("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"),
+    ]
+)
 
 
 @click.command(
@@ -71,6 +75,7 @@ def sync(
     """
     project = open_project(profile)
     contract = contract_named(project, table)
+    require_range(from_, to)
     require_servers(project)
     require_ready(project, contract)
     # Here and not above: dagster and google's libraries take seconds to import.
@@ -81,14 +86,17 @@ def sync(
         start = start_of(project, contract, ledger)
     cells = cells_between(contract, start, from_, to, slices)
     if not cells:
-        raise click.UsageError("no window that can be synced lies in that range")
+        raise click.UsageError(
+            f"no window of {contract.id} that can be synced lies in that range: its first begins at"
+            f" {start:%FT%H:%M} UTC, and one can be synced once it has begun, or, of a table that"
+            " is not live, once it has closed"
+        )
     if changed:
         from bq_harper_assets.cli.changed import find_due
 
         say = click.echo if output == "text" else _nothing
         say(f"looking at {len(cells):,} cells of {contract.id} in BigQuery and in the ledger")
-        with WAITS.listen(say):
-            due = find_due(project, contract, start, cells)
+        due = find_due(project, contract, start, cells)
         say(str(due))
         cells = due.cells
     ran = run_cells(
@@ -127,6 +135,12 @@ def contract_named(project: Project, name: str) -> TableContract:
     near = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
     raise click.UsageError(f"config/tables.yaml declares no table {name!r}; {hint}")
+
+
+def require_range(from_: datetime | None, to: datetime | None) -> None:
+    """A usage error for a range that ends before it begins."""
+    if from_ and to and from_ >= to:
+        raise click.UsageError(f"--from {from_:%FT%H:%M} is not before --to {to:%FT%H:%M}")
 
 
 def cells_between(

@@ -17,7 +17,6 @@ from bq_harper_assets.cli.outside_rows import outside_lines
 from bq_harper_assets.cli.proving import Proving, proving
 from bq_harper_assets.cli.runs import open_project
 from bq_harper_assets.cli.sync import MOMENT, contract_named
-from bq_harper_assets.stores.waiting import WAITS
 
 if TYPE_CHECKING:
     from bq_harper_assets.sync.cells import Cell
@@ -75,7 +74,13 @@ def verify(
 
 
 def prove(
-    looking: Proving, cells: "Sequence[Cell]", output: str, *, deep: bool, show: bool
+    looking: Proving,
+    cells: "Sequence[Cell]",
+    output: str,
+    *,
+    deep: bool,
+    show: bool,
+    repairs: bool = False,
 ) -> Equality:
     """The proofs, recorded; each window is told as soon as it is known, unless programs listen."""
     console = Console(stderr=output == "json")
@@ -84,16 +89,15 @@ def prove(
     say(" ".join(("window".ljust(16), *(count.rjust(_WIDTH) for count in COUNTS), "as of")))
     proofs: list[CellProof] = []
     at = looking.ledger.now()
-    with WAITS.listen(say):
-        for part in looking.parts(cells, console, deep=deep, shown=SHOWN if show else 0):
-            proofs += part
-            for line in window_lines(part):
-                say(line)
+    for part in looking.parts(cells, console, deep=deep, shown=SHOWN if show else 0):
+        proofs += part
+        for line in window_lines(part):
+            say(line)
     for warning in looking.record(proofs):
         click.echo(f"warning: {warning}", err=True)
     unseen = looking.unseen(cells, given_up=len(cells) - len(proofs))
     found = Equality(contract=looking.contract, at=at, proofs=proofs, unseen=unseen, deep=deep)
-    for line in (*found.lines(), *outside_lines(looking.contract, looking.ledger)):
+    for line in (*found.lines(repairs=repairs), *outside_lines(looking.contract, looking.ledger)):
         say(line)
     for proof in proofs:
         if proof.verdict.could_not_look:

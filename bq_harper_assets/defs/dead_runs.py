@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from dagster import DagsterEventType, DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.run_process import IS_GONE, Pulse, gone, pulse_of, where
+from bq_harper_assets.defs.run_process import IS_GONE, Pulse, gone, last_seen, pulse_of, where
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.left_over import LeftOver
 from bq_harper_assets.ledger.records import CellKey
@@ -81,7 +81,7 @@ def clear_the_way(
         if left.run_id != run_id and not _is_at_work(instance, left)
     }
     others = [run for run in ended if run.run_id not in told]
-    return [*told.values(), *(_died(instance, run) for run in others)]
+    return [*told.values(), *(f"{_died(instance, run)}, in {run.job_name}" for run in others)]
 
 
 def _is_at_work(instance: DagsterInstance, left: LeftOver) -> bool:
@@ -104,7 +104,9 @@ def _fate(instance: DagsterInstance, left: LeftOver) -> str:
 
 def _died(instance: DagsterInstance, run: DagsterRun, after: datetime | None = None) -> str:
     last_event = _last_sign_of_life(instance, run.run_id)
-    at = max(last_event, after or last_event)
+    beat = last_seen(run)
+    last_beat = datetime.fromtimestamp(beat, UTC) if beat else last_event
+    at = max(last_event, last_beat, after or last_event)
     return f"run {_short(run.run_id)} ({where(run)}) died at {at:%H:%M} UTC"
 
 

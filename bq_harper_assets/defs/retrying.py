@@ -59,7 +59,9 @@ def _retried(
                 context.log.warning(text)
                 WAITS.tell(text)
                 raise
-            text = f"tries again in {wait:.0f} s, {number} of {len(WAITS_S)}: {failure.description}"
+            # What a person would have to type is of no use to a run that goes on by itself.
+            why = (failure.description or "").partition(" Next: ")[0]
+            text = f"tries again in {wait:.0f} s, {number} of {len(WAITS_S)}: {why}"
             context.log.warning(text)
             WAITS.tell(text)
         with doing("waiting to try again"):

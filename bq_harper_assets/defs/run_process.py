@@ -74,7 +74,7 @@ def pulse_of(instance: DagsterInstance, run: DagsterRun) -> Pulse:
     """On this host by process id and start time; of another host's by what it said last."""
     recorded = _recorded(run)
     if not _is_here(run):
-        seen = _last_seen(run)
+        seen = last_seen(run)
         if seen is None:
             return Pulse.UNKNOWN
         return Pulse.ALIVE if time.time() - seen < GONE_AFTER_S else Pulse.GONE
@@ -96,7 +96,7 @@ def where(run: DagsterRun) -> str:
     if not host:
         return "a process that was not recorded"
     told = f"process {recorded.pid} on {host}" if recorded else f"a process on {host}"
-    seen = _last_seen(run)
+    seen = last_seen(run)
     if seen is None or _is_here(run):
         return told
     return f"{told}, last seen at {datetime.fromtimestamp(seen, UTC):%T} UTC"
@@ -133,7 +133,8 @@ def _recorded(run: DagsterRun) -> Process | None:
     return Process(pid=int(run.tags[PID]), started=run.tags[STARTED])
 
 
-def _last_seen(run: DagsterRun) -> float | None:
+def last_seen(run: DagsterRun) -> float | None:
+    """When its process last said that it works, in seconds since 1970; None if it never did."""
     if run.tags.get(RUN) != run.run_id or SEEN not in run.tags:
         return None
     return float(run.tags[SEEN])

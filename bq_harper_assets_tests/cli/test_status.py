@@ -76,7 +76,8 @@ def test_open_cells_are_counted_apart_and_each_slice_says_how_far_it_is(declared
 
     shown = typed_well("status")
     closed = 2 * newest
-    assert f"  {closed - 1} of {closed} cells of closed windows synced, all until " in shown
+    reach = "synced, and what was committed reaches without a gap until"
+    assert f"  {closed - 1} of {closed} cells of closed windows {reach} " in shown
     assert f"  2 of 2 cells of windows still open synced, up to {half:%F %T} UTC\n" in shown
     assert f"  {10 * (closed + 1)} rows, 0 quarantined" in shown
     lines = [line.split() for line in shown.splitlines() if line.startswith("    s0")]

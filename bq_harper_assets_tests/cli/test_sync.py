@@ -123,7 +123,7 @@ def test_the_exit_code_of_a_sync_says_whether_none_some_or_all_cells_are_done(
     [held] = table_status()["leases"]
     assert (held["slice"], held["owner"]) == (0, "another-run")
     shown = typed("status").stdout
-    assert f"2 of {states['cells_due']} cells of closed windows synced, all until" in shown
+    assert f"2 of {states['cells_due']} cells of closed windows synced, and what" in shown
     assert "40 rows, 0 quarantined" in shown
     assert "run another-run has been at work since " in shown
     assert "  5 rows per request, 96 windows per run; its sensors look every 10 s" in shown
