@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +18,6 @@ from bq_harper_assets.cli.runs import open_project
 from bq_harper_assets.cli.sync import contract_named
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.stores.waiting import WAITS
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
@@ -81,7 +79,6 @@ def _adopting(project: Project, contract: TableContract) -> Iterator[Adopting]:
     require_servers(project)
     queries = Queries(BigQueryCalls(project.bigquery), labels={"bqh": "adopt"})
     with (
-        WAITS.listen(partial(click.echo, err=True)),
         open_ledger(project.ledger.url) as ledger,
         queries.client,
         HarperClient(project.harper) as harper,

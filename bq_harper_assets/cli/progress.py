@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -21,7 +20,7 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets.stores.waiting import TERMINAL, WAITS
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
@@ -60,8 +59,7 @@ class Seen:
 def working(what: str, output: str, asked: Asked) -> Iterator[None]:
     """For as long as the block runs."""
     if output == "json":
-        with WAITS.listen(partial(click.echo, err=True)):
-            yield
+        yield  # waits are told on stderr, as by every command
     elif sys.stdout.isatty():
         with bar(what, asked, Console()):
             yield
@@ -83,7 +81,7 @@ def bar(what: str, asked: Asked, console: Console) -> Iterator[None]:
         def say(line: str) -> None:
             progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-        with WAITS.listen(say), _watched(asked, show, LOOK_EVERY_S):
+        with WAITS.listen(say, TERMINAL), _watched(asked, show, LOOK_EVERY_S):
             yield
 
 
@@ -93,7 +91,10 @@ def lines(
 ) -> Iterator[None]:
     """One at the start, and others while it takes long: a log shows that it is alive."""
     say(_text(what, asked, Seen(0)))
-    with WAITS.listen(say), _watched(asked, lambda seen: say(_text(what, asked, seen)), every_s):
+    with (
+        WAITS.listen(say, TERMINAL),
+        _watched(asked, lambda seen: say(_text(what, asked, seen)), every_s),
+    ):
         yield
 
 

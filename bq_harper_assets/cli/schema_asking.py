@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +13,6 @@ from bq_harper_assets.cli.runs import open_project
 from bq_harper_assets.cli.sync import contract_named
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.stores.waiting import WAITS
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
@@ -94,7 +92,7 @@ def asking(table: str, profile: str | None) -> Iterator[Asking]:
 
     project = open_project(profile)
     contract = contract_named(project, table)
-    with WAITS.listen(partial(click.echo, err=True)), open_ledger(project.ledger.url) as ledger:
+    with open_ledger(project.ledger.url) as ledger:
         yield Asking(project, contract, ledger)
 
 

@@ -1,4 +1,4 @@
-"""A full disk or a folder that cannot be written, told in our words and not as a traceback.
+"""A full disk, or files that cannot be opened or written, told in our words and not as a traceback.
 
 The ledger has errors of its own for this; here is what Dagster's storage, logs and other files of a
 command run into.
@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from bq_harper_assets.errors import BqhError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
-_CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM}
+_READ_ONLY = {errno.EROFS}
+_FORBIDDEN = {errno.EACCES, errno.EPERM}
 
 
 class StorageFault(BqhError):
-    """Files of this machine cannot be written."""
+    """Files of this machine cannot be opened or written."""
 
 
 @contextmanager
@@ -38,7 +39,11 @@ def _fault(error: BaseException) -> StorageFault | None:
     for each in _causes(error):
         why = " ".join(str(each).split())
         is_full = isinstance(each, OSError) and each.errno in _FULL
-        is_closed = isinstance(each, OSError) and each.errno in _CLOSED
+        is_closed = isinstance(each, OSError) and (
+            each.errno in _READ_ONLY
+            # Without a file it is about something else, such as a signal to a foreign process.
+            or (each.errno in _FORBIDDEN and bool(each.filename))
+        )
         if isinstance(each, sqlite3.Error):
             code = getattr(each, "sqlite_errorcode", 0) & 0xFF
             is_full = code == sqlite3.SQLITE_FULL
@@ -48,7 +53,9 @@ def _fault(error: BaseException) -> StorageFault | None:
             return _told("a disk is full", why, "Free some space")
         if is_closed:
             return _told(
-                "files cannot be written", why, "Make the folder writable (its rights, its mount)"
+                "files cannot be opened or written",
+                why,
+                "Give this user the right to (the file's and the folder's rights, the mount)",
             )
     return None
 

@@ -4,7 +4,7 @@ import errno
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from bq_harper_assets.contract.private_files import make_private_file, tighten_file
 from bq_harper_assets.contract.secrets import without_secrets
 from bq_harper_assets.ledger.errors import LedgerNotWritable, LedgerRefused, LedgerUnavailable
+from bq_harper_assets.stores.waiting import WAITS, clock_text
 
 _NOT_WRITABLE = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM)
 _PG_DISK_FULL, _PG_READ_ONLY = "53100", "25006"
@@ -31,7 +32,7 @@ class Database:
         if parsed.get_backend_name() == "sqlite":
             self._engine = _sqlite_engine(parsed, self.place)
         else:
-            self._engine = _postgresql_engine(parsed)
+            self._engine = _postgresql_engine(parsed, self.place)
         self._writer = self._engine.execution_options(writes=True)
 
     @contextmanager
@@ -132,18 +133,28 @@ def _sqlite_engine(url: URL, place: str) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: sqlite3.Connection, record: object) -> None:
-        _enter_wal(connection)
+        with _told(place):
+            _enter_wal(connection)
         # A plan that a power cut undid would let the next run copy over rows it does not know of.
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA foreign_keys=ON")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
+        if not connection.get_execution_options().get("writes", False):
+            connection.exec_driver_sql("BEGIN")
+            return
         # A writer that began by reading cannot be made to wait: SQLite fails it at its first write.
-        writes = connection.get_execution_options().get("writes", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        with _told(place):
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
+
+
+def _told(place: str) -> AbstractContextManager[None]:
+    """For a block that others may keep waiting."""
+    ends = f"gives up at {clock_text(_PATIENCE_S)}"
+    return WAITS.waiting(f"the lock of the ledger at {place}, which another process holds", ends)
 
 
 def _make_private(file: Path) -> None:
@@ -167,7 +178,7 @@ def _enter_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.02)
 
 
-def _postgresql_engine(url: URL) -> Engine:
+def _postgresql_engine(url: URL, place: str) -> Engine:
     engine = create_engine(
         url,
         hide_parameters=True,
@@ -184,5 +195,12 @@ def _postgresql_engine(url: URL) -> Engine:
             # A client that froze in mid-step must not hold the others up for ever.
             cursor.execute(f"SET idle_in_transaction_session_timeout = '{2 * _PATIENCE_S}s'")
         connection.commit()
+
+    @event.listens_for(engine, "do_execute")
+    def _execute(cursor: Any, statement: str, parameters: Any, context: object) -> bool:
+        what = f"the ledger at {place} to answer"
+        with WAITS.waiting(what, f"gives up at {clock_text(_PATIENCE_S)} if others hold its locks"):
+            cursor.execute(statement, parameters)
+        return True  # it is done
 
     return engine

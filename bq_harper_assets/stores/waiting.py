@@ -15,7 +15,10 @@ TOLD_AFTER_S = 5.0
 TOLD_AGAIN_AFTER_S = 30.0
 LOOK_EVERY_S = 1.0
 
+TERMINAL = "terminal"  # where a command speaks to a person
+
 Say = Callable[[str], None]
+Text = str | Callable[[], str]  # worded once, or anew each time it is told
 Tell = Callable[[float], str | None]  # the text of a wait at an instant; None: nothing to tell
 
 
@@ -32,15 +35,19 @@ class Waits:
         self._clock = clock
         self._lock = threading.Lock()
         self._entries: dict[int, _Entry] = {}
-        self._listeners: list[Say] = []
+        self._listeners: list[tuple[Say, str | None]] = []
         self._number = 0
         self._over = threading.Event()
 
     @contextmanager
-    def listen(self, say: Say) -> Iterator[None]:
-        """Tells `say` of every wait for as long as the block runs."""
+    def listen(self, say: Say, place: str | None = None) -> Iterator[None]:
+        """Tells `say` of every wait for as long as the block runs.
+
+        Of several that speak at one `place` only the newest is told.
+        """
+        listener = (say, place)
         with self._lock:
-            self._listeners.append(say)
+            self._listeners.append(listener)
             if len(self._listeners) == 1:
                 self._over = threading.Event()
                 threading.Thread(target=self._watch, args=(self._over,), daemon=True).start()
@@ -48,15 +55,15 @@ class Waits:
             yield
         finally:
             with self._lock:
-                self._listeners.remove(say)
+                self._listeners.remove(listener)
                 if not self._listeners:
                     self._over.set()
 
     @contextmanager
     def waiting(
         self,
-        what: str,
-        then: str | Callable[[], str],
+        what: Text,
+        then: Text,
         *,
         since_s: float = 0.0,
         at_once: bool = False,
@@ -68,8 +75,7 @@ class Waits:
         def tell(now: float) -> str | None:
             if not at_once and now - began < TOLD_AFTER_S:
                 return None
-            next_step = then if isinstance(then, str) else then()
-            return f"waits for {what}, since {moment:%H:%M:%S} UTC; {next_step}"
+            return f"waits for {_worded(what)}, since {moment:%H:%M:%S} UTC; {_worded(then)}"
 
         with self.told_by(tell):
             if at_once:
@@ -92,8 +98,9 @@ class Waits:
     def tell(self, text: str) -> None:
         """Tells this at once, for a wait that is another program's."""
         with self._lock:
-            listeners = list(self._listeners)
-        for say in listeners:
+            newest = {place: say for say, place in self._listeners}
+            told = [s for s, place in self._listeners if place is None or newest[place] is s]
+        for say in told:
             with suppress(Exception):  # a listener that fails must not stop what waits
                 say(text)
 
@@ -105,7 +112,10 @@ class Waits:
         due = [e for e in entries if e.told_at is None or now - e.told_at >= TOLD_AGAIN_AFTER_S]
         texts: dict[str, None] = {}
         for entry in due:
-            if text := entry.tell(now):
+            text: str | None = None
+            with suppress(Exception):  # one that cannot be worded must not silence the others
+                text = entry.tell(now)
+            if text:
                 entry.told_at = now
                 texts[text] = None
         for text in texts:
@@ -114,6 +124,10 @@ class Waits:
     def _watch(self, over: threading.Event) -> None:
         while not over.wait(LOOK_EVERY_S):
             self.look()
+
+
+def _worded(text: Text) -> str:
+    return text if isinstance(text, str) else text()
 
 
 def clock_text(in_s: float) -> str:

@@ -15,6 +15,7 @@ from bq_harper_assets.sync.receipts import Receipt
 from bq_harper_assets.sync.row_hash import row_hashes
 from bq_harper_assets.sync.row_ids import hashes_of_ids
 from bq_harper_assets.sync.task import Move, Task, within_limit
+from bq_harper_assets.sync.task_waits import noted_for_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,9 +55,10 @@ def move_all(spark: "SparkSession", move: Move) -> Moved:
 
         context = TaskContext.get()
         assert context is not None
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from Task(move, context.attemptNumber()).run(tasks[number])
+        with noted_for_driver(move.harper.waits):
+            for batch in numbers:
+                for number in batch.column(0).to_pylist():
+                    yield from Task(move, context.attemptNumber()).run(tasks[number])
 
     packed = one_row_per_task(spark, len(tasks)).mapInArrow(run, PACKED_DDL)
     counted = _count_here if move.rows <= ROWS_COUNTED_HERE else _count_in_spark

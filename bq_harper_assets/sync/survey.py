@@ -31,6 +31,7 @@ from bq_harper_assets.sync.reading import Reading, cell_rows
 from bq_harper_assets.sync.receipts import Failure, Receipt, Tally, merged
 from bq_harper_assets.sync.record_hash import RecordHashes, source_hashes
 from bq_harper_assets.sync.task_login import HarperOfTasks
+from bq_harper_assets.sync.task_waits import noted_for_driver
 from bq_harper_assets.sync.transient import error_of, failure_of
 
 if TYPE_CHECKING:
@@ -91,12 +92,13 @@ def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
     sources = len(survey.reading.streams)
 
     def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                if number < sources:
-                    yield from _read_source(survey, survey.reading.streams[number])
-                else:
-                    yield from _read_target(survey, survey.ranges[number - sources])
+        with noted_for_driver(survey.harper.waits):
+            for batch in numbers:
+                for number in batch.column(0).to_pylist():
+                    if number < sources:
+                        yield from _read_source(survey, survey.reading.streams[number])
+                    else:
+                        yield from _read_target(survey, survey.ranges[number - sources])
 
     def join(rows: pa.Table) -> pa.Table:
         return _compared(rows, survey.per_place)

@@ -24,14 +24,30 @@ PRIVATE_FOLDER = 0o700
 
 
 class NoPassword(BqhError):
-    """The machine that a task runs on has neither the file nor the variable."""
+    """The machine that a task runs on has neither a file that it can read nor the variable."""
 
-    def __init__(self, connection: HarperConnection, file: Path) -> None:
+    def __init__(self, connection: HarperConnection, file: Path, error: OSError) -> None:
+        is_missing = isinstance(error, FileNotFoundError)
+        found = (
+            f"on its machine there is neither the file {file} nor"
+            if is_missing
+            else f"it cannot read the file {file} ({error.strerror}), and its machine does not have"
+        )
         super().__init__(
-            f"a task cannot log in to Harper at {connection.url}: on its machine there is neither"
-            f" the file {file} nor the variable {PASSWORD_VARIABLE}. Nothing was sent. Set"
-            f" {PASSWORD_VARIABLE} for Spark's executors, or {FOLDER_SETTING} to a folder that they"
-            " and the driver share"
+            f"a task cannot log in to Harper at {connection.url}: {found} the variable"
+            f" {PASSWORD_VARIABLE}. Nothing was sent. Set {PASSWORD_VARIABLE} for Spark's"
+            f" executors, or {FOLDER_SETTING} to a folder that they and the driver share and may"
+            " read"
+        )
+
+
+class PasswordNotWritten(BqhError):
+    """The driver cannot put the file where tasks are to find it."""
+
+    def __init__(self, file: Path, error: OSError) -> None:
+        super().__init__(
+            f"the login of Spark's tasks could not be written to {file}: {error.strerror}. Nothing"
+            f" was sent. Set {FOLDER_SETTING} to a folder that the driver may write to"
         )
 
 
@@ -41,14 +57,15 @@ class HarperOfTasks:
 
     without_secrets: HarperConnection
     file: Path
+    waits: Path | None = None  # where tasks of the driver's machine say what they wait for
 
     def connection(self) -> HarperConnection:
         """With the secrets of the machine that asks for it."""
         try:
             secrets = json.loads(self.file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except OSError as error:
             if PASSWORD_VARIABLE not in os.environ:
-                raise NoPassword(self.without_secrets, self.file) from None
+                raise NoPassword(self.without_secrets, self.file, error) from None
             secrets = {"password": os.environ[PASSWORD_VARIABLE], "token": None}
         token = secrets["token"]
         return self.without_secrets.model_copy(
@@ -61,16 +78,28 @@ class HarperOfTasks:
 
 def harper_of_tasks(connection: HarperConnection, named: str | None = None) -> HarperOfTasks:
     """Puts the secrets where tasks of this machine find them: in that folder, or in one of ours."""
-    folder = Path(named) if named else _own_folder()
+    folder = _folder(named)
     name = hashlib.sha256(f"{connection.url}\n{connection.user}".encode()).hexdigest()[:16]
     file = folder / f"harper-{name}.json"
     secrets = {
         "password": connection.password.get_secret_value(),
         "token": connection.token.get_secret_value() if connection.token else None,
     }
-    _write(file, json.dumps(secrets))
+    try:
+        _write(file, json.dumps(secrets))
+    except OSError as error:
+        raise PasswordNotWritten(file, error) from None
     hidden = connection.model_copy(update={"password": SecretStr(""), "token": None})
-    return HarperOfTasks(hidden, file)
+    return HarperOfTasks(hidden, file, waits_folder(named))
+
+
+def waits_folder(named: str | None) -> Path:
+    """Of this process: other runs have tasks too."""
+    return _folder(named) / f"waits-{os.getpid()}"
+
+
+def _folder(named: str | None) -> Path:
+    return Path(named) if named else _own_folder()
 
 
 def _write(file: Path, text: str) -> None:

@@ -36,7 +36,7 @@ def test_a_read_only_storage_folder_is_told_in_words(home: Path) -> None:
     with read_only(home):
         ended = typed("slices", "set", "orders", "2")
     assert isinstance(ended.exception, StorageFault), ended.exception
-    assert "files cannot be written (" in str(ended.exception)
+    assert "files cannot be opened or written (" in str(ended.exception)
     assert "Cells that are committed are safe" in str(ended.exception)
     assert str(ended.exception).endswith("then type the same command again")
 
@@ -65,7 +65,7 @@ def test_what_sqlalchemy_raises_is_told_in_words_too(tmp_path: Path) -> None:
         connection.rollback()
         connection.exec_driver_sql("PRAGMA query_only = true")
         with (
-            pytest.raises(StorageFault, match=r"files cannot be written \(attempt to write a read"),
+            pytest.raises(StorageFault, match=r"opened or written \(attempt to write a readonly"),
             storage_errors(),
         ):
             connection.exec_driver_sql("INSERT INTO events VALUES ('x')")
@@ -74,7 +74,26 @@ def test_what_sqlalchemy_raises_is_told_in_words_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
 def test_what_came_from_a_file_that_cannot_be_written_is_found(number: int) -> None:
     with pytest.raises(StorageFault), storage_errors():
-        raise RuntimeError("something of Dagster's") from OSError(number, "no")
+        raise RuntimeError("something of Dagster's") from OSError(number, "no", "events.db")
+
+
+def test_a_file_that_may_not_be_read_is_named_and_nobody_is_sent_to_a_folder(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "tables.yaml"
+    with pytest.raises(StorageFault) as told, storage_errors():
+        raise PermissionError(errno.EACCES, "Permission denied", str(file))
+    assert f"files cannot be opened or written ([Errno 13] Permission denied: '{file}')" in str(
+        told.value
+    )
+    assert "Give this user the right to" in str(told.value)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM])
+def test_a_right_that_is_not_about_a_file_is_no_fault_of_the_storage(number: int) -> None:
+    """As of a `kill` of somebody else's process."""
+    with pytest.raises(PermissionError), storage_errors():
+        raise OSError(number, "Operation not permitted")
 
 
 def test_other_errors_pass_as_they_are() -> None:

@@ -1,10 +1,13 @@
 """What a sync waits for is told in the same words in the terminal and in Dagster's log."""
 
+import click
 import pytest
 
+from bq_harper_assets.cli.main import COMMANDS
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.defs.launch import project_instance
-from bq_harper_assets_tests.cli.typed import typed_well
+from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets_tests.cli.typed import typed, typed_well
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import (
@@ -14,6 +17,20 @@ from bq_harper_assets_tests.temporary_project import (
     numbered_rows,
     table,
 )
+
+
+@click.command()
+def waiting() -> None:
+    with WAITS.waiting("the test of a command", "goes on", at_once=True):
+        click.echo("{}")
+
+
+def test_whatever_a_command_waits_for_is_told_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COMMANDS, "waiting", f"{__name__}:waiting")
+    ended = typed("waiting")
+    assert ended.exit_code == 0, ended.exception
+    assert ended.stdout == "{}\n"
+    assert ended.stderr.startswith("waits for the test of a command, since ")
 
 
 @pytest.mark.harper
@@ -28,6 +45,7 @@ def test_a_wait_stands_in_the_terminal_and_in_dagsters_log_in_the_same_words(
     [ships] = declared.tables
     busy = Answer(429, {"error": "slow down"}, {"Retry-After": "8"})
     proxy.on(busy, operation="create_table", table="SyncLease")
+    proxy.on(busy, operation="upsert", table=ships.target_table)
     first = start.replace(tzinfo=None)
     span = ("--from", f"{first:%FT%H:%M}", "--to", f"{first + HOUR:%FT%H:%M}")
     said = typed_well("sync", ships.id, *span)
@@ -36,7 +54,10 @@ def test_a_wait_stands_in_the_terminal_and_in_dagsters_log_in_the_same_words(
     assert "answered 429: slow down, since " in line
     assert "; tries again at " in line
     assert ", gives up at " in line
+    [of_task] = [each for each in said.splitlines() if each.startswith("a task waits for ")]
+    assert of_task.startswith(f"a task waits for upsert on table '{ships.target_table}'")
+    assert "; tries again at " in of_task
     with project_instance(declared.root) as instance:
         [run] = instance.get_runs()
         logged = [entry.user_message for entry in instance.all_logs(run.run_id)]
-    assert line in logged
+    assert {line, of_task} <= set(logged)

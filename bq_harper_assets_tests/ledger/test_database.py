@@ -30,6 +30,7 @@ from bq_harper_assets.ledger.errors import (
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.ledger.tables import LEASES, METADATA
+from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets_tests.ledger.postgres_server import PASSWORD, PostgresServer
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,
@@ -325,3 +326,36 @@ def test_the_files_of_a_ledger_are_its_owners_alone_also_those_that_were_not(
             modes = {each.name: each.stat().st_mode & 0o777 for each in file.parent.iterdir()}
         assert modes == {"ledger.db": 0o600, "ledger.db-wal": 0o600, "ledger.db-shm": 0o600}
         file.chmod(0o644)  # as an earlier release has left it
+
+
+def test_a_lock_that_another_process_holds_is_told(unused_url: str) -> None:
+    open_ledger(unused_url).close()
+    ours, others = (Database(SecretStr(unused_url)) for _ in range(2))
+    held, told, said = threading.Event(), threading.Event(), list[str]()
+
+    def hold() -> None:
+        with others.writing() as connection:
+            connection.execute(update(LEASES).values(epoch=LEASES.c.epoch))
+            if connection.dialect.name == "postgresql":
+                connection.execute(text(f"LOCK TABLE {LEASES.name}"))
+            held.set()
+            told.wait(20)
+
+    def say(line: str) -> None:
+        said.append(line)
+        told.set()
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    assert held.wait(20)
+    with WAITS.listen(say), ours.writing() as connection:
+        connection.execute(update(LEASES).values(epoch=LEASES.c.epoch))
+    holding.join()
+    [line] = said
+    assert re.match(
+        r"waits for (the lock of )?the ledger at (sqlite|postgresql)\S+,?"
+        r" (which another process holds|to answer), since [\d:]{8} UTC; gives up at [\d:]{8} UTC",
+        line,
+    )
+    for each in (ours, others):
+        each.close()

@@ -21,6 +21,7 @@ class StorageProxy:
         )
         self.lost: Container[int] = ()  # reads that are answered NOT_FOUND, counted from 0
         self.lost_after = 0  # messages before such an answer
+        self.cancelled: Container[int] = ()  # reads that the server cancels
         self.silent_after: int | None = None  # messages after which nothing comes any more
         self.offsets: list[int] = []  # of each read
         self.sessions = 0
@@ -45,7 +46,10 @@ class StorageProxy:
         """The messages of a stream, as far as they are let through."""
         with self._lock:
             is_lost = len(self.offsets) in self.lost
+            is_cancelled = len(self.offsets) in self.cancelled
             self.offsets.append(types.ReadRowsRequest.deserialize(request).offset)
+        if is_cancelled:
+            context.abort(grpc.StatusCode.CANCELLED, "The server is going away")
         call = self._channel.unary_stream(f"{_SERVICE}/ReadRows")
         for count, message in enumerate(call(request, metadata=_routing(context))):
             if is_lost and count >= self.lost_after:

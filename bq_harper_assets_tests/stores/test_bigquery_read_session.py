@@ -1,10 +1,11 @@
 """The Storage API on the real emulator: pinned, projected, restricted, and exact after a fault."""
 
 import pickle
+import re
 import threading
 import time
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
@@ -28,6 +29,7 @@ from bq_harper_assets.stores.bigquery.restriction import between, literal
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.retry import Retry, RetryPolicy
+from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets_tests.stores.cutting_proxy import CuttingProxy, cutting_proxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.stores.storage_proxy import StorageProxy, storage_proxy
@@ -376,6 +378,50 @@ def test_a_stream_that_falls_silent_after_rows_is_an_error_that_is_retried_where
     for batch in read_stream(connection, plan.streams[0], plan.schema, len(rows), calls=calls):
         rows.extend(batch.column("k").to_pylist())
     assert rows == list(range(WIDE_ROWS))
+
+
+@pytest.mark.bigquery
+def test_a_stream_that_bigquery_itself_cancels_is_told_with_its_reason_and_read_on(
+    bigquery_connection: BigQueryConnection, wide: TableRef, storage: StorageProxy
+) -> None:
+    connection = beside(bigquery_connection, storage)
+    plan = plan_of(connection, wide, ("k", "filler"))
+    storage.cancelled = {0}
+    retries: list[Retry] = []
+    calls = BigQueryCalls(connection, on_retry=retries.append)
+    batches = list(read_stream(connection, plan.streams[0], plan.schema, calls=calls))
+    assert sum(batch.num_rows for batch in batches) == WIDE_ROWS
+    [retry] = retries
+    assert "The server is going away" in retry.reason
+    assert "sent nothing" not in retry.reason
+
+
+@pytest.mark.bigquery
+def test_a_silent_stream_says_when_it_is_given_up(
+    bigquery_connection: BigQueryConnection, wide: TableRef, storage: StorageProxy
+) -> None:
+    connection = beside(bigquery_connection, storage)
+    plan = plan_of(connection, wide, ("k", "filler"))
+    storage.silent_after = 0
+    said: list[str] = []
+    began = datetime.now(UTC)
+    with WAITS.listen(said.append), pytest.raises(BigQueryUnavailable):
+        list(
+            read_stream(
+                connection,
+                plan.streams[0],
+                plan.schema,
+                calls=BigQueryCalls(connection, retry=RetryPolicy(0)),
+                silence_s=7.0,
+            )
+        )
+    ends = began + timedelta(seconds=7)
+    close = {f"{ends + timedelta(seconds=late):%H:%M:%S}" for late in range(3)}
+    [line] = said
+    assert line.startswith("waits for BigQuery at ")
+    found = re.search(r"; gives this try up at ([\d:]{8}) UTC at the latest$", line)
+    assert found is not None
+    assert found[1] in close
 
 
 @pytest.mark.bigquery

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bq_harper_assets.stores.waiting import WAITS, Waits
+from bq_harper_assets.stores.waiting import TERMINAL, WAITS, Waits
 
 
 class Clock:
@@ -89,6 +89,35 @@ def test_a_wait_may_word_itself_anew_each_time(waits: Waits, clock: Clock) -> No
             clock.now = now
             waits.look()
     assert heard == ["111", "141"]
+
+
+def test_a_wait_that_cannot_be_worded_silences_no_other(waits: Waits) -> None:
+    heard: list[str] = []
+
+    def broken(now: float) -> str:
+        raise KeyError("holder")
+
+    with waits.listen(heard.append), waits.told_by(broken), waits.waiting("x", "y", since_s=7.0):
+        waits.look()
+    assert len(heard) == 1
+
+
+def test_of_two_that_speak_at_one_place_the_newest_is_told(waits: Waits) -> None:
+    whole_command, bar, log = list[str](), list[str](), list[str]()
+    with waits.listen(whole_command.append, TERMINAL), waits.listen(log.append):
+        waits.tell("1")
+        with waits.listen(bar.append, TERMINAL):
+            waits.tell("2")
+        waits.tell("3")
+    assert (whole_command, bar, log) == (["1", "3"], ["2"], ["1", "2", "3"])
+
+
+def test_what_is_waited_for_may_be_worded_anew(waits: Waits, clock: Clock) -> None:
+    heard: list[str] = []
+    with waits.listen(heard.append), waits.waiting(lambda: f"{clock.now:g}", "y", at_once=True):
+        clock.now += 30
+        waits.look()
+    assert [line.split(",")[0] for line in heard] == ["waits for 100", "waits for 130"]
 
 
 def test_the_board_of_the_process_is_watched_while_someone_listens() -> None:

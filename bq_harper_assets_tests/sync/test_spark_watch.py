@@ -1,46 +1,125 @@
 """A Spark job of which no task ends is told, with how many are done and since when."""
 
-from bq_harper_assets.sync.spark_watch import Counts, QuietJobs
+import os
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets.sync import spark_watch
+from bq_harper_assets.sync.spark_watch import Counts, QuietJobs, told_while_quiet
+from bq_harper_assets.sync.task_login import FOLDER_SETTING, waits_folder
+from bq_harper_assets.sync.task_waits import FRESH_S, newest_wait, noted_for_driver
 
 
 class Jobs:
-    """What Spark says is under way."""
+    """What Spark says is under way, and the clock."""
 
     def __init__(self) -> None:
         self.active: Counts = ()
+        self.now = 0.0
 
     def __call__(self) -> Counts:
         return self.active
 
+    def clock(self) -> float:
+        return self.now
 
-def test_it_speaks_when_no_task_has_ended_for_30_s() -> None:
+
+def test_it_speaks_when_no_task_has_ended_for_5_s() -> None:
     jobs = Jobs()
-    quiet = QuietJobs("moving 20 cells of orders", jobs)
+    quiet = QuietJobs("moving 20 cells of orders", jobs, jobs.clock)
     told = []
     for now, active in (
         (0.0, ()),
         (1.0, ((7, 8, 2),)),
-        (30.9, ((7, 8, 2),)),
-        (31.0, ((7, 8, 2),)),
-        (32.0, ((7, 8, 3),)),
-        (61.0, ((7, 8, 3),)),
-        (62.0, ((7, 8, 3),)),
-        (63.0, ()),
-        (99.0, ()),
+        (5.9, ((7, 8, 2),)),
+        (6.0, ((7, 8, 2),)),
+        (7.0, ((7, 8, 3),)),
+        (11.9, ((7, 8, 3),)),
+        (12.0, ((7, 8, 3),)),
+        (13.0, ()),
+        (19.0, ()),
     ):
-        jobs.active = active
+        jobs.active, jobs.now = active, now
+        quiet.look()
         told.append(quiet.tell(now))
     assert [bool(text) for text in told] == [False] * 3 + [True, False, False, True, False, False]
     assert told[3] is not None
     assert told[3].startswith(
-        "waits for Spark, moving 20 cells of orders: 2 of 8 tasks are done and none has ended since"
+        "waits for Spark, moving 20 cells of orders: 2 of 8 tasks are done, and none has ended"
+        " since"
     )
-    assert "BigQuery or Harper answers slowly or not" in told[3]
+    assert "gives up by itself" in told[3]
 
 
-def test_a_spark_that_cannot_be_asked_is_told_by_nobody() -> None:
-    def dead() -> Counts:
-        raise ConnectionRefusedError
+def test_a_spark_that_does_not_say_how_far_it_is_is_told_without_it() -> None:
+    """Spark Connect has no status tracker."""
 
-    quiet = QuietJobs("moving", dead)
-    assert [quiet.tell(now) for now in (0.0, 60.0)] == [None, None]
+    def unknown() -> Counts:
+        raise NotImplementedError
+
+    jobs = Jobs()
+    quiet = QuietJobs("moving 20 cells", unknown, jobs.clock)
+    quiet.look()
+    jobs.now = 5.0
+    quiet.look()
+    told = quiet.tell(5.0)
+    assert told is not None
+    assert told.startswith("waits for Spark, moving 20 cells, since ")
+    assert "its own pages and its log do" in told
+
+
+def test_a_spark_that_hangs_is_told_and_silences_nobody(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hangs, over, said = threading.Event(), threading.Event(), list[str]()
+
+    def hang() -> Any:
+        hangs.set()
+        over.wait(60)
+
+    spark: Any = SimpleNamespace(
+        sparkContext=SimpleNamespace(statusTracker=hang), conf={FOLDER_SETTING: str(tmp_path)}
+    )
+    monkeypatch.setattr(spark_watch, "ANSWERS_WITHIN_S", 0.2)
+    with (
+        WAITS.listen(said.append),
+        told_while_quiet(spark, "moving 20 cells"),
+        WAITS.waiting("another thing", "goes on", since_s=6.0),
+    ):
+        assert hangs.wait(20)
+        ends = time.monotonic() + 20
+        while not (any("has not said since" in line for line in said)):
+            assert time.monotonic() < ends
+            time.sleep(0.05)
+    over.set()
+    assert any(line.startswith("waits for another thing") for line in said)
+
+
+def test_what_a_task_waits_for_is_told_by_the_driver(tmp_path: Path) -> None:
+    secrets = tmp_path / ".local" / "task-secrets"
+    folder = waits_folder(str(secrets))
+    idle: Any = SimpleNamespace(conf={FOLDER_SETTING: str(secrets)})
+    with told_while_quiet(idle, "moving"):
+        assert [each.stat().st_mode & 0o777 for each in (secrets, folder)] == [0o700] * 2
+        assert newest_wait(folder) is None
+        with noted_for_driver(folder), noted_for_driver(folder):
+            with WAITS.waiting("Harper to answer upsert", "gives up at 12:03", at_once=True):
+                pass
+            told = newest_wait(folder)
+            assert told is not None
+            assert told.startswith("a task waits for Harper to answer upsert, since ")
+            assert told.endswith("gives up at 12:03; 1 other tasks wait too")
+            for file in folder.iterdir():
+                os.utime(file, (0, time.time() - FRESH_S - 1))
+            assert newest_wait(folder) is None  # it was told again if it went on
+        assert list(folder.iterdir()) == []
+    assert not folder.exists()
+    with noted_for_driver(folder):  # as on another machine than the driver's
+        pass
+    assert not folder.exists()

@@ -1,5 +1,6 @@
 """Clients for BigQuery and for its emulator: one for tables and queries, one for Storage reads."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +9,7 @@ from bq_harper_assets.stores.bigquery.errors import BigQueryRefused, Feature, go
 
 # A ping finds out that nobody is there any more; after two without an answer in rows gRPC sends no
 # more of them, so that no server takes them for abuse.
-_CHANNEL = [
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-]
+_KEPT_ALIVE = [("grpc.keepalive_time_ms", 30_000), ("grpc.keepalive_timeout_ms", 10_000)]
 
 # Google's libraries take seconds to import and most commands need none: imported where used.
 if TYPE_CHECKING:
@@ -72,24 +69,33 @@ def _require_key_file(file: Path) -> None:
 def connect_storage(connection: BigQueryConnection) -> "BigQueryReadClient":
     """A Storage Read client; plain text to the emulator, with no limit on message size."""
     from google.cloud.bigquery_storage_v1 import BigQueryReadClient
+    from google.cloud.bigquery_storage_v1.services.big_query_read.transports import (
+        BigQueryReadGrpcTransport,
+    )
 
     if connection.endpoint is None:
+
+        def channel(host: str, **settings: Any) -> Any:
+            settings["options"] = [*settings["options"], *_KEPT_ALIVE]
+            return BigQueryReadGrpcTransport.create_channel(host, **settings)
+
+        make_transport: Any = partial(BigQueryReadGrpcTransport, channel=channel)
         with google_errors(connection, "connecting", Feature.READ):
             if connection.credentials is not None:
                 _require_key_file(connection.credentials)
                 key_file = str(connection.credentials)
-                return BigQueryReadClient.from_service_account_file(key_file)  # type: ignore[no-any-return]
-            return BigQueryReadClient()  # type: ignore[no-untyped-call]
+                return BigQueryReadClient.from_service_account_file(  # type: ignore[no-any-return]
+                    key_file, transport=make_transport
+                )
+            return BigQueryReadClient(transport=make_transport)  # type: ignore[no-untyped-call]
     if connection.storage_endpoint is None:
         raise BigQueryRefused(
             f"the emulator's REST address is set ({connection.endpoint}) but not its Storage"
             " address. Nothing was read; set BIGQUERY_EMULATOR_STORAGE_HOST to host:port."
         )
     import grpc  # type: ignore[import-untyped]
-    from google.cloud.bigquery_storage_v1.services.big_query_read.transports import (
-        BigQueryReadGrpcTransport,
-    )
 
-    channel = grpc.insecure_channel(connection.storage_endpoint, options=_CHANNEL)
-    transport = BigQueryReadGrpcTransport(channel=channel)
+    options = [("grpc.max_receive_message_length", -1), *_KEPT_ALIVE]
+    plain = grpc.insecure_channel(connection.storage_endpoint, options=options)
+    transport = BigQueryReadGrpcTransport(channel=plain)
     return BigQueryReadClient(transport=transport)  # type: ignore[no-untyped-call]
