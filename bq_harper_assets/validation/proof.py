@@ -28,6 +28,7 @@ from bq_harper_assets.sync.retelling import is_kept, told_anew
 from bq_harper_assets.sync.scene import Source, Stores, known_attributes
 from bq_harper_assets.sync.source import Pinned, pinned
 from bq_harper_assets.sync.spark_errors import errors_of_spark
+from bq_harper_assets.sync.spark_watch import told_while_quiet
 from bq_harper_assets.validation.cell_differences import Explained, explain
 from bq_harper_assets.validation.cell_proof import (
     SHOWN,
@@ -187,7 +188,8 @@ class Prover:
         )
         rows = {cell.window: max(prints[cell].rows, commits[cell].rows) for cell in commits}
         then = f"A proof writes nothing. Next: bqh verify {self.contract.id}"
-        with errors_of_spark(self.contract.id, commits, then):
+        what = f"comparing {len(commits):,} cells of {self.contract.id}"
+        with told_while_quiet(self.spark, what), errors_of_spark(self.contract.id, commits, then):
             diffs = compare_cells(source, parts, rows, has_equal_rows=has_equal_rows, deep=deep)
             explained = explain(source, parts, diffs, has_equal_rows=has_equal_rows, shown=shown)
         for cell, diff in diffs.items():
