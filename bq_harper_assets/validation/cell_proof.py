@@ -1,10 +1,11 @@
 """What is known of one cell once its rows were compared, or why they could not be."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.ledger.records import CellState
+from bq_harper_assets.ledger.records import CellKey, CellState
 from bq_harper_assets.ledger.status import CellCommit, CellRecord
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.scene import Source
@@ -124,10 +125,9 @@ def _changed_since(cell: Cell, commit: CellCommit, source: Source) -> str:
         if is_query
         else "BigQuery no longer keeps that instant"
     )
-    window = f"--from {cell.window.start:%FT%H:%M} --to {cell.window.end:%FT%H:%M}"
     return (
         f"changed in BigQuery since its sync at {commit.t:%F %T}, and {past}; "
-        f"sync it: bqh sync {source.contract.id} {window}"
+        f"sync it: {_sync(cell, source.contract.id)}"
     )
 
 
@@ -139,12 +139,19 @@ def told_without(proof: CellProof, left_out: tuple[str, ...]) -> CellProof:
     return replace(proof, message=without, left_out=left_out)
 
 
-def not_provable(cell: Cell, record: CellRecord | None, table: str) -> CellProof | None:
+def not_provable(
+    cell: Cell,
+    record: CellRecord | None,
+    table: str,
+    why_failed: Callable[[CellKey], str] = lambda cell: "",
+) -> CellProof | None:
     """Why there is nothing to compare; None if there is."""
     if record is None or record.commit is None:
         return CellProof(cell, ProofStatus.NOT_SYNCED, "was never synced")
     if record.state is CellState.PLANNED:
         return moving(cell)
+    if record.state is CellState.FAILED:
+        return half_written(cell, table, why_failed(record.cell))
     if record.marks:
         return marked(cell, table)
     return None
@@ -157,13 +164,29 @@ def moving(cell: Cell) -> CellProof:
 
 def marked(cell: Cell, table: str) -> CellProof:
     """A row of it was written by another window's sync: the cell is owed a sync of its own."""
-    window = f"--from {cell.window.start:%FT%H:%M} --to {cell.window.end:%FT%H:%M}"
     return CellProof(
         cell,
         ProofStatus.MOVING,
         "waits to be synced again, because a row of it has moved to another window; nothing can be"
-        f" said of it until then. Next: bqh sync {table} {window}",
+        f" said of it until then. Next: {_sync(cell, table)}",
     )
+
+
+def half_written(cell: Cell, table: str, why: str) -> CellProof:
+    """Its newest sync has failed: some of its rows may be newer than its commit, others not."""
+    because = f" ({why})" if why else ""
+    return CellProof(
+        cell,
+        ProofStatus.MOVING,
+        f"waits to be synced again, because its last sync failed{because} and may have written some"
+        f" of its rows; nothing can be said of it until then. Next: {_sync(cell, table)}",
+    )
+
+
+def _sync(cell: Cell, table: str) -> str:
+    """What to type for its window."""
+    start, end = cell.window.start, cell.window.end
+    return f"bqh sync {table} --from {start:%FT%H:%M} --to {end:%FT%H:%M}"
 
 
 def failed_proof(cell: Cell, error: BqhError) -> CellProof:

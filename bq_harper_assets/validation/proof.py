@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import CellKey, LogicalTable
 from bq_harper_assets.ledger.status import CellCommit, CellRecord
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
@@ -59,10 +59,15 @@ class Prover:
         """In the order asked."""
         table = self.stores.ledger.find_table(self.contract.id)
         records = self._records(table, cells)
-        name = self.contract.id
-        proofs = {
-            cell: proof for cell in cells if (proof := not_provable(cell, records.get(cell), name))
-        }
+
+        def why_failed(cell: CellKey) -> str:
+            newest = self.stores.ledger.history(table, cell, 1) if table else ()
+            return (newest[0].error or "") if newest else ""
+
+        def unprovable(cell: Cell, record: CellRecord | None) -> CellProof | None:
+            return not_provable(cell, record, self.contract.id, why_failed)
+
+        proofs = {cell: proof for cell in cells if (proof := unprovable(cell, records.get(cell)))}
         commits = {
             cell: record.commit
             for cell, record in records.items()
@@ -77,7 +82,7 @@ class Prover:
         after = self._records(table, cells) if commits else {}
         for cell, proof in found.items():
             moved = after[cell].commit != commits[cell]
-            proofs[cell] = moving(cell) if moved else not_provable(cell, after[cell], name) or proof
+            proofs[cell] = moving(cell) if moved else unprovable(cell, after[cell]) or proof
         return [proofs[cell] for cell in cells]
 
     def _records(

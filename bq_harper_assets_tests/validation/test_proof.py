@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.sync import retelling
 from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.report import RunFailed
 from bq_harper_assets.validation.cell_proof import CellProof
 from bq_harper_assets.validation.proof import Prover
 from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus, Severity
-from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy, Seen
+from bq_harper_assets_tests.fault_proxy import Answer, Delay, FaultProxy, Seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import (
     DAY,
@@ -257,6 +259,31 @@ def test_a_cell_that_is_marked_waits_for_its_sync_and_is_not_called_different(
     assert "waits to be synced again" in waiting.message
     assert f"bqh sync {table.contract.id} --from" in waiting.message
     sync.run(table.contract, [waiting.cell])
+    assert statuses(prove(table)) == {ProofStatus.PROVED}
+
+
+def test_a_cell_whose_last_sync_failed_half_way_waits_and_is_not_called_different(
+    sync: Sync, tables: SmallTables, harper_connection: HarperConnection
+) -> None:
+    table = made(sync, tables, slices=1, **KEYED)
+    table.change("UPDATE T SET name = 'changed' WHERE number < 3600")
+    cells = sync.cells(table.contract, DAY, ONE)
+    with FaultProxy(harper_connection.url) as proxy:
+        proxy.on(Answer(403), operation="upsert", table=table.contract.target_table, times=99)
+        harper = harper_connection.model_copy(update={"url": proxy.url})
+        spoilt = replace(sync, stores=replace(sync.stores, harper=harper))
+        with pytest.raises(RunFailed):
+            spoilt.run(table.contract, cells)
+    # As if some of its rows had been written before.
+    sync.harper.upsert(table.contract.target_table, [{"id": 60, "name": "changed", "_hash": "0"}])
+    failed, *others = prove(table).values()
+    assert {proof.status for proof in others} == {ProofStatus.PROVED}
+    assert failed.status is ProofStatus.MOVING
+    assert failed.verdict.severity is Severity.WARN
+    assert "waits to be synced again, because its last sync failed (" in failed.message
+    assert "403" in failed.message
+    assert f"bqh sync {table.contract.id} --from 2026-01-05T00:00 --to" in failed.message
+    sync.run(table.contract, cells)
     assert statuses(prove(table)) == {ProofStatus.PROVED}
 
 
