@@ -8,6 +8,7 @@ from bq_harper_assets.contract.private_files import make_private_folder
 from bq_harper_assets.contract.root import local_folder
 
 SETTINGS = "dagster.yaml"
+OF_DAGSTER = ("storage", "history", "schedules", "logs")  # folders that hold what it keeps
 
 
 def make_dagster_home(root: Path, environ: Mapping[str, str]) -> Path:
@@ -17,9 +18,12 @@ def make_dagster_home(root: Path, environ: Mapping[str, str]) -> Path:
     """
     named = environ.get("DAGSTER_HOME")
     home = Path(named or local_folder(root) / "dagster").resolve()
-    # Logs and results name rows; of a place that somebody named and made, that one decides.
+    # Logs and results name rows; of what somebody named and made, that one decides.
     if not (named and home.is_dir()):
         make_private_folder(home)
+    for folder in (home / name for name in OF_DAGSTER):
+        if not folder.exists():
+            make_private_folder(folder)
     if (root / SETTINGS).exists() and not (named and (home / SETTINGS).exists()):
         _copy_settings(root, home)
     return home

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bq_harper_assets.contract.private_files import make_private_file, make_private_folder
-from bq_harper_assets.local.dagster_home import make_dagster_home
+from bq_harper_assets.local.dagster_home import OF_DAGSTER, make_dagster_home
 
 
 def mode(path: Path) -> int:
@@ -36,3 +36,13 @@ def test_dagsters_folder_is_private_unless_somebody_made_it_otherwise(
     assert mode(make_dagster_home(tmp_path, environ)) == 0o700
     home.chmod(0o755)
     assert mode(make_dagster_home(tmp_path, environ)) == (0o755 if named else 0o700)
+
+
+def test_what_dagster_keeps_in_a_folder_of_somebody_else_is_private(tmp_path: Path) -> None:
+    home = tmp_path / "shared"
+    (home / "logs").mkdir(parents=True)
+    for folder in (home, home / "logs"):
+        folder.chmod(0o755)
+    make_dagster_home(tmp_path, {"DAGSTER_HOME": str(home)})
+    kept = {folder: mode(home / folder) for folder in OF_DAGSTER}
+    assert kept == {"storage": 0o700, "history": 0o700, "schedules": 0o700, "logs": 0o755}
