@@ -46,7 +46,6 @@ def _ends_no_lease(self: Keeper, *exc: Any) -> None:
     self._ended.set()
 
 
-@pytest.mark.promise("A2")
 @pytest.mark.parametrize("end", ["killed", "failed", "left to expire"])
 def test_a_harper_restored_after_a_run_that_did_not_end_well_is_noticed(
     pair: Pair, end: str

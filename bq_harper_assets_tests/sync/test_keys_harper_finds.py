@@ -2,7 +2,7 @@
 
 import random
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pytest
@@ -32,13 +32,22 @@ def client(harper_connection: HarperConnection) -> Iterator[HarperClient]:
         yield client
 
 
-def _reasons(keys: Sequence[str] | Sequence[bytes], kind: Kind = Kind.STRING) -> list[str | None]:
-    columns = Column("k", kind), Column("at", Kind.TIMESTAMP)
-    plan = RowPlan(tuple(map(HarperColumn.of, columns)), timestamp="at", key=("k",))
-    times = pa.array([NOON] * len(keys), pa.timestamp("us", "UTC"))
-    identity = identify(pa.record_batch({"k": pa.array(keys), "at": times}), plan)
-    reasons: list[str | None] = reasons_of(identity.faults, len(keys)).to_pylist()
-    return reasons
+def _identified(
+    keys: Mapping[str, Sequence[str | bytes | int]], *kinds: Kind
+) -> tuple[list[str], list[str | None]]:
+    """The id of each row by these key columns, and why it is quarantined."""
+    columns = [Column(name, kind) for name, kind in zip(keys, kinds, strict=True)]
+    columns.append(Column("at", Kind.TIMESTAMP))
+    plan = RowPlan(tuple(map(HarperColumn.of, columns)), timestamp="at", key=tuple(keys))
+    count = len(next(iter(keys.values())))
+    times = pa.array([NOON] * count, pa.timestamp("us", "UTC"))
+    arrays = {name: pa.array(values) for name, values in keys.items()}
+    identity = identify(pa.record_batch({**arrays, "at": times}), plan)
+    return identity.ids.to_pylist(), reasons_of(identity.faults, count).to_pylist()
+
+
+def _reasons(keys: Sequence[str]) -> list[str | None]:
+    return _identified({"k": keys}, Kind.STRING)[1]
 
 
 WITHIN = Condition("at", "gelt", ["2026-11-16", "2026-11-17"])
@@ -135,5 +144,23 @@ def test_one_key_with_a_zero_inside_can_spoil_the_order_of_all_rows(client: Harp
 
 
 def test_keys_of_bytes_are_stored_as_base64_and_always_found(client: HarperClient) -> None:
-    keys = [bytes([code]) * length for code in range(5) for length in (1, 48, 64, 1400)]
-    assert _reasons(keys, Kind.BYTES) == [None] * len(keys)
+    codes = (*range(5), 0xFB, 0xFF)  # the last two become + and / in base64
+    keys = [bytes([code]) * length for code in codes for length in (1, 47, 48, 64, 1400)]
+    ids, reasons = _identified({"k": keys}, Kind.BYTES)
+    assert reasons == [None] * len(keys)
+    assert len(set(ids)) == len(keys)
+    for way, found in _found(client, ids).items():
+        assert found == set(ids), way
+
+
+def test_keys_of_several_columns_are_stored_as_a_hash_and_always_found(
+    client: HarperClient,
+) -> None:
+    texts = ["", "a", *LOST, *(f"{'x' * 70}{each}" for each in LOST), "y" * 3000]
+    pairs = [(text, number) for text in texts for number in (-1, 0, 2**63 - 1)]
+    keys = {"text": [text for text, _ in pairs], "number": [number for _, number in pairs]}
+    ids, reasons = _identified(keys, Kind.STRING, Kind.INT64)
+    assert reasons == [None] * len(pairs)
+    assert len(set(ids)) == len(pairs)
+    for way, found in _found(client, ids).items():
+        assert found == set(ids), way
