@@ -18,6 +18,7 @@ from bq_harper_assets.sync.task_login import (
     FOLDER_SETTING,
     HarperOfTasks,
     NoPassword,
+    PasswordNotWritten,
     harper_of_tasks,
 )
 from bq_harper_assets.validation.proof import Prover
@@ -44,6 +45,20 @@ def test_a_task_without_file_takes_the_variable_of_its_machine_and_says_what_is_
         of_tasks.connection()
     monkeypatch.setenv("OPERATIONSAPI_PASS", CANARY)
     assert of_tasks.connection() == HARPER
+
+
+def test_a_file_that_cannot_be_read_or_written_is_told_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder.json").mkdir()
+    of_tasks = HarperOfTasks(HARPER.model_copy(), tmp_path / "folder.json")
+    with pytest.raises(NoPassword, match=r"cannot read the file .*folder.json \(Is a directory\)"):
+        of_tasks.connection()
+    monkeypatch.setenv("OPERATIONSAPI_PASS", CANARY)
+    assert of_tasks.connection() == HARPER
+    (tmp_path / "file").touch()
+    with pytest.raises(PasswordNotWritten, match=r"Set spark\.bqh\.secrets to a folder"):
+        harper_of_tasks(HARPER, str(tmp_path / "file"))
 
 
 @pytest.mark.harper
