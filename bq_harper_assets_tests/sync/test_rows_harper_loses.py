@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.errors import HarperRowBroken
@@ -15,7 +16,7 @@ from bq_harper_assets.validation.proof import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
-from bq_harper_assets_tests.sync.changing_table import DAY, KEYED, ONE, Table, made, total
+from bq_harper_assets_tests.sync.changing_table import DAY, KEYED, ONE, ROWS, Table, made, total
 from bq_harper_assets_tests.sync.conftest import Sync
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
@@ -111,11 +112,18 @@ def test_an_error_in_the_place_of_a_row_is_no_row_to_any_search(
 def test_a_stored_time_that_is_none_is_mended_by_the_next_sync_of_its_cell(
     sync: Sync, tables: SmallTables, bent: object
 ) -> None:
-    table = made(sync, tables, **KEYED)
-    table.run(DAY, ONE)  # at a time of its own, so that rows are looked for in other windows
+    source = tables.make_from(ROWS.format(last=10_799, step=600))
+    table = Table(sync, tables, source, sync.contract(source, **KEYED))
     target = table.contract.target_table
-    # An untyped attribute takes anything, and a typed one any text.
-    sync.harper.upsert(target, [{"id": 60, "ts": bent if isinstance(bent, str) else None}])
+    # An untyped attribute takes anything; a typed one takes any text, and no number.
+    names = ("number", "ts", "name", "_syncedAt", "_batch", "_hash")
+    untyped = [Attribute(name, indexed=name == "ts") for name in names]
+    sync.harper.create_table(target, "id", [Attribute("id", "Long"), *untyped])
+    table.run()
+    table.run(DAY, ONE)  # at a time of its own, so that rows are looked for in other windows
+    sync.harper.upsert(target, [{"id": 600, "ts": bent}])
+    [row] = sync.harper.search_by_id(target, [600], ("ts",))
+    assert row["ts"] == bent
     assert ProofStatus.DIFFERS in prove(table)
     table.run(DAY, ONE)
     assert table.held == table.wanted
