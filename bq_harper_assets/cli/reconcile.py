@@ -3,6 +3,7 @@
 import json
 import sys
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from bq_harper_assets.cli.sync import cells_between, contract_named
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
+
+if TYPE_CHECKING:
+    from bq_harper_assets.ledger.ledger import Ledger
 
 _DAY = timedelta(days=1)
 
@@ -57,7 +61,6 @@ def reconcile(table: str, allow_deletes: bool, profile: str | None, output: str)
 def _distrust(project: Project, contract: TableContract) -> datetime:
     """The start of the first window, which holds the oldest row of either side."""
     # Here and not above: dagster and google's libraries take seconds to import.
-    from bq_harper_assets.defs.starts import start_of
     from bq_harper_assets.ledger.ledger import open_ledger
     from bq_harper_assets.stores.harper.client import HarperClient
     from bq_harper_assets.sync.adoption import oldest_held
@@ -72,7 +75,7 @@ def _distrust(project: Project, contract: TableContract) -> datetime:
     ):
         if refused := refused_change(ledger, contract, project.bigquery):
             raise refused
-        start = start_of(project, contract, ledger)
+        start = _start(project, contract, ledger)
         is_there = harper.describe_table(contract.target_table) is not None
         held = moment_of(oldest_held(harper, contract)) if is_there else None
         if contract.sync.start_timestamp is None and held is not None and held < start:
@@ -81,6 +84,30 @@ def _distrust(project: Project, contract: TableContract) -> datetime:
         now = datetime.now(UTC)
         distrust_everything(ledger, harper, contract, project.bigquery, start, now)
     return start
+
+
+def _start(project: Project, contract: TableContract, ledger: "Ledger") -> datetime:
+    """As declared or on record, else the day of BigQuery's oldest row; today if it has none.
+
+    An error of BigQuery ends the command before anything is changed: a start that was guessed would
+    leave rows before the first window for good.
+    """
+    from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+    from bq_harper_assets.stores.bigquery.queries import Queries
+    from bq_harper_assets.sync.source import oldest_row
+    from bq_harper_assets.sync.windows import floor_to_window
+
+    if contract.sync.start_timestamp is not None:
+        return floor_to_window(contract.sync.start_timestamp, contract.window)
+    if (known := ledger.start_of(contract.id)) is not None:
+        return known
+    limit = contract.sync.give_up_after
+    queries = Queries(BigQueryCalls(project.bigquery, give_up_after=limit))
+    with queries.client:
+        oldest = oldest_row(queries, contract)
+    if oldest is None:
+        return floor_to_window(datetime.now(UTC), _DAY)
+    return ledger.record_start(contract.id, floor_to_window(oldest, _DAY))
 
 
 def _outside(project: Project, contract: TableContract, start: datetime) -> dict[str, int]:

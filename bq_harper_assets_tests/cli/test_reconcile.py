@@ -1,11 +1,15 @@
 """`bqh reconcile`: what a user types when the ledger and Harper do not tell the same story."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.stores.harper_clients import admin
@@ -32,6 +36,15 @@ def lost(ledger: Path) -> None:
         path.unlink()
 
 
+_run = Queries.run
+
+
+def _without_the_oldest_row(self: Queries, sql: str, *, doing: str, **named: Any) -> Any:
+    if doing == "looking for the oldest row":
+        raise BqhError("BigQuery is away")
+    return _run(self, sql, doing=doing, **named)
+
+
 @pytest.mark.promise("A2")
 def test_a_lost_ledger_and_a_lost_table_are_told_and_mended_by_one_command(
     project: TemporaryProject, tables: SmallTables, harper_connection: HarperConnection
@@ -54,6 +67,12 @@ def test_a_lost_ledger_and_a_lost_table_are_told_and_mended_by_one_command(
     lost(Path(url.removeprefix("sqlite:///")))
     assert "is kept by the ledger" in str(typed("sync", name).exception)
     assert 3 in held(harper_connection, target)
+    lost(Path(url.removeprefix("sqlite:///")))  # with the start that the sync has found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Queries, "run", _without_the_oldest_row)
+        assert "BigQuery is away" in str(typed("reconcile", name).exception)
+    with open_ledger(url) as ledger:  # a start that was guessed would stay
+        assert (ledger.start_of(name), ledger.find_table(name)) == (None, None)
     assert "rows" in typed_well("reconcile", name)
     assert held(harper_connection, target) == set(range(40)) - {3}
     proved = told("verify", name, "--deep")
