@@ -61,3 +61,26 @@ def test_a_wait_stands_in_the_terminal_and_in_dagsters_log_in_the_same_words(
         [run] = instance.get_runs()
         logged = [entry.user_message for entry in instance.all_logs(run.run_id)]
     assert {line, of_task} <= set(logged)
+
+
+@pytest.mark.harper
+@pytest.mark.bigquery
+@pytest.mark.spark
+def test_a_harper_that_is_busy_for_good_ends_the_run_with_its_deadline(
+    project: TemporaryProject, proxy: FaultProxy, bigquery_connection: BigQueryConnection
+) -> None:
+    start = hours_ago(4)
+    source = SmallTables.at(bigquery_connection).make_from(numbered_rows(start, rows=5))
+    sync = {"startTimestamp": f"{start:%FT%TZ}", "giveUpAfter": "4s"}
+    [ships] = project.declare(table(source, start, slices=1, sync=sync)).tables
+    busy = Answer(503, {"error": "busy"})
+    proxy.on(busy, operation="create_table", table="SyncLease", times=999)
+    first = start.replace(tzinfo=None)
+    ended = typed(
+        "sync", ships.id, "--from", f"{first:%FT%H:%M}", "--to", f"{first + HOUR:%FT%H:%M}"
+    )
+    assert ended.exit_code == 1
+    assert "nothing has succeeded for longer than the 4 s of sync.giveUpAfter" in ended.stdout
+    assert "answered 503: busy" in ended.output
+    sent = [each.at for each in proxy.seen(operation="create_table", table="SyncLease")]
+    assert 3 < sent[-1] - sent[0] < 6  # and no further try of the step after a minute

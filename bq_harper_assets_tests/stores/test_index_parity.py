@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.stores import waiting
 from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -17,6 +18,7 @@ from bq_harper_assets.stores.harper.ensure_table import TableAction, ensure_tabl
 from bq_harper_assets.stores.harper.errors import HarperIndexing, HarperRefused
 from bq_harper_assets.stores.harper.index_parity import PATIENCE_S, IndexNotReady
 from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.harper_clients import Clock, Make, admin, clients_of
 from bq_harper_assets_tests.stores.racing_tables import plan_with
@@ -159,6 +161,25 @@ def test_who_comes_back_after_an_index_was_not_ready_waits_for_it_again(
     assert ensure_table(proxied, plan, sleep=time.sleep).action is TableAction.UP_TO_DATE
     # One for the attribute that was added; those that the table was made with are not asked for.
     assert len(proxy.seen(operation="search_by_conditions", table=table)) == before + 1
+
+
+def test_the_wait_for_an_index_stands_on_the_board(
+    make: Make,
+    proxy: FaultProxy,
+    proxied: HarperClient,
+    table: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "TOLD_AFTER_S", 0.0)
+    rows_of(make(), table)
+    proxy.on(INDEXING, operation="search_by_conditions", table=table, times=2)
+    heard: list[str] = []
+    with WAITS.listen(heard.append):
+        plan = plan_with(table, "a_id", "b_id")
+        ensure_table(proxied, plan, sleep=lambda _: WAITS.look(), clock=Passing())
+    [line] = {each for each in heard if "to build the index" in each}
+    assert line.startswith(f"waits for Harper to build the index on b_id of table '{table}', since")
+    assert "; gives up at " in line
 
 
 @pytest.mark.promise("A7")

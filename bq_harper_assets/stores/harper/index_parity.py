@@ -14,6 +14,7 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.errors import HarperIndexing, HarperRefused
 from bq_harper_assets.stores.harper.index_keys import is_lost
+from bq_harper_assets.stores.waiting import WAITS, clock_text
 
 SAMPLE = 10  # rows from each end of the primary key, in whose order Harper builds
 MOST_ALIKE = 50_000  # rows of one value that are read to find some of them
@@ -68,22 +69,35 @@ def wait_for_indexes(
 ) -> None:
     """IndexNotReady if one is not usable in time."""
     for name in names:
-        began, wait = clock(), FIRST_WAIT_S
-        look = partial(_finds_its_rows, client, table, primary_key, name)
-        while not _is_usable(look):
-            waited = clock() - began
-            if waited >= PATIENCE_S:
-                raise IndexNotReady(table, name, waited)
-            if wait >= TOLD_FROM_S:
-                _log.warning(
-                    "table %s: Harper builds the index on %s; waited %.0f s so far, at most %.0f",
-                    table,
-                    name,
-                    waited,
-                    PATIENCE_S,
-                )
-            sleep(wait)
-            wait = min(2 * wait, LONGEST_WAIT_S)
+        what = f"Harper to build the index on {name} of table {table!r}"
+        with WAITS.waiting(what, f"gives up at {clock_text(PATIENCE_S)}"):
+            _wait_for_index(client, table, primary_key, name, sleep, clock)
+
+
+def _wait_for_index(
+    client: SearchVerbs,
+    table: str,
+    primary_key: str,
+    name: str,
+    sleep: Callable[[float], None],
+    clock: Callable[[], float],
+) -> None:
+    began, wait = clock(), FIRST_WAIT_S
+    look = partial(_finds_its_rows, client, table, primary_key, name)
+    while not _is_usable(look):
+        waited = clock() - began
+        if waited >= PATIENCE_S:
+            raise IndexNotReady(table, name, waited)
+        if wait >= TOLD_FROM_S:
+            _log.warning(
+                "table %s: Harper builds the index on %s; waited %.0f s so far, at most %.0f",
+                table,
+                name,
+                waited,
+                PATIENCE_S,
+            )
+        sleep(wait)
+        wait = min(2 * wait, LONGEST_WAIT_S)
 
 
 def still_built(client: SearchVerbs, table: str, names: Sequence[str]) -> tuple[str, ...]:
