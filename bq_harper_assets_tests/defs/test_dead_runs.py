@@ -5,18 +5,24 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from dagster import DagsterRunStatus
+from dagster import DagsterInstance, DagsterRunStatus, job, op
 
 from bq_harper_assets.contract.addresses import StackAddresses
-from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.defs.dead_runs import clear_the_way
 from bq_harper_assets.defs.launch import project_instance
+from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.ledger.records import CellKey, Mode, Wanted
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.recorded import table_facts
 from bq_harper_assets_tests.cli.typed import typed
 from bq_harper_assets_tests.defs.bqh_apart import bqh_apart
 from bq_harper_assets_tests.defs.conftest import Dagster
+from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import (
@@ -114,3 +120,36 @@ def test_a_sync_goes_on_where_one_was_killed_and_says_so(
         again = typed("sync", ships.id, *span)
         assert again.exit_code == 0
         assert " died at " not in again.output
+
+
+@op
+def nothing() -> None:
+    pass
+
+
+@job
+def sync_orders() -> None:
+    nothing()
+
+
+def test_a_run_that_was_stopped_is_not_said_to_have_failed(tmp_path: Path) -> None:
+    orders, hour = contract(slices=1), hours_ago(4)
+    with (
+        DagsterInstance.ephemeral() as instance,
+        open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger,
+    ):
+        known = ledger.register_table(table_facts(orders, BigQueryConnection(project="p")))
+        ledger.record_schema(known, {"columns": []}, 0)
+        leases = ledger.acquire(known, [0], "a run", timedelta(minutes=1))
+        told = {}
+        for number, status in enumerate((DagsterRunStatus.CANCELED, DagsterRunStatus.FAILURE)):
+            run = instance.create_run_for_job(sync_orders, status=status)
+            start = hour + number * orders.window
+            wanted = [Wanted(CellKey(start, start + orders.window, 0), Mode.COPY, "fp")]
+            ledger.plan(leases, hours_ago(0), 1, wanted, run.run_id)
+            told[status] = f"run {run.run_id[:8]} "
+        stopped, died, *_ = clear_the_way(instance, ledger, orders, [])
+    again = f"0 of its 1 cells are taken up again, the others by: bqh sync {orders.id}"
+    assert stopped == f"{told[DagsterRunStatus.CANCELED]}was stopped; {again}"
+    assert died.startswith(told[DagsterRunStatus.FAILURE])
+    assert " died at " in died

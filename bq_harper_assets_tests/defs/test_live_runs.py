@@ -1,6 +1,7 @@
 """A live table in Dagster: the sensor keeps one run going, and each run files a cell once."""
 
 import json
+import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from dagster import DagsterEventType, DagsterRunStatus, RunsFilter
+from dagster import DagsterEventType, DagsterRun, DagsterRunStatus, RunsFilter
 from dagster._core.utils import make_new_run_id
 
 from bq_harper_assets.contract.project import load_project
@@ -16,10 +17,12 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.evaluations import PER_PARTITION
 from bq_harper_assets.defs.launch import launch
 from bq_harper_assets.defs.partitions import build_partitions
+from bq_harper_assets.defs.run_process import tags_of
 from bq_harper_assets.defs.stopping import execute_stoppably
 from bq_harper_assets.errors import Stopped
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import Mode
+from bq_harper_assets.local.processes import Process
 from bq_harper_assets.sync.cells import Cell
 from bq_harper_assets.sync.checkpoint_mirror import checkpoint_id
 from bq_harper_assets.sync.system_tables import CHECKPOINTS
@@ -231,3 +234,29 @@ def test_a_live_run_that_failed_is_not_asked_for_again_at_once(
     dagster.instance.create_run_for_job(job, status=DagsterRunStatus.FAILURE)
     assert live.tick() == ()
     assert "failed" in (live.skipped or "")
+
+
+def test_a_live_run_that_was_killed_is_followed_by_the_next_which_says_so(
+    dagster: Dagster, project: TemporaryProject, tables: SmallTables
+) -> None:
+    hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    [contract] = project.declare(table(tables.make("ts TIMESTAMP"), hour)).tables
+    live = Ticking(dagster, contract, "live")
+    job = live.definitions.resolve_job_def(f"live_{contract.id}")
+    gone = Process(pid=os.getpid(), started="before the reboot 1")
+
+    def killed() -> DagsterRun:
+        run = dagster.instance.create_run_for_job(job, status=DagsterRunStatus.STARTED)
+        dagster.instance.add_run_tags(run.run_id, tags_of(run.run_id, gone))
+        return run
+
+    dead = killed()
+    [request] = live.tick()  # nobody waits five minutes, for it did not fail by itself
+    ended = dagster.instance.get_run_by_id(dead.run_id)
+    assert ended
+    assert ended.status is DagsterRunStatus.FAILURE
+    dead = killed()
+    assert live.run(request, ops={f"follow_{contract.id}": {"config": {"seconds": 1}}})
+    [newest] = dagster.instance.get_runs(RunsFilter(job_name=job.name), limit=1)
+    said = [entry.user_message for entry in dagster.instance.all_logs(newest.run_id)]
+    assert any(line.startswith(f"run {dead.run_id[:8]} (process {gone.pid}") for line in said)

@@ -28,8 +28,11 @@ from dagster._daemon.monitoring import run_monitoring
 from dagster._daemon.monitoring.concurrency import execute_concurrency_slots_iteration
 from dagster._daemon.monitoring.run_monitoring import execute_run_monitoring_iteration
 
+from bq_harper_assets.cli.doctor import _dagster
+from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.defs import dead_runs, run_launcher, run_process
 from bq_harper_assets.defs.dead_runs import end_dead_runs
+from bq_harper_assets.defs.instance_settings import what_it_means
 from bq_harper_assets.defs.launch import project_instance
 from bq_harper_assets.defs.run_launcher import WatchedRunLauncher
 from bq_harper_assets.defs.run_process import (
@@ -129,6 +132,36 @@ def test_dagster_yaml_names_our_launcher_and_monitors_with_it(instance: DagsterI
     assert instance.run_launcher.supports_check_run_worker_health
     assert instance.run_monitoring_enabled
     assert instance.run_monitoring_poll_interval_seconds <= 60
+
+
+def test_an_older_dagster_yaml_is_told_with_what_to_write(
+    tmp_path: Path,
+    project_root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    home = tmp_path / "kept"
+    home.mkdir()
+    settings = home / "dagster.yaml"
+    settings.write_text("telemetry: {enabled: false}\n", encoding="utf-8")
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    project = TemporaryProject.at(tmp_path / "project", project_root, None)
+    with project_instance(project.root):
+        pass
+    [said] = capsys.readouterr().err.splitlines()
+    assert said.startswith(
+        f"warning: the dagster.yaml of {home} lacks settings of ours: a run that"
+    )
+    told = _dagster(load_project(project.root))
+    assert (told.verdict, told.detail) == ("warn", what_it_means(home))
+    # What it says is enough.
+    written = said.partition("Write there: ")[2].replace("; ", "\n")
+    assert told.next_step.endswith(written.replace("\n", "; "))
+    settings.write_text(written, encoding="utf-8")
+    with project_instance(project.root) as instance:
+        assert isinstance(instance.run_launcher, WatchedRunLauncher)
+    assert capsys.readouterr().err == ""
+    assert _dagster(load_project(project.root)).verdict == "ok"
 
 
 def test_a_run_is_failed_when_its_process_was_killed_and_not_before(
