@@ -72,7 +72,8 @@ def repair(
                 allow_deletes=allow_deletes,
                 deep=deep,
             )
-            after = prove(looking, differing, output, deep=deep, show=True)
+            proved = prove(looking, differing, output, deep=deep, show=True)
+            after = replace(proved, unseen=Unseen())
     if output == "json":
         click.echo(json.dumps(_told(before, ran, after), indent=2, default=str))
     else:

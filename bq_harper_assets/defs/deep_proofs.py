@@ -27,16 +27,18 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.evaluations import file_verdicts
 from bq_harper_assets.defs.keys import target_key
 from bq_harper_assets.defs.resources import LedgerResource
-from bq_harper_assets.defs.stopping import require_going_on
+from bq_harper_assets.defs.stopping import require_going_on, stoppable
 from bq_harper_assets.defs.validating import validate_cells
 from bq_harper_assets.ledger.audit import AuditEntry, Note
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells import Cell
+from bq_harper_assets.sync.stopping import RunStopped
 from bq_harper_assets.sync.windows import EPOCH, Window
-from bq_harper_assets.validation import cell_proof, presence
+from bq_harper_assets.validation import cell_proof, presence, table_proof
 from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.verdict import ProofStatus, Verdict, overall
 
@@ -140,24 +142,35 @@ def look_for_lost_rows(
 
     Where it finds some, they are the table's proof, for no proof of a cell can see them.
     """
+    retry = harper.retry().within(contract.sync.give_up_after)
     with (
+        WAITS.listen(context.log.info),
         ledger.open() as opened,
-        HarperClient(harper.connection(), retry=harper.retry()) as client,
+        HarperClient(harper.connection(), retry=retry) as client,
     ):
         table = opened.find_table(contract.id)
         last = opened.audit(table, 1, kind=presence.CHECK) if table else ()
         is_mended = table is None or presence.newest_loss(opened, table) is None
         if last and is_mended and opened.now() - last[0].at < contract.scrub - DAY / 2:
             return None
-        found = presence.check_presence(client, opened, contract)
+        try:
+            found = stoppable(
+                context, lambda stop: presence.check_presence(client, opened, contract, stop)
+            )
+        except RunStopped as error:
+            raise Failure(f"{error}. A proof writes nothing", allow_retries=False) from error
         if table is None or found is None:
             return None
         context.log.info(f"{contract.id}: {found.message}")
         presence.note_presence(opened, table, found)
         if warning := record_validation(opened, client, table, [found]):
             context.log.warning(warning)
-    if not found.passed:
-        file_verdicts(context, target_key(contract), (), [replace(found, check=cell_proof.CHECK)])
+        told = []
+        if not found.passed:
+            told = [replace(found, check=cell_proof.CHECK)]
+        elif not is_mended:  # by the proofs of this night, which came before, it is still lost
+            told = [table_proof.check_table(opened, table, ())]
+    file_verdicts(context, target_key(contract), (), told)
     return found
 
 
