@@ -31,7 +31,7 @@ from bq_harper_assets.defs.launch import QUIET, project_instance
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.run_process import PID, RUN, SEEN
 from bq_harper_assets.defs.stopping import IN_SHORT, execute_stoppably, stoppable
-from bq_harper_assets.defs.validating import validate_cells
+from bq_harper_assets.defs.validating import Validation, validate_cells
 from bq_harper_assets.errors import Stopped
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
@@ -255,13 +255,14 @@ def test_terminate_ends_a_deep_proof_and_not_only_its_day(
     days = {date(2026, 11, day): [(cell(), hours_ago(2))] for day in (1, 2, 3)}
     proved, looked = [], []
 
-    def prove(context: OpExecutionContext, *args: object, **options: object) -> None:
-        def work(stop: Stop) -> None:
-            proved.append(context.run.run_id)
+    def prove(context: OpExecutionContext, *args: object, **options: object) -> Validation:
+        def work(stop: Stop) -> Validation:
             cancel(instance)
             stop.sleep(120)
+            return Validation()
 
-        stoppable(context, work)
+        proved.append(context.run.run_id)
+        return stoppable(context, work)
 
     monkeypatch.setattr(deep_proofs, "closed_cells_by_day", lambda *args: days)
     monkeypatch.setattr(deep_proofs, "whose_turn", lambda *args: list(days))
