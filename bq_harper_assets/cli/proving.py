@@ -76,7 +76,8 @@ class Proving:
         from bq_harper_assets.validation.presence import check_presence, note_presence
 
         table = self.ledger.find_table(self.contract.id)
-        with HarperClient(self.prover.stores.harper, retry=self.prover.retry) as harper:
+        retry = self.prover.retry.within(self.contract.sync.give_up_after)
+        with HarperClient(self.prover.stores.harper, retry=retry) as harper:
             found = check_presence(harper, self.ledger, self.contract)
             if table is not None and found is not None:
                 note_presence(self.ledger, table, found)
