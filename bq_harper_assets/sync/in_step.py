@@ -136,13 +136,21 @@ def _require_same_age(
 ) -> None:
     own = [copy for copy in copies if copy.slice in after.epochs]  # others are from more slices
     for copy in own:
-        if copy.epoch > after.epochs.get(copy.slice, 0) or (copy.batch or 0) > after.batch:
+        epoch = after.epochs[copy.slice]
+        # Named is only what tells it: a run that planned nothing yet has a new epoch and no batch.
+        newer = [
+            f"{what} is {theirs}, the ledger's {ours}"
+            for what, theirs, ours in (
+                ("Harper's newest batch", copy.batch or 0, after.batch),
+                (f"the epoch of slice {copy.slice} in Harper", copy.epoch, epoch),
+            )
+            if theirs > ours
+        ]
+        if newer:
             raise OutOfStep(
                 table,
                 f"the ledger is older than Harper's table {table.facts.target}, as if it was "
-                f"restored from a backup: Harper's newest batch is {copy.batch or 'unknown'} "
-                f"(epoch {copy.epoch}), the ledger's {after.batch} (epoch "
-                f"{after.epochs.get(copy.slice, 0)})",
+                f"restored from a backup: {'; '.join(newer)}",
                 "If there is a newer ledger, put that back. ",
             )
     there = {copy.slice: copy for copy in own}
