@@ -56,7 +56,7 @@ def test_a_replay_after_a_repair_empties_it_and_the_proof_passes(
 
     tables.run(f"UPDATE {source.sql} SET ratio = 2.5 WHERE number = 7")
     some = typed_well("quarantine", "replay", ships.id, code=3)
-    assert "2 rows were in quarantine, 1 are\n" in some
+    assert "2 rows were in quarantine, 1 still are\n" in some
     assert f"bqh quarantine show {ships.id} --cell '{second['cell']}'" in some
 
     drop = ("quarantine", "drop", ships.id, "--cell", second["cell"])

@@ -305,6 +305,8 @@ def test_a_day_that_a_night_could_not_judge_has_its_turn_in_the_next_besides_tha
         [batch] = ledger.plan(leases, ledger.now(), 1, [taken], "another run")
         assert night() == {cells[1].key: "moving"}
         ledger.fail_batch(batch, "it was killed")
+        ledger.release(leases)
+    assert synced.sync(cells[1])  # what it left half done is done: the cell can be judged again
     assert night() == {cells[1].key: "proved", cells[2].key: "proved"}
 
 
