@@ -18,11 +18,11 @@ from benchmarks.parts_of_a_run import timed
 from benchmarks.rounds import is_quick, record
 from benchmarks.servers import stack
 from bq_harper_assets.contract.project import load_project
-from bq_harper_assets.defs import validating
 from bq_harper_assets.defs.build import build_definitions
-from bq_harper_assets.defs.launch import QUIET, launch
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets.defs.checks import validation_run
+from bq_harper_assets.defs.runs.launch import QUIET, launch
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import windows_between
 
 WINDOWS, QUICK_WINDOWS = 24, 4
 ROWS_PER_CELL = 100
@@ -30,8 +30,8 @@ ROUNDS = 3
 TARGET_S = 15
 TABLE = "Checked"
 COMPARING = {
-    "proof": (validating.Prover, "prove"),
-    "other checks": (validating, "check_named"),
+    "proof": (validation_run.Prover, "prove"),
+    "other checks": (validation_run, "check_named"),
 }
 
 
@@ -75,8 +75,8 @@ def measure(windows: int, rounds: int, *, keep: bool) -> None:
         f" {rounds} rounds.",
         "",
         f"**{median:.1f} s** (median; target for 24 x 4: under {TARGET_S}) besides the comparing:"
-        f" a result for each partition, {len(validating.CHECKS)} of the table, the audit, Dagster's"
-        " own events.",
+        f" a result for each partition, {len(validation_run.CHECKS)} of the table, the audit,"
+        " Dagster's own events.",
     ]
     figures = {"cells": len(cells), "rounds": rounds, "seconds": round(median, 2)}
     record("check_bookkeeping", "What keeping check results costs", lines, figures, keep=keep)

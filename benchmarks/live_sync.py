@@ -26,16 +26,16 @@ from bq_harper_assets.contract.table import Sync, TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.live import Live
-from bq_harper_assets.sync.pace import LIVE_RUN
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import floor_to_window, windows_between
 from bq_harper_assets.sync.phases import Phase
-from bq_harper_assets.sync.report import RunReport
-from bq_harper_assets.sync.revisit import standing
-from bq_harper_assets.sync.run import Run
-from bq_harper_assets.sync.scene import Stores
-from bq_harper_assets.sync.windows import floor_to_window, windows_between
-from bq_harper_assets.validation.proof import Prover
+from bq_harper_assets.sync.revisit.horizon import standing
+from bq_harper_assets.sync.revisit.open_window import Live
+from bq_harper_assets.sync.revisit.pace import LIVE_RUN
+from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn_context import Stores
+from bq_harper_assets.validation.proof.prover import Prover
 
 DATASET = "live"
 

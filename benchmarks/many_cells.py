@@ -18,16 +18,16 @@ from benchmarks.parts_of_a_run import PARTS, WHOLE, timed
 from benchmarks.rounds import is_quick, record
 from benchmarks.servers import stack
 from benchmarks.sink import sink
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.project import load_project
-from bq_harper_assets.defs import checks
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.defs.build import build_definitions
-from bq_harper_assets.defs.launch import launch
+from bq_harper_assets.defs.checks import table_checks
+from bq_harper_assets.defs.runs.launch import launch
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import windows_between
 
 ROWS_PER_CELL = 1_000
 WINDOWS, QUICK_WINDOWS = 96, 8
@@ -115,7 +115,7 @@ def measure(windows: int, rounds: int, *, keep: bool) -> None:
             spent: dict[str, float] = {}
             wanted = cells[:SLICES] if contract.id == "Warm" else cells
             before = len(tracker.getJobIdsForGroup())
-            with timed(spent, {**PARTS, CHECKS: (checks, "validate_cells")}):
+            with timed(spent, {**PARTS, CHECKS: (table_checks, "validate_cells")}):
                 began = time.perf_counter()
                 launched = launch(definitions, instance, contract, wanted)
                 spent["all"] = time.perf_counter() - began

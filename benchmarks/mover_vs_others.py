@@ -20,8 +20,8 @@ from benchmarks.processes import cpu_seconds
 from benchmarks.rounds import Cost, in_turns, ratios, record
 from benchmarks.sink import sink
 from benchmarks.streams import TIME, Span, batches, stream_server
-from bq_harper_assets.sync.mover import move_all
-from bq_harper_assets.sync.task import Move
+from bq_harper_assets.sync.write.write_job import move_all
+from bq_harper_assets.sync.write.write_task import Move
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,8 +25,8 @@ from benchmarks.parts_of_a_run import MOVE, WHOLE, timed
 from benchmarks.rounds import Cost, Ratio, in_turns, ratios, record
 from benchmarks.servers import stack
 from benchmarks.sink import keeping_sink
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.maritime.initialize import Sample
@@ -35,10 +35,10 @@ from bq_harper_assets.maritime.scenarios import SCENARIOS, Scenario
 from bq_harper_assets.maritime.tables import POSITIONS
 from bq_harper_assets.maritime.warehouse import Warehouse
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.run import Run
-from bq_harper_assets.sync.scene import Stores
-from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import windows_between
+from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn_context import Stores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,12 +13,12 @@ from bq_harper_assets.contract.table import Sync, TableContract
 from bq_harper_assets.defs.resources import SPARK_DEFAULTS, prepare_spark
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.grid import Grid, Part
-from bq_harper_assets.sync.lease_terms import LeaseTerms
-from bq_harper_assets.sync.reading import Reading
-from bq_harper_assets.sync.stored import RowPlan
-from bq_harper_assets.sync.task import Move
-from bq_harper_assets.sync.task_login import harper_of_tasks
+from bq_harper_assets.sync.cells.grid import Grid, Part
+from bq_harper_assets.sync.lease.send_deadline import LeaseTerms
+from bq_harper_assets.sync.source.cell_rows import Reading
+from bq_harper_assets.sync.spark.task_login import harper_of_tasks
+from bq_harper_assets.sync.values.row_plan import RowPlan
+from bq_harper_assets.sync.write.write_task import Move
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,19 +6,20 @@ from contextlib import contextmanager
 from typing import Any
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.sync import planned, run
+from bq_harper_assets.sync.plan import planned_cells
+from bq_harper_assets.sync.turn import turn
 
 MOVE, WHOLE = "Spark job", "whole run"
 Parts = dict[str, tuple[Any, str]]  # by name: whose, and which function
 
 # Where a run spends its time.
 PARTS: Parts = {
-    "fingerprint query": (planned, "fingerprints"),
+    "fingerprint query": (planned_cells, "fingerprints"),
     "ledger: plan": (Ledger, "plan"),
-    MOVE: (run, "move_all"),
-    "judge": (run, "judge"),
+    MOVE: (turn, "move_all"),
+    "judge": (turn, "judge"),
     "ledger: commit": (Ledger, "commit_cells"),
-    WHOLE: (run.Run, "sync"),
+    WHOLE: (turn.Run, "sync"),
 }
 
 

@@ -20,11 +20,11 @@ from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.maritime.tables import POSITIONS
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.run import Run
-from bq_harper_assets.sync.scene import Stores
-from bq_harper_assets.sync.windows import windows_between
-from bq_harper_assets.validation.proof import Prover
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import windows_between
+from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn_context import Stores
+from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 
 if TYPE_CHECKING:

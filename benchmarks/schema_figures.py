@@ -21,14 +21,14 @@ from benchmarks.moves import spark_session
 from benchmarks.rounds import is_quick, record
 from benchmarks.schema_table import table, write_page
 from benchmarks.servers import stack
-from bq_harper_assets.contract.addresses import StackAddresses
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.ledger.claims import ClaimRecord
 from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.ledger.verbs.claims import ClaimRecord
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.drift_pace import SHORTEST
-from bq_harper_assets.sync.drift_round import Round, look_around
-from bq_harper_assets.sync.scene import Stores
+from bq_harper_assets.sync.schema_sync.drift_pace import SHORTEST
+from bq_harper_assets.sync.schema_sync.drift_round import Round, look_around
+from bq_harper_assets.sync.turn_context import Stores
 from bq_harper_assets_tests.defs.drifting import LedgerClock
 from bq_harper_assets_tests.stores.racing_tables import race, racing, said_wrong
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from benchmarks.sink import ROOT
-from bq_harper_assets.contract.addresses import StackAddresses
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.settings.addresses import StackAddresses
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.local.stack import SERVERS, LocalStack
 
 

@@ -21,8 +21,8 @@ import pyarrow as pa
 from benchmarks.encoder import NOON, positions
 from benchmarks.sink import ROOT
 from bq_harper_assets.contract.connections import BigQueryConnection
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
 
 MESSAGE_ROWS = 10_000
 DIFFERENT = 16  # messages made once

@@ -13,8 +13,8 @@ from benchmarks.moves import move_of
 from benchmarks.rounds import Ratio, record
 from benchmarks.sink import ROOT, sink
 from benchmarks.streams import TIME, Span, stream_server
-from bq_harper_assets.sync.receipts import Receipt
-from bq_harper_assets.sync.task import Task
+from bq_harper_assets.sync.spark.receipts import Receipt
+from bq_harper_assets.sync.write.write_task import Task
 
 FEW, MANY, QUICK_MANY = 100_000, 5_000_000, 500_000
 ROUNDS = 3

@@ -1,7 +1,7 @@
 """The root of every error a user may see.
 
 BqhError
-├── ConfigError      contract/problems.py: what the user wrote is wrong; nothing was started
+├── ConfigError      contract/loading/problems.py: what the user wrote is wrong; nothing was started
 ├── SchemaMismatch   schema/errors.py: the contract does not fit the source's columns
 ├── SetupError       local/errors.py: a tool is missing, too old or cannot be installed
 ├── StackError       local/errors.py: a local server cannot be started, reached or stopped
@@ -9,7 +9,7 @@ BqhError
 ├── CircuitOpen      stores/breaker.py: a store said no too often and is left alone for a minute
 ├── LedgerError      ledger/errors.py: a lease, a plan or a commit was refused
 ├── Stopped          below: a signal or Terminate has ended the command's run
-└── RunFailed        sync/report.py: some cells are not done; other errors of sync/ stand beside it
+└── RunFailed        sync/turn/report.py: some cells are not done; sync/ has others beside it
 """
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.settings.addresses import StackAddresses
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.local.stack import LocalStack
 
 PROJECT_ROOT = Path(__file__).resolve().parents[1]

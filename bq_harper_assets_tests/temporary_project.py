@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.project import Project, load_project
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.settings.addresses import StackAddresses, write_addresses
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 
 HOUR = timedelta(hours=1)

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.rounds import RESULTS
 from benchmarks.schema_figures import Size, drift_figures, race_figures, type_figures
 from benchmarks.schema_table import block, on_page
-from bq_harper_assets.contract.addresses import StackAddresses
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync, ledger, spark, sync, tables
 

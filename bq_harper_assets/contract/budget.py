@@ -6,7 +6,7 @@ Dagster keeps every partition key of an asset in memory and in its pages; past t
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bq_harper_assets.contract.quantities import WINDOWS, window_text
+from bq_harper_assets.contract.fields.quantities import WINDOWS, window_text
 from bq_harper_assets.contract.table import TableContract
 
 MOST_CELLS = 100_000

@@ -37,7 +37,9 @@ class HarperConnection(BaseModel):
     def __getstate__(self) -> dict[Any, Any]:
         """Only without its secrets: a closure is written to files and sent over networks."""
         if self.password.get_secret_value() or self.token is not None:
-            raise TypeError("a connection with a password is not pickled: see sync/task_login.py")
+            raise TypeError(
+                "a connection with a password is not pickled: see sync/spark/task_login.py"
+            )
         return super().__getstate__()
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bq_harper_assets.contract.profile import BigQueryProfile
-from bq_harper_assets.contract.root import find_project_root
-from bq_harper_assets.contract.shapes import CONNECTION_KEYS
-from bq_harper_assets.contract.spelling import to_snake
+from bq_harper_assets.contract.loading.shapes import CONNECTION_KEYS
+from bq_harper_assets.contract.loading.spelling import to_snake
+from bq_harper_assets.contract.settings.profile import BigQueryProfile
+from bq_harper_assets.contract.settings.root import find_project_root
 from bq_harper_assets.contract.table import TableContract
 
 SCHEMA_FILE = Path("config") / "tables.schema.json"

@@ -9,15 +9,31 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bq_harper_assets.contract.addresses import ADDRESSES_FILE, StackAddresses, read_addresses
-from bq_harper_assets.contract.checked import checked
 from bq_harper_assets.contract.connections import (
     BigQueryConnection,
     HarperConnection,
     LedgerSettings,
     SparkSettings,
 )
-from bq_harper_assets.contract.layers import (
+from bq_harper_assets.contract.loading.block_check import checked
+from bq_harper_assets.contract.loading.declared_tables import contracts
+from bq_harper_assets.contract.loading.located import Located, Place
+from bq_harper_assets.contract.loading.problems import ConfigError, Problem, in_order
+from bq_harper_assets.contract.loading.shapes import declarations
+from bq_harper_assets.contract.loading.spelling import with_canonical_keys
+from bq_harper_assets.contract.loading.variables import Variables, read_variables
+from bq_harper_assets.contract.loading.yaml_file import read_yaml
+from bq_harper_assets.contract.settings.addresses import (
+    ADDRESSES_FILE,
+    StackAddresses,
+    read_addresses,
+)
+from bq_harper_assets.contract.settings.effective import (
+    Setting,
+    connection_settings,
+    table_settings,
+)
+from bq_harper_assets.contract.settings.layers import (
     ARGUMENT,
     DEFAULT,
     Layers,
@@ -28,19 +44,11 @@ from bq_harper_assets.contract.layers import (
     source_text,
     to_block,
 )
-from bq_harper_assets.contract.located import Located, Place
-from bq_harper_assets.contract.pairing import usable
-from bq_harper_assets.contract.problems import ConfigError, Problem, in_order
-from bq_harper_assets.contract.profile import LOCAL, Profile, literal_secrets, profile_file
-from bq_harper_assets.contract.resolve import resolve
-from bq_harper_assets.contract.root import local_folder
-from bq_harper_assets.contract.rules import contracts
-from bq_harper_assets.contract.settings import Setting, connection_settings, table_settings
-from bq_harper_assets.contract.shapes import declarations
-from bq_harper_assets.contract.spelling import with_canonical_keys
+from bq_harper_assets.contract.settings.profile import LOCAL, Profile, literal_secrets, profile_file
+from bq_harper_assets.contract.settings.resolution import resolve
+from bq_harper_assets.contract.settings.root import local_folder
+from bq_harper_assets.contract.settings.server_pairs import usable
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.contract.variables import Variables, read_variables
-from bq_harper_assets.contract.yaml_file import read_yaml
 
 PROFILE_VARIABLE = "BQH_PROFILE"
 

@@ -7,15 +7,15 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from bq_harper_assets.contract import identifiers, sql_text
-from bq_harper_assets.contract.column_lists import (
+from bq_harper_assets.contract.fields.column_lists import (
     ALL_COLUMNS,
     COLUMNS,
     KEY,
     RENAMES,
     refuse_wrong_paths,
 )
-from bq_harper_assets.contract.declared import Declared, Fault, Reads, Wrong
-from bq_harper_assets.contract.quantities import FLAG, INSTANT, WINDOW, duration, whole
+from bq_harper_assets.contract.fields.declared_model import Declared, Fault, Reads, Wrong
+from bq_harper_assets.contract.fields.quantities import FLAG, INSTANT, WINDOW, duration, whole
 
 MOST_ROWS = 1_000_000
 _TEXT = {"type": "string", "minLength": 1}

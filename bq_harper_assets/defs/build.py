@@ -7,23 +7,23 @@ from pathlib import Path
 from dagster import BetaWarning, Definitions, PreviewWarning, in_process_executor
 
 from bq_harper_assets.contract.project import load_project
-from bq_harper_assets.defs.all_tables import build_all_tables_job
-from bq_harper_assets.defs.checks import build_checks
-from bq_harper_assets.defs.deep_proofs import build_deep_proof_job, build_deep_proof_schedule
-from bq_harper_assets.defs.drift import build_drift_sensor
-from bq_harper_assets.defs.drift_check import build_drift_check
-from bq_harper_assets.defs.live import build_live_job, build_live_sensor
+from bq_harper_assets.defs.checks.deep_proofs import build_deep_proof_job, build_deep_proof_schedule
+from bq_harper_assets.defs.checks.table_checks import build_checks
+from bq_harper_assets.defs.checks.validation_jobs import build_validation_jobs
 from bq_harper_assets.defs.resources import build_resources
 from bq_harper_assets.defs.sample_data import SAMPLE_DATA_KEYS, build_sample_data
-from bq_harper_assets.defs.schedules import build_job, build_schedule
-from bq_harper_assets.defs.schemas import build_evolve_job, build_schema
-from bq_harper_assets.defs.sensors import build_revisit_sensor
-from bq_harper_assets.defs.sources import build_source, source_key
-from bq_harper_assets.defs.starts import start_of
-from bq_harper_assets.defs.tables import build_table
-from bq_harper_assets.defs.validation_jobs import build_validation_jobs
+from bq_harper_assets.defs.schema.drift_check import build_drift_check
+from bq_harper_assets.defs.schema.drift_sensor import build_drift_sensor
+from bq_harper_assets.defs.schema.schema_asset import build_evolve_job, build_schema
+from bq_harper_assets.defs.tables.all_tables_job import build_all_tables_job
+from bq_harper_assets.defs.tables.asset import build_table
+from bq_harper_assets.defs.tables.first_window import start_of
+from bq_harper_assets.defs.tables.live_job import build_live_job, build_live_sensor
+from bq_harper_assets.defs.tables.revisit_sensor import build_revisit_sensor
+from bq_harper_assets.defs.tables.schedules import build_job, build_schedule
+from bq_harper_assets.defs.tables.source_assets import build_source, source_key
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.sync.recorded import refused_change
+from bq_harper_assets.sync.ledger_facts import refused_change
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from dagster import (
 )
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.sync.cells import Cell, slice_key
+from bq_harper_assets.sync.cells.cell import Cell, slice_key
 
 # Dagster orders dimensions by name; these names put the window first in every key.
 WINDOW, SLICE = "time_window", "worker_slice"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
 
 
 def rectangles(cells: Iterable[Cell]) -> list[list[Cell]]:

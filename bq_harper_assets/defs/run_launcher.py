@@ -13,7 +13,7 @@ from dagster._core.storage.dagster_run import DagsterRun
 from dagster._core.storage.tags import GRPC_INFO_TAG
 from dagster._serdes import ConfigurableClass
 
-from bq_harper_assets.defs.run_process import (
+from bq_harper_assets.defs.runs.run_process import (
     RUN,
     Pulse,
     gone,

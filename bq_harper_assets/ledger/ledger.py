@@ -9,25 +9,6 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from bq_harper_assets.ledger import (
-    audit,
-    claims,
-    committing,
-    distrusting,
-    intending,
-    leasing,
-    marking,
-    planning,
-    proofs,
-    quarantine,
-    rebasing,
-    registry,
-    reslicing,
-    schema_versions,
-)
-from bq_harper_assets.ledger.columns import database_now
-from bq_harper_assets.ledger.database import Database
-from bq_harper_assets.ledger.migrate import migrate
 from bq_harper_assets.ledger.reader import LedgerReader
 from bq_harper_assets.ledger.records import (
     Batch,
@@ -40,6 +21,25 @@ from bq_harper_assets.ledger.records import (
     SchemaVersion,
     TableFacts,
     Wanted,
+)
+from bq_harper_assets.ledger.store.columns import database_now
+from bq_harper_assets.ledger.store.database import Database
+from bq_harper_assets.ledger.store.migrate import migrate
+from bq_harper_assets.ledger.verbs import (
+    audit,
+    batch_plans,
+    cell_commits,
+    cell_marks,
+    claims,
+    distrust,
+    fingerprint_changes,
+    intended_deletes,
+    proofs,
+    quarantine,
+    registry,
+    schema_versions,
+    slice_counts,
+    slice_leases,
 )
 
 
@@ -89,7 +89,7 @@ class Ledger(LedgerReader):
     def change_slices(self, table: LogicalTable, slices: int) -> LogicalTable:
         """The table with that many slices, all its cells to be reconciled; LeaseHeld if in use."""
         with self._database.writing() as connection:
-            return reslicing.change_slices(connection, table, slices)
+            return slice_counts.change_slices(connection, table, slices)
 
     def distrust(
         self, table: LogicalTable, starts: Sequence[datetime], *, epoch: int, batch: int
@@ -99,7 +99,7 @@ class Ledger(LedgerReader):
         Epochs and batches go on after those given, which another ledger may have used.
         """
         with self._database.writing() as connection:
-            distrusting.distrust(connection, table, starts, epoch, batch)
+            distrust.distrust(connection, table, starts, epoch, batch)
 
     def begin_earlier(self, name: str, start: datetime) -> datetime:
         """The start that counts: this one, if none or only a later one was recorded."""
@@ -141,7 +141,7 @@ class Ledger(LedgerReader):
         A cell that was committed since that batch keeps its own.
         """
         with self._database.writing() as connection:
-            return rebasing.rebase(connection, table, version, prints)
+            return fingerprint_changes.rebase(connection, table, version, prints)
 
     def claim(self, name: str, owner: str, ttl: timedelta) -> claims.Claim | claims.ClaimRecord:
         """The claim; or, if someone has it, the record that says who and until when."""
@@ -162,13 +162,13 @@ class Ledger(LedgerReader):
         """All slices or none; LeaseHeld says who has them and until when."""
         sent = self._monotonic()
         with self._database.writing() as connection:
-            return leasing.acquire(connection, table, slices, owner, ttl, sent)
+            return slice_leases.acquire(connection, table, slices, owner, ttl, sent)
 
     def renew(self, leases: Leases, ttl: timedelta) -> Leases:
         """The same leases with later deadlines; LeaseLost if one of them is not live any more."""
         sent = self._monotonic()
         with self._database.writing() as connection:
-            return leasing.renew(connection, leases, ttl, sent)
+            return slice_leases.renew(connection, leases, ttl, sent)
 
     def release(self, leases: Leases, mirrored_batch: int | None = None) -> None:
         """Frees what is still held; LeaseLost for the rest, which stays with whoever has it now.
@@ -176,14 +176,14 @@ class Ledger(LedgerReader):
         `mirrored_batch` is what the target's copies of these leases are known to name.
         """
         with self._database.writing() as connection:
-            lost = leasing.release(connection, leases, mirrored_batch)
+            lost = slice_leases.release(connection, leases, mirrored_batch)
         if lost is not None:
             raise lost
 
     def note_mirrored(self, leases: Leases, batch: int) -> None:
         """The target's copies of these leases are known to name this batch; LeaseLost."""
         with self._database.writing() as connection:
-            leasing.note_mirrored(connection, leases, batch)
+            slice_leases.note_mirrored(connection, leases, batch)
 
     def plan(
         self,
@@ -195,7 +195,7 @@ class Ledger(LedgerReader):
     ) -> tuple[Batch, ...]:
         """A batch per cell with the mode it may take; to be done before the first write is sent."""
         with self._database.writing() as connection:
-            return planning.plan(connection, leases, t, schema_version, wanted, run_id)
+            return batch_plans.plan(connection, leases, t, schema_version, wanted, run_id)
 
     def mark(
         self,
@@ -209,7 +209,7 @@ class Ledger(LedgerReader):
         With the flag, a cell whose commit at `t` holds the row already is left as it is.
         """
         with self._database.writing() as connection:
-            return marking.mark(connection, leases, t, marks, unless_committed_at_t)
+            return cell_marks.mark(connection, leases, t, marks, unless_committed_at_t)
 
     def intend_deletes(self, leases: Leases, intents: Sequence[Intent], *, allowed: bool) -> None:
         """What batches will delete or flag; to be done before their first write is sent.
@@ -217,7 +217,7 @@ class Ledger(LedgerReader):
         Later runs count it until the batch is committed or refused, unless someone allowed it.
         """
         with self._database.writing() as connection:
-            intending.intend(connection, leases, intents, allowed)
+            intended_deletes.intend(connection, leases, intents, allowed)
 
     def commit_cells(
         self,
@@ -231,17 +231,17 @@ class Ledger(LedgerReader):
         What someone allowed to be deleted is not counted against later runs.
         """
         with self._database.writing() as connection:
-            committing.commit(connection, leases, done, deletes_allowed)
+            cell_commits.commit(connection, leases, done, deletes_allowed)
 
     def fail_batch(self, batch: Batch, error: str) -> None:
         """The batch ended without a commit; its cell may hold some of its rows."""
         with self._database.writing() as connection:
-            committing.fail(connection, batch, error)
+            cell_commits.fail(connection, batch, error)
 
     def refuse_batch(self, batch: Batch, reason: str, until: datetime | None = None) -> None:
         """The guard stopped the batch; its cell is reconciled once that is allowed, or after."""
         with self._database.writing() as connection:
-            committing.refuse(connection, batch, reason, until)
+            cell_commits.refuse(connection, batch, reason, until)
 
     def record_audit(self, table: LogicalTable | None, *notes: audit.Note) -> None:
         """For what happens outside the ledger: checks, changes to the target, commands."""

@@ -6,22 +6,9 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from bq_harper_assets.ledger import (
-    audit,
-    claims,
-    left_over,
-    losses,
-    progress,
-    proofs,
-    registry,
-    schema_versions,
-    status,
-    workers,
-)
-from bq_harper_assets.ledger.columns import database_now
-from bq_harper_assets.ledger.database import Database
 from bq_harper_assets.ledger.errors import TableChanged
-from bq_harper_assets.ledger.mirrored import (
+from bq_harper_assets.ledger.questions import left_overs, losses, progress, status, workers
+from bq_harper_assets.ledger.questions.mirrored_facts import (
     Mirrored,
     Newest,
     copies_known,
@@ -36,7 +23,10 @@ from bq_harper_assets.ledger.records import (
     SchemaVersion,
     TableFacts,
 )
-from bq_harper_assets.ledger.tables import IDENTITY
+from bq_harper_assets.ledger.store.columns import database_now
+from bq_harper_assets.ledger.store.database import Database
+from bq_harper_assets.ledger.store.tables import IDENTITY
+from bq_harper_assets.ledger.verbs import audit, claims, proofs, registry, schema_versions
 
 
 class LedgerReader:
@@ -201,10 +191,10 @@ class LedgerReader:
         with self._database.reading() as connection:
             return status.leases(connection, table)
 
-    def left_over(self, table: LogicalTable) -> tuple[left_over.LeftOver, ...]:
+    def left_over(self, table: LogicalTable) -> tuple[left_overs.LeftOver, ...]:
         """What each run has planned and not ended, or holds: it is at work, or it died."""
         with self._database.reading() as connection:
-            return left_over.left_over(connection, table)
+            return left_overs.left_over(connection, table)
 
     def quarantined(
         self, table: LogicalTable, cell: CellKey | None = None, limit: int = 1000

@@ -6,7 +6,7 @@ Standard library only: set-up imports it before there are any packages.
 from collections.abc import Mapping
 from pathlib import Path
 
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.settings.root import local_folder
 
 # A folder that somebody has chosen already is theirs to choose.
 VARIABLES = {"UV_CACHE_DIR": "uv", "PIP_CACHE_DIR": "pip", "npm_config_cache": "npm"}

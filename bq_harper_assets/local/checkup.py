@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.local.errors import SetupError
 from bq_harper_assets.local.java import java_home
 from bq_harper_assets.stores.finding import Finding

@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from bq_harper_assets.contract.private_files import make_private_folder
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.settings.private_files import make_private_folder
+from bq_harper_assets.contract.settings.root import local_folder
 
 SETTINGS = "dagster.yaml"
 OF_DAGSTER = ("storage", "history", "schedules", "logs")  # folders that hold what it keeps

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from bq_harper_assets.contract.addresses import ADDRESSES_FILE
+from bq_harper_assets.contract.settings.addresses import ADDRESSES_FILE
 from bq_harper_assets.local.errors import StackError
 from bq_harper_assets.local.locks import locked
 from bq_harper_assets.local.ports import Ports

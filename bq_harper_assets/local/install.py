@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bq_harper_assets.contract.root import find_project_root, local_folder
+from bq_harper_assets.contract.settings.root import find_project_root, local_folder
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.local.caches import caches
 from bq_harper_assets.local.disk import require_free_space

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.local.errors import SetupError
 from bq_harper_assets.local.runtimes import JAVA_NEEDED, find_java, javas
 

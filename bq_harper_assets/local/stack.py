@@ -9,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.settings.addresses import StackAddresses, write_addresses
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.local.emulator import PROJECT, EmulatorServer
 from bq_harper_assets.local.errors import StackError
 from bq_harper_assets.local.folder import StackFolder, StackState

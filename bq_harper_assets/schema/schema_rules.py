@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from bq_harper_assets.contract.column_lists import ALL_COLUMNS
+from bq_harper_assets.contract.fields.column_lists import ALL_COLUMNS
 from bq_harper_assets.contract.identifiers import ROW_METADATA
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.errors import SchemaRefused

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bq_harper_assets.contract.column_lists import ALL_COLUMNS
+from bq_harper_assets.contract.fields.column_lists import ALL_COLUMNS
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.errors import SchemaMismatch
 from bq_harper_assets.schema.harper_types import Form, form_of, impossible_override

@@ -11,14 +11,14 @@ from datetime import datetime
 from typing import Any
 
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.ledger.audit import Note
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.schema.text_forms import timestamp_text
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.checkpoint_mirror import node_id
-from bq_harper_assets.sync.system_tables import AUDITS
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.mirror.checkpoints import node_id
+from bq_harper_assets.sync.mirror.tables import AUDITS
 from bq_harper_assets.validation.verdict import Verdict, overall
 
 KIND = "validation"

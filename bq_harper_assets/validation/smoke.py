@@ -6,9 +6,15 @@ from typing import Any
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.harper.conditions import Condition
-from bq_harper_assets.sync.held import text_of
-from bq_harper_assets.sync.windows import Window
-from bq_harper_assets.validation.due import Range, Waiting, due_until, in_words, waiting_in
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.diff.target_rows import text_of
+from bq_harper_assets.validation.progress.due_rows import (
+    Range,
+    Waiting,
+    due_until,
+    in_words,
+    waiting_in,
+)
 from bq_harper_assets.validation.subject import Subject, instant_of
 from bq_harper_assets.validation.verdict import Severity, SmokeStatus, Verdict
 

@@ -9,7 +9,7 @@ from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.windows import floor_to_window
+from bq_harper_assets.sync.cells.window import floor_to_window
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets_tests.fault_proxy import FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import TemporaryProject

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import Mode

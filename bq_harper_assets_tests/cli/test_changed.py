@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
-from bq_harper_assets.cli.changed import OPEN, WORDS, DueCells
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.due import Reason
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.cli.runs.due_windows import OPEN, WORDS, DueCells
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.revisit.due_cells import Reason
 from bq_harper_assets_tests.temporary_project import HOUR
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)

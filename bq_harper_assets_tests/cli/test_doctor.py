@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bq_harper_assets.cli.doctor import _finding
+from bq_harper_assets.cli.commands.doctor import _finding
 from bq_harper_assets.cli.main import bqh
-from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
-from bq_harper_assets.contract.problems import ConfigError
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.loading.problems import ConfigError
+from bq_harper_assets.contract.settings.addresses import StackAddresses, write_addresses
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.maritime.warehouse import Warehouse
-from bq_harper_assets.sync.system_tables import SystemTable
+from bq_harper_assets.sync.mirror.tables import SystemTable
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
 

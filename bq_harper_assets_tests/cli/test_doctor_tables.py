@@ -5,7 +5,7 @@ import pytest
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.system_tables import LOCKS, SYSTEM_TABLES
+from bq_harper_assets.sync.mirror.tables import LOCKS, SYSTEM_TABLES
 from bq_harper_assets_tests.cli.typed import told, typed_well
 from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.stores.small_tables import SmallTables

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from bq_harper_assets.cli.equality import Equality, Unseen
 from bq_harper_assets.cli.exit_codes import ExitCode
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import Window
-from bq_harper_assets.validation.cell_proof import CellProof
+from bq_harper_assets.cli.output.equality import Equality, Unseen
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.validation.proof.cell_proof import CellProof
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.temporary_project import HOUR

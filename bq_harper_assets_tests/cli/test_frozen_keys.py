@@ -12,16 +12,16 @@ from dagster import AssetKey, DagsterInstance
 from dagster_pyspark import LazyPySparkResource
 
 from bq_harper_assets.cli.exit_codes import ExitCode
+from bq_harper_assets.contract.fields.quantities import window_text
 from bq_harper_assets.contract.project import Project, load_project
-from bq_harper_assets.contract.quantities import window_text
 from bq_harper_assets.defs.build import build_definitions
-from bq_harper_assets.defs.launch import launch
+from bq_harper_assets.defs.runs.launch import launch
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import CellKey, Mode, Wanted
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.recorded import table_facts
-from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import windows_between
+from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets_tests.cli.typed import told, typed
 from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, hours_ago, table
 

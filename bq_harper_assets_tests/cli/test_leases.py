@@ -8,7 +8,7 @@ import pytest
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.recorded import table_facts
+from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets_tests.cli.typed import told, typed_well
 from bq_harper_assets_tests.temporary_project import TemporaryProject, hours_ago, table
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bq_harper_assets.cli.maritime import maritime
+from bq_harper_assets.cli.commands.maritime import maritime
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.maritime.warehouse import Warehouse

@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from bq_harper_assets.activity import doing
-from bq_harper_assets.cli import progress
-from bq_harper_assets.cli.progress import Asked, bar, lines
-from bq_harper_assets.cli.sync import cells_between
+from bq_harper_assets.cli.commands.sync import cells_between
+from bq_harper_assets.cli.output import progress_bar
+from bq_harper_assets.cli.output.progress_bar import Asked, bar, lines
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets_tests.temporary_project import TemporaryProject, hours_ago, table
@@ -42,8 +42,8 @@ def test_a_line_says_what_is_done_now_and_how_far_it_is(asked: Asked) -> None:
 def test_another_step_is_told_at_once_and_not_at_the_next_half_minute(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "STEP_AFTER_S", 0.0)
-    monkeypatch.setattr(progress, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(progress_bar, "STEP_AFTER_S", 0.0)
+    monkeypatch.setattr(progress_bar, "LOOK_EVERY_S", 0.01)
     said: list[str] = []
     with lines("syncing", asked, said.append, every_s=3600.0):
         with doing("waits for run 9f56 on host-7"):

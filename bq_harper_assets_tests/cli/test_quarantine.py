@@ -9,8 +9,8 @@ import pytest
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.receipts import Receipt, Refusal
-from bq_harper_assets.sync.task import within_limit
+from bq_harper_assets.sync.spark.receipts import Receipt, Refusal
+from bq_harper_assets.sync.write.write_task import within_limit
 from bq_harper_assets_tests.cli.test_sync import table_status
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.stores.small_tables import SmallTables

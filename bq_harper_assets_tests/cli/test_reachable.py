@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bq_harper_assets.cli.reachable import NotReachable, require_servers
-from bq_harper_assets.contract.addresses import StackAddresses
+from bq_harper_assets.cli.runs.reachability import NotReachable, require_servers
 from bq_harper_assets.contract.project import Project
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets_tests.cli.typed import typed
 from bq_harper_assets_tests.temporary_project import TemporaryProject
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bq_harper_assets.cli.read import json_value
+from bq_harper_assets.cli.commands.read import json_value
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
@@ -19,9 +19,9 @@ from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.ensure_table import ensure_table
-from bq_harper_assets.sync import reading_rows
-from bq_harper_assets.sync.reading_rows import read_rows_as
-from bq_harper_assets.sync.recorded import table_facts
+from bq_harper_assets.sync.ledger_facts import table_facts
+from bq_harper_assets.sync.schema_sync import rows_as_version
+from bq_harper_assets.sync.schema_sync.rows_as_version import read_rows_as
 from bq_harper_assets_tests.cli.typed import told, typed
 from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, table
 
@@ -97,7 +97,7 @@ def test_rows_come_in_the_order_of_time_each_from_the_version_that_wrote_it(
     as_first = [(0, "0"), (1, "fast"), (2, "2"), (3, "3"), (4, "4"), (6, "6"), (7, "7")]
     as_second = [(0, 0), (1, None), (2, 2), (3, 3), (4, 4), (6, 6), (7, 7)]
     for rows_per_request in (1_000, 4, 3, 2, 1):  # the last cannot hold what one instant has
-        monkeypatch.setattr(reading_rows, "ROWS_PER_REQUEST", rows_per_request)
+        monkeypatch.setattr(rows_as_version, "ROWS_PER_REQUEST", rows_per_request)
         assert sorted(read(1)) == as_first
         assert [number for number, _ in read(1)][:2] == [0, 1]
         assert sorted(read()) == as_second

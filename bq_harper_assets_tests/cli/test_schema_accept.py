@@ -5,8 +5,8 @@ import pytest
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.recorded import table_facts
-from bq_harper_assets.validation.drift import check_drift
+from bq_harper_assets.sync.ledger_facts import table_facts
+from bq_harper_assets.validation.schema_drift import check_drift
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.schema.versions import of, seen
 from bq_harper_assets_tests.temporary_project import TemporaryProject, hours_ago, table

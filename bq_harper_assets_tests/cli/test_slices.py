@@ -10,12 +10,12 @@ from dagster._core.test_utils import create_run_for_test
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.keys import target_key
-from bq_harper_assets.defs.launch import project_instance
+from bq_harper_assets.defs.names import target_key
+from bq_harper_assets.defs.runs.launch import project_instance
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.recorded import table_facts
+from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, hours_ago, table

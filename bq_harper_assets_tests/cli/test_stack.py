@@ -17,7 +17,7 @@ from google.api_core.client_options import ClientOptions
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery
 
-from bq_harper_assets.contract.addresses import StackAddresses, read_addresses
+from bq_harper_assets.contract.settings.addresses import StackAddresses, read_addresses
 from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets_tests.conftest import PROJECT_ROOT, environ_without_settings
 from bq_harper_assets_tests.local.tools import installed_package, path_without

@@ -7,11 +7,11 @@ import pytest
 
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.ledger.audit import Note
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import CellKey, Leases, LogicalTable, Mode, Wanted
+from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.recorded import table_facts
+from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.ledger.sample import result
 from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, hours_ago, table

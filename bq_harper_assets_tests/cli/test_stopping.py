@@ -19,15 +19,15 @@ import pytest
 from dagster import DagsterRun, DagsterRunStatus
 
 from bq_harper_assets.contract.project import Project
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.launch import project_instance
 from bq_harper_assets.defs.partitions import range_tags
+from bq_harper_assets.defs.runs.launch import project_instance
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.ledger.status import LeaseRecord
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.recorded import table_facts
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.ledger.questions.status import LeaseRecord
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets_tests.defs.bqh_apart import bqh_apart
 from bq_harper_assets_tests.defs.shown import loadable
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from bq_harper_assets.cli.runs import Ran
-from bq_harper_assets.cli.sync_summary import WIDTH, remarks, summary
-from bq_harper_assets.defs.launch import Launched
+from bq_harper_assets.cli.output.sync_summary import WIDTH, remarks, summary
+from bq_harper_assets.cli.runs.ranged_runs import Ran
+from bq_harper_assets.defs.runs.launch import Launched
 
 
 def ran(cells: int, seconds: float, **rows: int) -> Ran:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from bq_harper_assets.cli.commands.ui import LOCK, servers_of
 from bq_harper_assets.cli.exit_codes import ExitCode
-from bq_harper_assets.cli.ui import LOCK, servers_of
 from bq_harper_assets.local import processes
 from bq_harper_assets.local.dagster_home import make_dagster_home
 from bq_harper_assets.local.locks import hold

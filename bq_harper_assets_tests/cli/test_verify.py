@@ -4,14 +4,14 @@ from datetime import datetime
 
 import pytest
 
-from bq_harper_assets.cli import proving
+from bq_harper_assets.cli.runs import proof_runs
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import CellKey, Mode, Wanted
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -43,7 +43,7 @@ def test_what_differs_is_named_like_a_diff_and_repaired_and_nothing_else_is_writ
     harper_connection: HarperConnection,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(proving, "WINDOWS_AT_ONCE", 2)  # of three: what is found is put together
+    monkeypatch.setattr(proof_runs, "WINDOWS_AT_ONCE", 2)  # of three: what is found is put together
     start = hours_ago(5)
     source = tables.make_from(named_rows(start))
     [ships] = project.declare(table(source, start, key=["number"])).tables
@@ -185,7 +185,7 @@ def test_a_long_range_is_proved_in_parts_of_whole_windows_and_in_the_order_of_ti
         for window in windows_between(start, start + 200 * HOUR, HOUR)
         for number in range(3)
     ]
-    parts = list(proving.windows_at_once(cells, proving.WINDOWS_AT_ONCE))
+    parts = list(proof_runs.windows_at_once(cells, proof_runs.WINDOWS_AT_ONCE))
     assert [len(part) for part in parts] == [96 * 3, 96 * 3, 8 * 3]
     assert [cell for part in parts for cell in part] == cells
-    assert list(proving.windows_at_once([], 2)) == []
+    assert list(proof_runs.windows_at_once([], 2)) == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bq_harper_assets.contract.problems import ConfigError
+from bq_harper_assets.contract.loading.problems import ConfigError
 from bq_harper_assets.contract.project import Project, load_project
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)

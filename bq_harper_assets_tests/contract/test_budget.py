@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bq_harper_assets.contract.budget import JUDGED_SPAN, judge, windows_between
-from bq_harper_assets.contract.quantities import WINDOWS
+from bq_harper_assets.contract.fields.quantities import WINDOWS
 from bq_harper_assets.contract.table import Sync, TableContract
 from bq_harper_assets_tests.contract.conftest import NOW, Disk
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bq_harper_assets.contract.layers import NAMES, VARIABLES
-from bq_harper_assets.contract.shapes import CONNECTION_KEYS
-from bq_harper_assets.contract.spelling import keys_of
+from bq_harper_assets.contract.loading.shapes import CONNECTION_KEYS
+from bq_harper_assets.contract.loading.spelling import keys_of
+from bq_harper_assets.contract.settings.layers import NAMES, VARIABLES
 from bq_harper_assets.contract.table import Sync, TableContract, ValuePolicies
 from bq_harper_assets_tests.contract.conftest import Disk
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bq_harper_assets.contract.private_files import make_private_file, make_private_folder
+from bq_harper_assets.contract.settings.private_files import make_private_file, make_private_folder
 from bq_harper_assets.local.dagster_home import OF_DAGSTER, make_dagster_home
 
 

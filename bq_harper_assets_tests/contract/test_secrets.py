@@ -5,9 +5,9 @@ from base64 import b64encode
 import pytest
 from pydantic import ValidationError
 
-from bq_harper_assets.contract.problems import ConfigError
-from bq_harper_assets.contract.profile import HarperProfile
-from bq_harper_assets.contract.secrets import (
+from bq_harper_assets.contract.loading.problems import ConfigError
+from bq_harper_assets.contract.settings.profile import HarperProfile
+from bq_harper_assets.contract.settings.secrets import (
     literal_part,
     password_in_url,
     value_without_secrets,

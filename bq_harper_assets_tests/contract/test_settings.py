@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
-from bq_harper_assets.contract.problems import ConfigError
+from bq_harper_assets.contract.loading.problems import ConfigError
 from bq_harper_assets.contract.project import Project, load_project
-from bq_harper_assets.contract.root import find_project_root
+from bq_harper_assets.contract.settings.addresses import StackAddresses, write_addresses
+from bq_harper_assets.contract.settings.root import find_project_root
 from bq_harper_assets_tests.contract.conftest import Disk
 
 TOP = "bigquery:\n  projectId: from-file\n  credentials: key.json\n"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bq_harper_assets.contract.located import Located
-from bq_harper_assets.contract.problems import Problem
-from bq_harper_assets.contract.variables import Variables
-from bq_harper_assets.contract.yaml_file import read_yaml
+from bq_harper_assets.contract.loading.located import Located
+from bq_harper_assets.contract.loading.problems import Problem
+from bq_harper_assets.contract.loading.variables import Variables
+from bq_harper_assets.contract.loading.yaml_file import read_yaml
 from bq_harper_assets_tests.contract.conftest import Disk
 
 

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from bq_harper_assets.sync import keeper, pace
-from bq_harper_assets.sync.keeper import LeaseTimes
+from bq_harper_assets.sync.lease import keeper
+from bq_harper_assets.sync.lease.keeper import LeaseTimes
+from bq_harper_assets.sync.revisit import pace
 
 
 def hurry(seconds: float) -> None:

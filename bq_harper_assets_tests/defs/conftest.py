@@ -16,12 +16,12 @@ from dagster import (
     Definitions,
 )
 
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.build import build_definitions
-from bq_harper_assets.defs.launch import project_instance
+from bq_harper_assets.defs.runs.launch import project_instance
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets_tests.defs.drifting import LedgerClock

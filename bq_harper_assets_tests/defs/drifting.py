@@ -18,12 +18,12 @@ from dagster import (
 
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.launch import QUIET
-from bq_harper_assets.ledger import schema_versions
+from bq_harper_assets.defs.runs.launch import QUIET
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.verbs import schema_versions
 from bq_harper_assets.schema.table_plan import plan_table
-from bq_harper_assets.sync.recorded import table_facts
-from bq_harper_assets.sync.source import source_schema
+from bq_harper_assets.sync.ledger_facts import table_facts
+from bq_harper_assets.sync.source.pinned import source_schema
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 
 if TYPE_CHECKING:  # whose fixtures make what is here

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.contract.project import load_project
-from bq_harper_assets.defs.launch import project_instance
+from bq_harper_assets.defs.runs.launch import project_instance
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.drifting import Drifting, LedgerClock

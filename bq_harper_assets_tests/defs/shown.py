@@ -14,7 +14,7 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster_graphql.schema import create_schema
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.evaluations import PER_PARTITION
+from bq_harper_assets.defs.checks.evaluations import PER_PARTITION
 
 CHECKS = """
 query ($key: AssetKeyInput!) {

@@ -11,21 +11,21 @@ import pyarrow as pa
 import pytest
 from dagster import AssetCheckKey, ExecuteInProcessResult, Failure, OpExecutionContext
 
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs import deep_proofs
-from bq_harper_assets.defs.evaluations import PER_PARTITION
-from bq_harper_assets.defs.keys import target_key
-from bq_harper_assets.defs.launch import QUIET, launch, project_instance
-from bq_harper_assets.defs.validating import Validation, validate_cells
+from bq_harper_assets.defs.checks import deep_proofs
+from bq_harper_assets.defs.checks.evaluations import PER_PARTITION
+from bq_harper_assets.defs.checks.validation_run import Validation, validate_cells
+from bq_harper_assets.defs.names import target_key
+from bq_harper_assets.defs.runs.launch import QUIET, launch, project_instance
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import Mode, Wanted
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.recorded import cell_key
-from bq_harper_assets.sync.slices import id_hashes, slice_of
-from bq_harper_assets.sync.windows import Window, floor_to_window, windows_between
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
+from bq_harper_assets.sync.cells.window import Window, floor_to_window, windows_between
+from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.shown import Shown, shown
 from bq_harper_assets_tests.stores.small_tables import SmallTables

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from dagster import DagsterInstance, DagsterRunStatus, job, op
 
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
-from bq_harper_assets.defs.dead_runs import clear_the_way
-from bq_harper_assets.defs.launch import project_instance
+from bq_harper_assets.contract.settings.addresses import StackAddresses
+from bq_harper_assets.defs.runs.dead_runs import clear_the_way
+from bq_harper_assets.defs.runs.launch import project_instance
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import CellKey, Mode, Wanted
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.recorded import table_facts
+from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets_tests.cli.typed import typed
 from bq_harper_assets_tests.defs.bqh_apart import bqh_apart
 from bq_harper_assets_tests.defs.conftest import Dagster

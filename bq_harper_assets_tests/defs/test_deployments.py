@@ -8,11 +8,11 @@ from contextlib import ExitStack
 import pytest
 from sqlalchemy import text
 
-from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.project import load_project
-from bq_harper_assets.contract.root import local_folder
-from bq_harper_assets.ledger.database import Database
+from bq_harper_assets.contract.settings.addresses import StackAddresses, write_addresses
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets_tests.defs.drifting import first_version
 from bq_harper_assets_tests.defs.other_deployment import other_deployment
 from bq_harper_assets_tests.fault_proxy import FaultProxy, LateAnswer, Seen

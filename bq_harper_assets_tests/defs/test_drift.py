@@ -10,22 +10,22 @@ from google.cloud.bigquery import SchemaField
 from pydantic import SecretStr
 from sqlalchemy import text
 
-from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.project import load_project
-from bq_harper_assets.contract.root import local_folder
-from bq_harper_assets.defs.drift import _figures
-from bq_harper_assets.defs.keys import schema_key, target_key
-from bq_harper_assets.defs.launch import QUIET
-from bq_harper_assets.ledger.claims import Claim
-from bq_harper_assets.ledger.database import Database
+from bq_harper_assets.contract.settings.addresses import StackAddresses, write_addresses
+from bq_harper_assets.contract.settings.root import local_folder
+from bq_harper_assets.defs.names import schema_key, target_key
+from bq_harper_assets.defs.runs.launch import QUIET
+from bq_harper_assets.defs.schema.drift_sensor import _figures
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.store.database import Database
+from bq_harper_assets.ledger.verbs.claims import Claim
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync import drift_round
-from bq_harper_assets.sync.drift_pace import SHORTEST
-from bq_harper_assets.sync.drift_round import CLAIM, TTL
-from bq_harper_assets.sync.system_tables import LOCKS, SCHEMAS
-from bq_harper_assets.validation.drift import DriftVerdict
+from bq_harper_assets.sync.mirror.tables import LOCKS, SCHEMAS
+from bq_harper_assets.sync.schema_sync import drift_round
+from bq_harper_assets.sync.schema_sync.drift_pace import SHORTEST
+from bq_harper_assets.sync.schema_sync.drift_round import CLAIM, TTL
+from bq_harper_assets.validation.schema_drift import DriftVerdict
 from bq_harper_assets.validation.verdict import Severity
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.drifting import (

@@ -1,6 +1,6 @@
 """What is said while check results are written."""
 
-from bq_harper_assets.defs.evaluations import SAY_EVERY_S, Telling
+from bq_harper_assets.defs.checks.evaluations import SAY_EVERY_S, Telling
 
 
 def test_a_long_filing_is_told_every_few_seconds_and_a_short_one_not_at_all() -> None:

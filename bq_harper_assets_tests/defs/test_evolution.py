@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from dagster import AssetCheckSeverity
 
-from bq_harper_assets.cli.runs import Ran
-from bq_harper_assets.cli.sync import as_json
-from bq_harper_assets.defs.evaluations import PER_PARTITION
+from bq_harper_assets.cli.commands.sync import as_json
+from bq_harper_assets.cli.runs.ranged_runs import Ran
+from bq_harper_assets.defs.checks.evaluations import PER_PARTITION
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.evolving_project import EvolvingProject
 from bq_harper_assets_tests.sync.evolving import NEXT, NO, OLD, OLDER, OPEN, Evolving

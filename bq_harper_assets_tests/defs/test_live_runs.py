@@ -14,19 +14,19 @@ from dagster._core.utils import make_new_run_id
 
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.evaluations import PER_PARTITION
-from bq_harper_assets.defs.launch import launch
+from bq_harper_assets.defs.checks.evaluations import PER_PARTITION
 from bq_harper_assets.defs.partitions import build_partitions
-from bq_harper_assets.defs.run_process import tags_of
-from bq_harper_assets.defs.stopping import execute_stoppably
+from bq_harper_assets.defs.runs.early_end import execute_stoppably
+from bq_harper_assets.defs.runs.launch import launch
+from bq_harper_assets.defs.runs.run_process import tags_of
 from bq_harper_assets.errors import Stopped
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.local.processes import Process
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.checkpoint_mirror import checkpoint_id
-from bq_harper_assets.sync.system_tables import CHECKPOINTS
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.mirror.checkpoints import checkpoint_id
+from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.shown import shown
 from bq_harper_assets_tests.defs.ticking import Ticking

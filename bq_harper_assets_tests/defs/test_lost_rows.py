@@ -3,10 +3,10 @@
 import pytest
 
 from bq_harper_assets.contract.project import load_project
-from bq_harper_assets.defs.launch import QUIET, launch
+from bq_harper_assets.defs.runs.launch import QUIET, launch
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import (

@@ -8,8 +8,8 @@ from dagster import MultiPartitionKey, MultiPartitionsDefinition, TimeWindowPart
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.partitions import build_partitions, cells_of, range_tags
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets_tests.stores.small_tables import utc
 
 START = utc(2026, 11, 15)

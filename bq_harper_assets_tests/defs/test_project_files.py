@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from bq_harper_assets.contract.addresses import StackAddresses
-from bq_harper_assets.contract.column_lists import ALL_COLUMNS
+from bq_harper_assets.contract.fields.column_lists import ALL_COLUMNS
 from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs import retrying
 from bq_harper_assets.defs.build import build_definitions
-from bq_harper_assets.defs.launch import launch, project_instance
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets.defs.runs import step_retries
+from bq_harper_assets.defs.runs.launch import launch, project_instance
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -89,7 +89,7 @@ def test_retries_and_their_delay_as_written_in_the_file_are_what_bigquery_sees(
     tables: SmallTables,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(retrying, "WAITS_S", ())
+    monkeypatch.setattr(step_retries, "WAITS_S", ())
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
     start, source = hours_ago(4), tables.make("ts TIMESTAMP")
     with FaultProxy(stack.bigquery_url) as proxy:

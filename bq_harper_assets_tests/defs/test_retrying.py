@@ -11,10 +11,10 @@ import pytest
 from dagster import Failure
 
 from bq_harper_assets.activity import now_doing
-from bq_harper_assets.defs import retrying
-from bq_harper_assets.defs.retrying import retried
+from bq_harper_assets.defs.runs import step_retries
+from bq_harper_assets.defs.runs.step_retries import retried
 from bq_harper_assets.stores.retry import Call, RetryPolicy
-from bq_harper_assets.sync.stopping import RunStopped, Stop
+from bq_harper_assets.sync.stop_request import RunStopped, Stop
 
 CONTEXT: Any = SimpleNamespace(log=logging.getLogger(__name__))
 TEN_MINUTES = timedelta(minutes=10)
@@ -23,7 +23,7 @@ TEN_MINUTES = timedelta(minutes=10)
 def test_what_may_heal_is_tried_again_and_what_cannot_is_not(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(retrying, "WAITS_S", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(step_retries, "WAITS_S", (0.0, 0.0, 0.0))
     left = [True, True, False]
     tries = 0
 
@@ -47,7 +47,7 @@ def test_what_may_heal_is_tried_again_and_what_cannot_is_not(
 def test_tries_that_find_nothing_but_503_end_with_the_steps_deadline(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(retrying, "WAITS_S", (0.1, 0.1, 0.1))
+    monkeypatch.setattr(step_retries, "WAITS_S", (0.1, 0.1, 0.1))
     tries: list[float] = []
 
     def once() -> str:
@@ -99,7 +99,7 @@ def test_a_wait_before_the_next_try_ends_when_the_run_is_to_stop() -> None:
     with pytest.raises(RunStopped):
         retried(CONTEXT, stop, once, TEN_MINUTES)
     assert tries == 1
-    assert time.monotonic() - began < min(retrying.WAITS_S) / 2
+    assert time.monotonic() - began < min(step_retries.WAITS_S) / 2
 
 
 def test_a_wait_before_the_next_try_is_what_a_terminal_shows() -> None:

@@ -28,14 +28,15 @@ from dagster._daemon.monitoring import run_monitoring
 from dagster._daemon.monitoring.concurrency import execute_concurrency_slots_iteration
 from dagster._daemon.monitoring.run_monitoring import execute_run_monitoring_iteration
 
-from bq_harper_assets.cli.doctor import _dagster
+from bq_harper_assets.cli.commands.doctor import _dagster
 from bq_harper_assets.contract.project import load_project
-from bq_harper_assets.defs import dead_runs, run_launcher, run_process
-from bq_harper_assets.defs.dead_runs import end_dead_runs
+from bq_harper_assets.defs import run_launcher
 from bq_harper_assets.defs.instance_settings import what_it_means
-from bq_harper_assets.defs.launch import project_instance
 from bq_harper_assets.defs.run_launcher import WatchedRunLauncher
-from bq_harper_assets.defs.run_process import (
+from bq_harper_assets.defs.runs import dead_runs, run_process
+from bq_harper_assets.defs.runs.dead_runs import end_dead_runs
+from bq_harper_assets.defs.runs.launch import project_instance
+from bq_harper_assets.defs.runs.run_process import (
     GONE_AFTER_S,
     HOST,
     MACHINE,

@@ -25,20 +25,21 @@ from dagster import (
 from dagster_pyspark import LazyPySparkResource
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs import deep_proofs, run_watch, stopping, validating
 from bq_harper_assets.defs.build import build_definitions
-from bq_harper_assets.defs.launch import QUIET, project_instance
+from bq_harper_assets.defs.checks import deep_proofs, validation_run
+from bq_harper_assets.defs.checks.validation_run import Validation, validate_cells
 from bq_harper_assets.defs.resources import LedgerResource
-from bq_harper_assets.defs.run_process import PID, RUN, SEEN
-from bq_harper_assets.defs.stopping import IN_SHORT, execute_stoppably, stoppable
-from bq_harper_assets.defs.validating import Validation, validate_cells
+from bq_harper_assets.defs.runs import early_end, run_watch
+from bq_harper_assets.defs.runs.early_end import IN_SHORT, execute_stoppably, stoppable
+from bq_harper_assets.defs.runs.launch import QUIET, project_instance
+from bq_harper_assets.defs.runs.run_process import PID, RUN, SEEN
 from bq_harper_assets.errors import Stopped
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.resource import HarperResource
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.stopping import Stop
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, hours_ago, table
 
 RUN_ID = "9f56a1b2-0000-4000-8000-000000000000"
@@ -100,8 +101,8 @@ def test_a_run_works_on_while_dagsters_storage_is_away(monkeypatch: pytest.Monke
 
 
 def test_a_stop_ends_in_time_though_no_storage_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stopping, "ENDS_WITHIN_S", 1.0)
-    monkeypatch.setattr(stopping, "ANSWERS_WITHIN_S", 0.5)
+    monkeypatch.setattr(early_end, "ENDS_WITHIN_S", 1.0)
+    monkeypatch.setattr(early_end, "ANSWERS_WITHIN_S", 0.5)
     never = threading.Event()
     hangs: Any = Storage(lambda: never.wait(60))
     began = time.monotonic()
@@ -122,7 +123,7 @@ def test_a_stop_without_terminal_storage_and_ledger_has_the_signals_code(
     stop_seen = threading.Event()
 
     def work() -> None:
-        stop = stopping._STOPS[RUN_ID]
+        stop = early_end._STOPS[RUN_ID]
         while not stop.is_asked:
             time.sleep(0.01)
         stop_seen.set()
@@ -297,7 +298,7 @@ def test_no_check_begins_after_terminate(
         cancel(instance)
         time.sleep(2)  # which looks every moment whether it is to end
 
-    monkeypatch.setattr(validating, "check_named", check)
+    monkeypatch.setattr(validation_run, "check_named", check)
     resources = build_definitions(project.root).resources
 
     @op

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bq_harper_assets.contract.addresses import StackAddresses
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets_tests.defs.dagster_dev import dagster_dev
 from bq_harper_assets_tests.defs.test_ui import BACKFILL, MATERIALISE, RUN_STATUS
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from bq_harper_assets.contract.connections import BigQueryConnection
-from bq_harper_assets.defs.deep_proofs import (
+from bq_harper_assets.defs.checks.deep_proofs import (
     Look,
     build_deep_proof_job,
     build_deep_proof_schedule,
     whose_turn,
 )
+from bq_harper_assets.defs.checks.validation_jobs import named_cells, newest_cells
 from bq_harper_assets.defs.resources import LEDGER_URLS, LedgerResource
-from bq_harper_assets.defs.validation_jobs import named_cells, newest_cells
 from bq_harper_assets.ledger.records import CellKey, CellResult, Mode, Wanted
-from bq_harper_assets.sync.recorded import table_facts
+from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.stores.small_tables import utc
 

@@ -8,8 +8,8 @@ from typing import Any
 from dagster import Definitions, RunRequest, build_sensor_context
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.launch import QUIET
 from bq_harper_assets.defs.partitions import RANGE_END, RANGE_START
+from bq_harper_assets.defs.runs.launch import QUIET
 from bq_harper_assets_tests.defs.conftest import Dagster
 
 LONG_AGO = "2000-01-01T00:00:00Z"

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, update
 
-from bq_harper_assets.ledger import committing, leasing, losses, planning, quarantine
+from bq_harper_assets.ledger.questions import losses
 from bq_harper_assets.ledger.records import CellResult, Mode
-from bq_harper_assets.ledger.tables import CELLS
-from bq_harper_assets.sync.keeper import Keeper
-from bq_harper_assets.sync.lease_terms import Deadline
-from bq_harper_assets.sync.run import Run
+from bq_harper_assets.ledger.store.tables import CELLS
+from bq_harper_assets.ledger.verbs import batch_plans, cell_commits, quarantine, slice_leases
+from bq_harper_assets.sync.lease.keeper import Keeper
+from bq_harper_assets.sync.lease.send_deadline import Deadline
+from bq_harper_assets.sync.turn.turn import Run
 
 Patch = pytest.MonkeyPatch
 LONGEST_CLIENT_WAIT_S = 4.0
@@ -20,14 +21,14 @@ LONGEST_CLIENT_WAIT_S = 4.0
 
 def without_lease_check(step: str) -> Callable[[Patch], None]:
     def apply(patch: Patch) -> None:
-        checked = leasing.lock_live
+        checked = slice_leases.lock_live
 
         def lock_live(connection: Any, leases: Any, slices: Any, doing: str) -> Any:
             if doing == step:
-                return leasing.lock(connection, leases.table, slices)
+                return slice_leases.lock(connection, leases.table, slices)
             return checked(connection, leases, slices, doing)
 
-        patch.setattr(leasing, "lock_live", lock_live)
+        patch.setattr(slice_leases, "lock_live", lock_live)
 
     return apply
 
@@ -45,7 +46,7 @@ def commit_before_data(patch: Patch) -> None:
 
 
 def takeover_without_waiting(patch: Patch) -> None:
-    patch.setattr(leasing, "_is_free", lambda row, now: True)
+    patch.setattr(slice_leases, "_is_free", lambda row, now: True)
 
 
 def no_deadline(patch: Patch) -> None:
@@ -77,12 +78,12 @@ def deadline_from_the_answer(patch: Patch) -> None:
 
 def modes_by(rule: Callable[[Any, Any], Mode | None]) -> Callable[[Patch], None]:
     def apply(patch: Patch) -> None:
-        decide = planning._mode
+        decide = batch_plans._mode
 
         def mode(want: Any, row: Any) -> Mode:
             return rule(want, row) or decide(want, row)
 
-        patch.setattr(planning, "_mode", mode)
+        patch.setattr(batch_plans, "_mode", mode)
 
     return apply
 
@@ -97,16 +98,16 @@ def copy_always(want: Any, row: Any) -> Mode | None:
 
 
 def t_goes_back(patch: Patch) -> None:
-    patch.setattr(planning, "_backward", lambda *args: iter(()))
+    patch.setattr(batch_plans, "_backward", lambda *args: iter(()))
 
 
 def schema_goes_back(patch: Patch) -> None:
-    refuse = planning._backward
+    refuse = batch_plans._backward
 
     def backward(*args: Any) -> Iterator[str]:
         return (why for why in refuse(*args) if "schema version" not in why)
 
-    patch.setattr(planning, "_backward", backward)
+    patch.setattr(batch_plans, "_backward", backward)
 
 
 def failed_deletes_forgotten(patch: Patch) -> None:
@@ -119,7 +120,7 @@ def failed_deletes_forgotten(patch: Patch) -> None:
 
 
 def fingerprint_per_window(patch: Patch) -> None:
-    commit = committing.commit
+    commit = cell_commits.commit
 
     def for_all_slices(
         connection: Connection, leases: Any, done: Sequence[Any], deletes_allowed: bool
@@ -133,7 +134,7 @@ def fingerprint_per_window(patch: Patch) -> None:
                 update(CELLS).where(*here, window).values(fingerprint=mine.fingerprint)
             )
 
-    patch.setattr(committing, "commit", for_all_slices)
+    patch.setattr(cell_commits, "commit", for_all_slices)
 
 
 def quarantine_grows(patch: Patch) -> None:

@@ -12,25 +12,15 @@ import pytest
 
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.stores.bigquery import fingerprint, restriction
-from bq_harper_assets.sync import (
-    bases,
-    comparison,
-    held,
-    mover,
-    numbering,
-    planned,
-    reconcile,
-    row_hash,
-    row_ids,
-    scene,
-    survey,
-    task,
-    vanished,
-    work,
-    writer,
-)
-from bq_harper_assets.sync.guard import Loss, refusals
-from bq_harper_assets.sync.removal import Removal
+from bq_harper_assets.sync import turn_context
+from bq_harper_assets.sync.diff import cell_diff, diff_job, target_rows
+from bq_harper_assets.sync.identity import occurrences, row_hash, row_id
+from bq_harper_assets.sync.moved import gone_or_moved
+from bq_harper_assets.sync.plan import cell_work, planned_cells, shared_columns
+from bq_harper_assets.sync.plan.delete_guard import Loss, refusals
+from bq_harper_assets.sync.turn import reconcile
+from bq_harper_assets.sync.write import harper_writer, write_job, write_task
+from bq_harper_assets.sync.write.removal import Removal
 from bq_harper_assets_tests.history.broken_ledger import modes_by
 from bq_harper_assets_tests.history.watch import LAG
 from bq_harper_assets_tests.history.world import START, WINDOW
@@ -49,37 +39,37 @@ def after_the_start(patch: Patch) -> None:
 
 def no_window_test(patch: Patch) -> None:
     def everything(place: int, *args: Any) -> list[Any]:
-        return [held.TimeRange(place, "0000", "9999")]
+        return [target_rows.TimeRange(place, "0000", "9999")]
 
-    patch.setattr(comparison, "ranges_of", everything)
+    patch.setattr(cell_diff, "ranges_of", everything)
 
 
 def no_lookup(patch: Patch) -> None:
-    def find(*args: Any) -> vanished.Vanished:
-        return vanished.Vanished(list(args[-1]))
+    def find(*args: Any) -> gone_or_moved.Vanished:
+        return gone_or_moved.Vanished(list(args[-1]))
 
     patch.setattr(reconcile, "find_vanished", find)
 
 
 def outside_upserted(patch: Patch) -> None:
     # Asked for the first and the last time that any window holds.
-    patch.setattr(vanished, "micros_at", lambda moment: 0 if moment == START else 2**62)
+    patch.setattr(gone_or_moved, "micros_at", lambda moment: 0 if moment == START else 2**62)
 
 
 def mark_is_t(patch: Patch) -> None:
-    lag = planned._upto
+    lag = planned_cells._upto
 
     def upto(contract: Any, window: Any, t: datetime) -> datetime:
         return lag(contract, window, t) if window.end <= t - contract.safety_lag else t
 
-    def part(self: work.Work) -> work.Part:
+    def part(self: cell_work.Work) -> cell_work.Part:
         since = self.batch.since or self.cell.window.start
-        return work.Part(
+        return cell_work.Part(
             self.batch.seq, since, max(since, min(self.batch.upto, self.batch.t - LAG))
         )
 
-    patch.setattr(planned, "_upto", upto)
-    patch.setattr(work.Work, "part", property(part))
+    patch.setattr(planned_cells, "_upto", upto)
+    patch.setattr(cell_work.Work, "part", property(part))
 
 
 def nulls_are_hashed(patch: Patch) -> None:
@@ -87,14 +77,14 @@ def nulls_are_hashed(patch: Patch) -> None:
 
 
 def two_t(patch: Patch) -> None:
-    open_session = scene.open_session
+    open_session = turn_context.open_session
 
     def late(
         storage: Any, calls: Any, table: Any, columns: Any, within: Any, at: Any, n: int
     ) -> Any:
         return open_session(storage, calls, table, columns, within, datetime.now(UTC), n)
 
-    patch.setattr(scene, "open_session", late)
+    patch.setattr(turn_context, "open_session", late)
 
 
 def unmarked(name: str) -> Callable[[Patch], None]:
@@ -111,7 +101,7 @@ class _Stamped(fingerprint.Fingerprint):
 
 
 def fingerprint_of_now(patch: Patch) -> None:
-    at_t = planned.fingerprints
+    at_t = planned_cells.fingerprints
 
     def fingerprints(queries: Any, source: Any, *args: Any) -> Any:
         later = at_t(queries, replace(source, at=datetime.now(UTC)), *args)
@@ -120,11 +110,11 @@ def fingerprint_of_now(patch: Patch) -> None:
             for start, found in at_t(queries, source, *args).items()
         }
 
-    patch.setattr(planned, "fingerprints", fingerprints)
+    patch.setattr(planned_cells, "fingerprints", fingerprints)
 
 
 def fingerprint_of_old_columns(patch: Patch) -> None:
-    patch.setattr(bases.Bases, "is_told", lambda self, commit: True)
+    patch.setattr(shared_columns.Bases, "is_told", lambda self, commit: True)
 
 
 def topup_unseen(patch: Patch) -> None:
@@ -134,24 +124,24 @@ def topup_unseen(patch: Patch) -> None:
             commit = record.commit
             if commit is None or not record.is_clean or commit.is_closed:
                 continue
-            prints = planned.fingerprints(
+            prints = planned_cells.fingerprints(
                 source.queries, source.pin.source, cell.window.start, commit.upto, WINDOW
             )
             found[cell] = (commit.upto, prints[cell.window.start])
         return found
 
-    patch.setattr(planned, "_prefixes", prefixes)
+    patch.setattr(planned_cells, "_prefixes", prefixes)
 
 
 def close_by_topup(patch: Patch) -> None:
     topup_unseen(patch)
-    prefixes, wanted = planned._prefixes, planned.Wanted
+    prefixes, wanted = planned_cells._prefixes, planned_cells.Wanted
     held_until: dict[Any, datetime] = {}
 
     def remembered(scene_: Any, held_: Any, bases_: Any) -> Any:
         found = prefixes(scene_, held_, bases_)
         held_until.clear()
-        held_until.update({planned.cell_key(cell): upto for cell, (upto, _) in found.items()})
+        held_until.update({planned_cells.cell_key(cell): upto for cell, (upto, _) in found.items()})
         return found
 
     def want(cell: Any, mode: Mode, text: str, upto: datetime, since: Any = None) -> Any:
@@ -159,8 +149,8 @@ def close_by_topup(patch: Patch) -> None:
             return wanted(cell, Mode.TOPUP, text, upto, held_until[cell])
         return wanted(cell, mode, text, upto, since)
 
-    patch.setattr(planned, "_prefixes", remembered)
-    patch.setattr(planned, "Wanted", want)
+    patch.setattr(planned_cells, "_prefixes", remembered)
+    patch.setattr(planned_cells, "Wanted", want)
     modes_by(lambda want, row: Mode.TOPUP if want.mode is Mode.TOPUP and row else None)(patch)
 
 
@@ -199,13 +189,13 @@ def numbers_per_stream(patch: Patch) -> None:
         for _, content, stream, _ in counts:
             by_stream.setdefault(stream, []).append(content)
         return {
-            stream: numbering.Numbers(
+            stream: occurrences.Numbers(
                 np.array(sorted(hashes), np.uint64), np.zeros(len(hashes), np.int64)
             )
             for stream, hashes in by_stream.items()
         }
 
-    patch.setattr(mover, "numbers_by_stream", numbers)
+    patch.setattr(write_job, "numbers_by_stream", numbers)
 
 
 def numbers_by_read_order(patch: Patch) -> None:
@@ -214,16 +204,16 @@ def numbers_by_read_order(patch: Patch) -> None:
         self._read = first + len(row_hashes)
         return pa.array(np.arange(first, self._read))
 
-    patch.setattr(numbering.Counter, "number", number)
+    patch.setattr(occurrences.Counter, "number", number)
 
 
 def stale_kept(patch: Patch) -> None:
-    patch.setattr(writer.Writer, "delete_stale", lambda self: self.settle())
+    patch.setattr(harper_writer.Writer, "delete_stale", lambda self: self.settle())
 
 
 def slice_by_the_number(patch: Patch) -> None:
-    hashes = row_ids.id_hashes
-    patch.setattr(row_ids, "id_hashes", lambda ids, keyless: hashes(ids, keyless=False))
+    hashes = row_id.id_hashes
+    patch.setattr(row_id, "id_hashes", lambda ids, keyless: hashes(ids, keyless=False))
 
 
 def kept_rows_deleted(patch: Patch) -> None:
@@ -236,18 +226,18 @@ def kept_rows_deleted(patch: Patch) -> None:
 
 
 def flag_stays(patch: Patch) -> None:
-    encode = task.encode_batch
+    encode = write_task.encode_batch
 
     def unflagged(batch: Any, plan: Any, *args: Any, **named: Any) -> Any:
         return encode(batch, replace(plan, flags_deletes=False), *args, **named)
 
-    patch.setattr(task, "encode_batch", unflagged)
+    patch.setattr(write_task, "encode_batch", unflagged)
 
 
 def flag_unseen(patch: Patch) -> None:
-    read = survey.read_held
+    read = diff_job.read_held
 
     def unflagged(client: Any, table: str, plan: Any, *args: Any) -> Any:
         return read(client, table, replace(plan, flags_deletes=False), *args)
 
-    patch.setattr(survey, "read_held", unflagged)
+    patch.setattr(diff_job, "read_held", unflagged)

@@ -21,7 +21,7 @@ import pytest
 from pydantic import SecretStr
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets_tests.conftest import PROJECT_ROOT, environ_without_settings
 from bq_harper_assets_tests.history import test_rules

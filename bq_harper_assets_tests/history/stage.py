@@ -15,7 +15,7 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LedgerUnavailable
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Batch
-from bq_harper_assets.sync.report import RunReport
+from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets_tests.fault_proxy import Fault, FaultProxy, NoAnswer, Reset, Seen
 from bq_harper_assets_tests.history.clock import Beats
 from bq_harper_assets_tests.history.local_frames import Attempt, LocalSpark

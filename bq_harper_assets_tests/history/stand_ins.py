@@ -18,9 +18,13 @@ from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper import transport
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync import guard, planned, reading, removal, run, scene, source, task
-from bq_harper_assets.sync.keeper import Keeper
-from bq_harper_assets.sync.lease_terms import Deadline
+from bq_harper_assets.sync import turn_context
+from bq_harper_assets.sync.lease.keeper import Keeper
+from bq_harper_assets.sync.lease.send_deadline import Deadline
+from bq_harper_assets.sync.plan import delete_guard, planned_cells
+from bq_harper_assets.sync.source import cell_rows, pinned
+from bq_harper_assets.sync.turn import turn
+from bq_harper_assets.sync.write import removal, write_task
 from bq_harper_assets_tests.history.clock import Beats, Clock
 from bq_harper_assets_tests.history.script import Setting
 from bq_harper_assets_tests.history.source import Source
@@ -119,20 +123,20 @@ def _stand_ins(world: World) -> Iterator[None]:
     def fingerprints(queries: Any, pinned: Any, *span: Any) -> Any:
         return world.source.fingerprints(pinned.at, *span, keyed=world.watch.is_keyed)
 
-    made_source = source._source
-    opened, read = scene.open_session, reading.read_stream
+    made_source = pinned._source
+    opened, read = turn_context.open_session, cell_rows.read_stream
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "Keeper", keeper)
-        patch.setattr(task, "Deadline", deadline)
+        patch.setattr(turn, "Keeper", keeper)
+        patch.setattr(write_task, "Deadline", deadline)
         patch.setattr(removal, "Deadline", deadline)
-        patch.setattr(source, "server_time", server_time)
-        patch.setattr(source, "_source", source_at)
+        patch.setattr(pinned, "server_time", server_time)
+        patch.setattr(pinned, "_source", source_at)
         # They have tests of their own, and cost the emulator more than all else.
-        patch.setattr(planned, "fingerprints", fingerprints)
+        patch.setattr(planned_cells, "fingerprints", fingerprints)
         # BigQuery promises no order of rows, and cuts them into streams as it likes.
-        patch.setattr(scene, "open_session", open_session)
-        patch.setattr(reading, "read_stream", read_stream)
-        patch.setattr(guard, "MOST_ROWS", MOST_DELETES)
+        patch.setattr(turn_context, "open_session", open_session)
+        patch.setattr(cell_rows, "read_stream", read_stream)
+        patch.setattr(delete_guard, "MOST_ROWS", MOST_DELETES)
         # A connection's age is real time, which means nothing here.
         patch.setattr(transport, "STALE_AFTER_S", 1e9)
         patch.setattr(transport, "LONGEST_IDLE_S", 1e9)

@@ -12,11 +12,11 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import text
 
-from bq_harper_assets.ledger.columns import microseconds
-from bq_harper_assets.ledger.database import Database
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import LogicalTable
-from bq_harper_assets.ledger.tables import IDENTITY, METADATA
+from bq_harper_assets.ledger.store.columns import microseconds
+from bq_harper_assets.ledger.store.database import Database
+from bq_harper_assets.ledger.store.tables import IDENTITY, METADATA
 from bq_harper_assets_tests.ledger.postgres_server import NoPostgres, PostgresServer
 from bq_harper_assets_tests.ledger.sample import FACTS
 

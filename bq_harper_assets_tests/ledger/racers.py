@@ -3,9 +3,9 @@
 import time
 from datetime import timedelta
 
-from bq_harper_assets.ledger.claims import Claim
 from bq_harper_assets.ledger.errors import LeaseHeld, LedgerError
 from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.ledger.verbs.claims import Claim
 from bq_harper_assets_tests.ledger.sample import FACTS, TTL, T, cell, commit_cell, copy, result
 
 

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from bq_harper_assets.ledger.claims import Claim, ClaimRecord
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.verbs.claims import Claim, ClaimRecord
 from bq_harper_assets_tests.ledger.sample import TTL, LetTimePass
 
 NAME = "schema_check"

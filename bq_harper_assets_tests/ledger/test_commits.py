@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.dialects.postgresql.base import PGDialect
 
-from bq_harper_assets.ledger.columns import AnyText
 from bq_harper_assets.ledger.errors import ConservationBroken, LeaseLost, LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable, Rejection
+from bq_harper_assets.ledger.store.columns import AnyText
 from bq_harper_assets_tests.ledger.sample import (
     START,
     TTL,

@@ -15,8 +15,6 @@ from alembic.migration import MigrationContext
 from pydantic import SecretStr
 from sqlalchemy import CheckConstraint, create_engine, inspect, text, update
 
-from bq_harper_assets.ledger.columns import database_now
-from bq_harper_assets.ledger.database import Database
 from bq_harper_assets.ledger.errors import (
     LeaseHeld,
     LeaseLost,
@@ -29,7 +27,9 @@ from bq_harper_assets.ledger.errors import (
 )
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import LogicalTable
-from bq_harper_assets.ledger.tables import LEASES, METADATA
+from bq_harper_assets.ledger.store.columns import database_now
+from bq_harper_assets.ledger.store.database import Database
+from bq_harper_assets.ledger.store.tables import LEASES, METADATA
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets_tests.ledger.postgres_server import PASSWORD, PostgresServer
 from bq_harper_assets_tests.ledger.sample import (

@@ -6,7 +6,7 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.mirrored import Mirrored
+from bq_harper_assets.ledger.questions.mirrored_facts import Mirrored
 from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable, Mode
 from bq_harper_assets_tests.ledger.sample import (
     HOUR,

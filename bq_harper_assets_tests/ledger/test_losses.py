@@ -7,13 +7,13 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import insert, select, text
 
-from bq_harper_assets.ledger import losses
-from bq_harper_assets.ledger.columns import microseconds
-from bq_harper_assets.ledger.database import Database
 from bq_harper_assets.ledger.errors import LeaseLost, LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.questions import losses
 from bq_harper_assets.ledger.records import Batch, CellResult, Intent, LogicalTable
-from bq_harper_assets.ledger.tables import BATCHES
+from bq_harper_assets.ledger.store.columns import microseconds
+from bq_harper_assets.ledger.store.database import Database
+from bq_harper_assets.ledger.store.tables import BATCHES
 from bq_harper_assets_tests.ledger.sample import (
     HOUR,
     TTL,

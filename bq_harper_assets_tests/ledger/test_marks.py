@@ -6,6 +6,7 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LeaseLost, LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.questions.status import CellRecord
 from bq_harper_assets.ledger.records import (
     CellKey,
     CellState,
@@ -15,7 +16,6 @@ from bq_harper_assets.ledger.records import (
     Mode,
     Wanted,
 )
-from bq_harper_assets.ledger.status import CellRecord
 from bq_harper_assets_tests.ledger.sample import (
     HOUR,
     START,

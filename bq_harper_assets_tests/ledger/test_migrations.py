@@ -9,11 +9,11 @@ from alembic.config import Config
 from pydantic import SecretStr
 from sqlalchemy import Connection, column, insert, table, update
 
-from bq_harper_assets.ledger import migrations
-from bq_harper_assets.ledger.columns import Instant, database_now, microseconds
-from bq_harper_assets.ledger.database import Database
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import BatchState, CellState, Intent, Mode, SchemaVersion
+from bq_harper_assets.ledger.store import migrations
+from bq_harper_assets.ledger.store.columns import Instant, database_now, microseconds
+from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, TTL, T, cell, copy, result
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

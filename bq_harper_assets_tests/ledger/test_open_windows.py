@@ -7,6 +7,7 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LedgerConflict, PlanRefused
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.questions.status import CellCommit
 from bq_harper_assets.ledger.records import (
     Batch,
     CellResult,
@@ -18,7 +19,6 @@ from bq_harper_assets.ledger.records import (
     Rejection,
     Wanted,
 )
-from bq_harper_assets.ledger.status import CellCommit
 from bq_harper_assets_tests.ledger.sample import (
     HOUR,
     START,

@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.proofs import Judged, ProvedCells
 from bq_harper_assets.ledger.records import LogicalTable, Mark
+from bq_harper_assets.ledger.verbs.proofs import Judged, ProvedCells
 from bq_harper_assets_tests.ledger.sample import TTL, T, cell, commit_cell, copy, result
 
 LATER = T + timedelta(minutes=1)

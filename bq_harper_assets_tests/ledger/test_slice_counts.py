@@ -9,7 +9,6 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import select
 
-from bq_harper_assets.ledger.database import Database
 from bq_harper_assets.ledger.errors import LeaseHeld, LeaseLost, LedgerConflict, TableChanged
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import (
@@ -20,7 +19,8 @@ from bq_harper_assets.ledger.records import (
     Mode,
     Rejection,
 )
-from bq_harper_assets.ledger.tables import LEASES
+from bq_harper_assets.ledger.store.database import Database
+from bq_harper_assets.ledger.store.tables import LEASES
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,
     HOUR,

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from bq_harper_assets.ledger.audit import Note
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.questions.status import Refusal
 from bq_harper_assets.ledger.records import CellState, LogicalTable, Rejection
-from bq_harper_assets.ledger.status import Refusal
+from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,
     HOUR,

@@ -25,7 +25,7 @@ from google.cloud.bigquery_storage_v1.services.big_query_read.transports import 
 )
 from google.cloud.bigquery_storage_v1.types import DataFormat, ReadSession
 
-from bq_harper_assets.contract.addresses import StackAddresses
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.local.emulator_gaps import GAPS, KEPT_COPIES
 from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets_tests.conftest import SESSION_MIB, environ_without_settings

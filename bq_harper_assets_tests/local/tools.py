@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bq_harper_assets.contract.root import local_folder
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.local.requirements_lock import LOCK, requirement_blocks
 
 

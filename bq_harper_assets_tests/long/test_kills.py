@@ -18,13 +18,13 @@ import psutil
 import pytest
 from dagster import DagsterInstance, RunsFilter
 
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.dead_runs import WITH_A_PROCESS
-from bq_harper_assets.defs.launch import project_instance
-from bq_harper_assets.defs.run_process import PID
+from bq_harper_assets.defs.runs.dead_runs import WITH_A_PROCESS
+from bq_harper_assets.defs.runs.launch import project_instance
+from bq_harper_assets.defs.runs.run_process import PID
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.local import processes
 from bq_harper_assets.stores.harper.client import HarperClient

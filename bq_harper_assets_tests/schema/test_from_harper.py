@@ -16,7 +16,7 @@ from bq_harper_assets.schema.geography import geojson_texts
 from bq_harper_assets.schema.harper_types import Form, HarperColumn, harper_column
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.text_forms import Interval, Range
-from bq_harper_assets.sync.stored_values import stored_values
+from bq_harper_assets.sync.values.column_values import stored_values
 from bq_harper_assets_tests.schema.samples import contract
 from bq_harper_assets_tests.sync.typed_values import SCALARS
 

@@ -18,7 +18,7 @@ from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.reading_as import as_version
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import TableVersion, VersionColumn
-from bq_harper_assets.sync.stored_values import stored_values
+from bq_harper_assets.sync.values.column_values import stored_values
 from bq_harper_assets_tests.schema.samples import contract, schema
 from bq_harper_assets_tests.schema.test_from_harper import VALUES, as_bigquery
 

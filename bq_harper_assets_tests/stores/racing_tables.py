@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import TableFacts
 from bq_harper_assets.schema.logical import Column, Kind

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table

@@ -7,8 +7,8 @@ import pytest
 import requests
 from pydantic import SecretStr
 
-from bq_harper_assets.contract.addresses import StackAddresses
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.stores.finding import Finding
 from bq_harper_assets.stores.harper.probe import probe_harper
 

@@ -7,7 +7,7 @@ from typing import Any
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.report import RunReport
+from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 

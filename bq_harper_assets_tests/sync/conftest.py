@@ -19,11 +19,11 @@ from bq_harper_assets.local.java import java_home
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.report import RunReport
-from bq_harper_assets.sync.run import Run
-from bq_harper_assets.sync.scene import Stores
-from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import windows_between
+from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn_context import Stores
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 
 

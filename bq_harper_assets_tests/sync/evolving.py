@@ -10,13 +10,13 @@ from google.cloud.bigquery import SchemaField
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.bigquery.queries import Answer, Queries
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.drift import Drift, look_for_drift
-from bq_harper_assets.sync.look import look
-from bq_harper_assets.sync.report import RunReport
-from bq_harper_assets.validation.cell_proof import CellProof
-from bq_harper_assets.validation.proof import Prover
-from bq_harper_assets.validation.spot import check_spot
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.revisit.changed_windows import look
+from bq_harper_assets.sync.schema_sync.drift import Drift, look_for_drift
+from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.validation.proof.cell_proof import CellProof
+from bq_harper_assets.validation.proof.prover import Prover
+from bq_harper_assets.validation.spot.spot_check import check_spot
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import ProofStatus, SpotStatus
 from bq_harper_assets_tests.stores.small_tables import SmallTables

@@ -22,10 +22,10 @@ from bq_harper_assets.defs.resources import SPARK_DEFAULTS
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.keeper import LeaseTimes
-from bq_harper_assets.sync.run import Run
-from bq_harper_assets.sync.scene import Stores
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.lease.keeper import LeaseTimes
+from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn_context import Stores
 
 
 @dataclass(frozen=True)

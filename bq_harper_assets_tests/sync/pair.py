@@ -10,10 +10,10 @@ import pytest
 
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import Mode
-from bq_harper_assets.sync.full_reconcile import distrust_everything
-from bq_harper_assets.sync.in_step import OutOfStep
-from bq_harper_assets.sync.report import RunReport
-from bq_harper_assets.sync.system_tables import LEASES
+from bq_harper_assets.sync.lease.ledger_agreement import OutOfStep
+from bq_harper_assets.sync.mirror.tables import LEASES
+from bq_harper_assets.sync.revisit.full_reconcile import distrust_everything
+from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets_tests.sync.changing_table import DAY, THREE, Table
 
 STEP = 600  # six rows in each hour

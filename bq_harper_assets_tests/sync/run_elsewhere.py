@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.run import Run
-from bq_harper_assets.sync.scene import Stores
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn_context import Stores
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.ledger.status import QuarantinedRow
+from bq_harper_assets.ledger.questions.status import QuarantinedRow
 from bq_harper_assets.schema.from_harper import row_from_harper
 from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.stores.bigquery.schema_reader import read_schema
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.report import RunReport
+from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bq_harper_assets.ledger.records import CellState
-from bq_harper_assets.validation.proof import Prover
+from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync

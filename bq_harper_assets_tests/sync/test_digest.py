@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.sync.digest import Digest, digests_by_place
+from bq_harper_assets.sync.identity.digest import Digest, digests_by_place
 
 HASHES = st.lists(st.integers(0, 2**64 - 1), max_size=20)
 

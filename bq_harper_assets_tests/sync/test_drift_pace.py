@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from bq_harper_assets.sync.drift_pace import Pace
+from bq_harper_assets.sync.schema_sync.drift_pace import Pace
 
 MINUTE = timedelta(minutes=1)
 BACK_OFF = [5, 5, 5, 7.5, 11.25, 16.875, 25.3125, 30, 30]

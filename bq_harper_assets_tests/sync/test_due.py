@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.contract.table import Sync
+from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord, Refusal
 from bq_harper_assets.ledger.records import CellKey, CellState
-from bq_harper_assets.ledger.status import CellCommit, CellRecord, Refusal
-from bq_harper_assets.sync.asking import Ask, End, asks
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.due import Due, Reason, Seen, closed_until, due_cells
-from bq_harper_assets.sync.pace import (
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window, windows_between
+from bq_harper_assets.sync.phases import Phase
+from bq_harper_assets.sync.revisit.due_cells import Due, Reason, Seen, closed_until, due_cells
+from bq_harper_assets.sync.revisit.horizon import horizon, known_after, scrub_part
+from bq_harper_assets.sync.revisit.pace import (
     NEWEST_WINDOWS,
     WINDOWS_PER_RUN,
     look_delay,
     poll_delay,
     tick_seconds,
 )
-from bq_harper_assets.sync.phases import Phase
-from bq_harper_assets.sync.revisit import horizon, known_after, scrub_part
-from bq_harper_assets.sync.windows import Window, windows_between
+from bq_harper_assets.sync.revisit.run_requests import Ask, End, asks
 from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.stores.small_tables import utc
 

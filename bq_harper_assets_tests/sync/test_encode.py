@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.sync.encode import Encoded, encode_batch
-from bq_harper_assets.sync.json_body import bodies
-from bq_harper_assets.sync.row_ids import identify
-from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.identity.row_id import identify
+from bq_harper_assets.sync.values.row_plan import RowPlan
+from bq_harper_assets.sync.write.record import Encoded, encode_batch
+from bq_harper_assets.sync.write.request_body import bodies
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 MOMENT = pa.timestamp("us", "UTC")

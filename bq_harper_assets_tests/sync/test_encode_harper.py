@@ -13,11 +13,11 @@ from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.encode import encode_batch
-from bq_harper_assets.sync.json_body import bodies
-from bq_harper_assets.sync.row_ids import LONGEST_KEY, identify
-from bq_harper_assets.sync.slices import id_hashes
-from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.cells.slicing import id_hashes
+from bq_harper_assets.sync.identity.row_id import LONGEST_KEY, identify
+from bq_harper_assets.sync.values.row_plan import RowPlan
+from bq_harper_assets.sync.write.record import encode_batch
+from bq_harper_assets.sync.write.request_body import bodies
 
 pytestmark = pytest.mark.harper
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)

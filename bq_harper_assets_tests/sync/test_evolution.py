@@ -6,7 +6,7 @@ from google.cloud.bigquery import TimePartitioning
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.schema.errors import SchemaRefused
 from bq_harper_assets.stores.harper.ensure_table import TableAction
-from bq_harper_assets.sync.deciding import Deciding
+from bq_harper_assets.sync.schema_sync.requested_version import Deciding
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.evolving import (

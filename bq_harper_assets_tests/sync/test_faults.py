@@ -22,9 +22,9 @@ from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable,
 from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.keeper import LeaseTimes
-from bq_harper_assets.sync.slices import id_hashes, slice_of
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
+from bq_harper_assets.sync.lease.keeper import LeaseTimes
 from bq_harper_assets_tests.conftest import environ_without_settings
 from bq_harper_assets_tests.fault_proxy import (
     Answer,

@@ -11,10 +11,10 @@ from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.encode import encode_batch
-from bq_harper_assets.sync.json_body import bodies
-from bq_harper_assets.sync.row_ids import identify
-from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.identity.row_id import identify
+from bq_harper_assets.sync.values.row_plan import RowPlan
+from bq_harper_assets.sync.write.record import encode_batch
+from bq_harper_assets.sync.write.request_body import bodies
 from bq_harper_assets_tests.stores.small_tables import utc
 
 NOON = utc(2026, 1, 5, 12)

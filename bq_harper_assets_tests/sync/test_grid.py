@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.grid import NOT_OURS, Grid, Part
-from bq_harper_assets.sync.held import ROWS_PER_REQUEST, ranges_of, text_of
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.grid import NOT_OURS, Grid, Part
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.diff.target_rows import ROWS_PER_REQUEST, ranges_of, text_of
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

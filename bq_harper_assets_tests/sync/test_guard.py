@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from bq_harper_assets.ledger.losses import CellLoss
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.guard import REMEMBERED, Loss, Refused, refusals
-from bq_harper_assets.sync.recorded import cell_key
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.ledger.questions.losses import CellLoss
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.ledger_facts import cell_key
+from bq_harper_assets.sync.plan.delete_guard import REMEMBERED, Loss, Refused, refusals
 from bq_harper_assets_tests.stores.small_tables import utc
 
 START = utc(2026, 1, 5)

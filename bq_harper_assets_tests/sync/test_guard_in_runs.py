@@ -5,12 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bq_harper_assets.sync import guard, reconcile
-from bq_harper_assets.sync.asking import asks
-from bq_harper_assets.sync.due import Reason
-from bq_harper_assets.sync.report import RunFailed
-from bq_harper_assets.sync.revisit import standing
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.plan import delete_guard
+from bq_harper_assets.sync.revisit.due_cells import Reason
+from bq_harper_assets.sync.revisit.horizon import standing
+from bq_harper_assets.sync.revisit.run_requests import asks
+from bq_harper_assets.sync.turn import reconcile
+from bq_harper_assets.sync.turn.report import RunFailed
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import (
@@ -33,7 +34,7 @@ MOST = 10  # rows that the guard lets pass here
 
 @pytest.fixture(autouse=True)
 def _few_rows_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "MOST_ROWS", MOST)
+    monkeypatch.setattr(delete_guard, "MOST_ROWS", MOST)
 
 
 def refused(table: Table, **settings: bool) -> str:

@@ -9,18 +9,18 @@ import yaml
 from dagster import DagsterInstance
 from pyspark.sql import SparkSession
 
-from bq_harper_assets.contract.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.project import Project, load_project
-from bq_harper_assets.contract.root import local_folder
-from bq_harper_assets.defs import retrying
+from bq_harper_assets.contract.settings.addresses import StackAddresses, write_addresses
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.defs.build import build_definitions
-from bq_harper_assets.defs.keys import target_key
-from bq_harper_assets.defs.launch import Launched, launch
+from bq_harper_assets.defs.names import target_key
+from bq_harper_assets.defs.runs import step_retries
+from bq_harper_assets.defs.runs.launch import Launched, launch
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets_tests.fault_proxy import Answer, Fault, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import DATASET, SmallTables, utc
 
@@ -50,7 +50,7 @@ def project(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Project:
     """One table, whose Harper is behind the proxy; retries come at once."""
-    monkeypatch.setattr(retrying, "WAITS_S", (0.0,))
+    monkeypatch.setattr(step_retries, "WAITS_S", (0.0,))
     root = tmp_path / "project"
     shutil.copytree(project_root / "config", root / "config")
     source = tables.make_from(SELECT)

@@ -13,13 +13,13 @@ from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.schema.harper_types import HarperType
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync import in_step
-from bq_harper_assets.sync.first_rows import version_of_rows
-from bq_harper_assets.sync.in_step import require_in_step
-from bq_harper_assets.sync.keeper import Keeper
-from bq_harper_assets.sync.recorded import table_facts, version_of
-from bq_harper_assets.sync.run import Run
-from bq_harper_assets.sync.system_tables import LEASES
+from bq_harper_assets.sync.lease import ledger_agreement
+from bq_harper_assets.sync.lease.keeper import Keeper
+from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
+from bq_harper_assets.sync.ledger_facts import table_facts, version_of
+from bq_harper_assets.sync.mirror.tables import LEASES
+from bq_harper_assets.sync.schema_sync.version_of_rows import version_of_rows
+from bq_harper_assets.sync.turn.turn import Run
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import DAY, KEYED, ONE, ROWS, TWO, Table, made
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -196,7 +196,7 @@ def test_runs_side_by_side_are_in_step_all_the_time(
 ) -> None:
     """A copy is looked at between the ledger's looks: a run that begins meanwhile is no alarm."""
     other: list[Callable[[], object]] = [pair.table.run]
-    _meanwhile(monkeypatch, in_step, "copies_of", other)
+    _meanwhile(monkeypatch, ledger_agreement, "copies_of", other)
     pair.table.run()
     assert other == []
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.sync.encode import IS_JSON
-from bq_harper_assets.sync.json_body import bodies
+from bq_harper_assets.sync.write.record import IS_JSON
+from bq_harper_assets.sync.write.request_body import bodies
 
 INNER = pa.struct([("z", pa.list_(pa.int64()))])
 NESTED = pa.struct([("x", INNER), ("y", pa.list_(pa.string()))])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.sync.json_values import (
+from bq_harper_assets.sync.values.json_checks import (
     holds_unsafe_integer,
     is_no_json,
     passes_for_promise,

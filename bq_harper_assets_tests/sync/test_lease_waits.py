@@ -9,8 +9,8 @@ from bq_harper_assets.activity import now_doing
 from bq_harper_assets.ledger.errors import Holder, LeaseHeld
 from bq_harper_assets.stores import waiting
 from bq_harper_assets.stores.waiting import WAITS
-from bq_harper_assets.sync.keeper import Keeper, LeaseTimes
-from bq_harper_assets.sync.stopping import Stop
+from bq_harper_assets.sync.lease.keeper import Keeper, LeaseTimes
+from bq_harper_assets.sync.stop_request import Stop
 
 FIRST = datetime(2026, 1, 5, 12, 3, tzinfo=UTC)
 

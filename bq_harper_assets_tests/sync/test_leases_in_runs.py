@@ -15,37 +15,37 @@ import pytest
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
-from bq_harper_assets.ledger.mirrored import Mirrored
+from bq_harper_assets.ledger.questions.mirrored_facts import Mirrored
 from bq_harper_assets.ledger.records import Batch, LogicalTable, Mode, TableFacts
 from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.stores.waiting import WAITS
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.digest import Digest
-from bq_harper_assets.sync.grid import Grid
-from bq_harper_assets.sync.in_step import OutOfStep, copies_of, require_in_step
-from bq_harper_assets.sync.keeper import (
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.grid import Grid
+from bq_harper_assets.sync.cells.window import EPOCH, windows_between
+from bq_harper_assets.sync.identity.digest import Digest
+from bq_harper_assets.sync.lease.keeper import (
     ASK_EVERY_S,
     Keeper,
     LeaseTimes,
     lease_times,
 )
-from bq_harper_assets.sync.lease_terms import (
+from bq_harper_assets.sync.lease.ledger_agreement import OutOfStep, copies_of, require_in_step
+from bq_harper_assets.sync.lease.send_deadline import (
     Deadline,
     LeaseRanOut,
     LeaseTerms,
     mirror_id,
 )
-from bq_harper_assets.sync.live import PAUSE
-from bq_harper_assets.sync.mover import Moved
-from bq_harper_assets.sync.outcome import Removed, judge
-from bq_harper_assets.sync.receipts import Failure, Receipt, Refusal, Tally
-from bq_harper_assets.sync.recorded import cell_key
-from bq_harper_assets.sync.system_tables import LEASES
-from bq_harper_assets.sync.windows import EPOCH, windows_between
-from bq_harper_assets.sync.work import Work
+from bq_harper_assets.sync.ledger_facts import cell_key
+from bq_harper_assets.sync.mirror.tables import LEASES
+from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.revisit.open_window import PAUSE
+from bq_harper_assets.sync.spark.receipts import Failure, Receipt, Refusal, Tally
+from bq_harper_assets.sync.turn.judge import Removed, judge
+from bq_harper_assets.sync.write.write_job import Moved
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy, NoAnswer
 
 pytestmark = pytest.mark.harper

@@ -16,12 +16,18 @@ from bq_harper_assets.ledger.records import CellResult, Mode, Rejection, Wanted
 from bq_harper_assets.stores.harper.ensure_table import TableAction
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.retry import Call
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.live import MOST_FAILURES, PAUSE, Live, left_open, open_window
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.phases import Phase
-from bq_harper_assets.sync.planned import WindowStillOpen
-from bq_harper_assets.sync.report import CellReport, RunFailed, RunReport
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.sync.plan.planned_cells import WindowStillOpen
+from bq_harper_assets.sync.revisit.open_window import (
+    MOST_FAILURES,
+    PAUSE,
+    Live,
+    left_open,
+    open_window,
+)
+from bq_harper_assets.sync.turn.report import CellReport, RunFailed, RunReport
 from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,

@@ -13,9 +13,9 @@ from benchmarks.live_sync import DATASET, MINUTE, SECOND, Feed, Plan, follow
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import Sync as Pace
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.sync.cells.window import floor_to_window
 from bq_harper_assets.sync.phases import Phase
-from bq_harper_assets.sync.run import Run
-from bq_harper_assets.sync.windows import floor_to_window
+from bq_harper_assets.sync.turn.turn import Run
 from bq_harper_assets_tests.sync.conftest import Sync
 
 

@@ -4,7 +4,7 @@ import pytest
 from google.cloud import bigquery
 
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.validation.proof import Prover
+from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync

@@ -8,9 +8,9 @@ import pytest
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync import in_step
-from bq_harper_assets.sync.lease_terms import mirror_id
-from bq_harper_assets.sync.recorded import table_facts
+from bq_harper_assets.sync.lease import ledger_agreement
+from bq_harper_assets.sync.lease.send_deadline import mirror_id
+from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets_tests.schema.samples import contract
 
 
@@ -22,12 +22,16 @@ def test_a_table_of_leases_that_was_made_before_one_of_its_attributes_can_be_rea
     ledger: Ledger,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    types = {name: type_ for name, type_ in in_step.LEASES.types.items() if name != "batch"}
-    older = replace(in_step.LEASES, name=f"Lease{uuid.uuid4().hex[:12]}", types=types)
-    monkeypatch.setattr(in_step, "LEASES", older)
+    types = {
+        name: type_ for name, type_ in ledger_agreement.LEASES.types.items() if name != "batch"
+    }
+    older = replace(ledger_agreement.LEASES, name=f"Lease{uuid.uuid4().hex[:12]}", types=types)
+    monkeypatch.setattr(ledger_agreement, "LEASES", older)
     table = ledger.register_table(table_facts(contract(), bigquery_connection))
     row = {"id": mirror_id(table.facts.target, 0), "ledger": "x", "epoch": 3, "deadline": 1.5}
     with HarperClient(harper_connection) as harper:
         older.create(harper)
         harper.upsert(older.name, [row])
-        assert in_step.copies_of(harper, table) == [in_step.Copy(0, "x", 3, None, 1.5)]
+        assert ledger_agreement.copies_of(harper, table) == [
+            ledger_agreement.Copy(0, "x", 3, None, 1.5)
+        ]

@@ -6,9 +6,9 @@ import pytest
 
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.sync.record_hash import record_hash
-from bq_harper_assets.sync.row_ids import hash_text, hashes_of_text
-from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.diff.deep_hash import record_hash
+from bq_harper_assets.sync.identity.row_id import hash_text, hashes_of_text
+from bq_harper_assets.sync.values.row_plan import RowPlan
 
 COLUMNS = (Column("ts", Kind.TIMESTAMP), Column("a", Kind.FLOAT64), Column("b", Kind.JSON))
 PLAN = RowPlan(tuple(map(HarperColumn.of, COLUMNS)), timestamp="ts")

@@ -11,7 +11,7 @@ from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
 from bq_harper_assets.schema.table_plan import plan_table
-from bq_harper_assets.sync.recorded import changes_of, record_version, version_of
+from bq_harper_assets.sync.ledger_facts import changes_of, record_version, version_of
 from bq_harper_assets_tests.schema.samples import TS, contract, schema
 
 NUMBER, SPEED = Column("number", Kind.INT64), Column("speed", Kind.FLOAT64)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bq_harper_assets.sync.deciding import Deciding
-from bq_harper_assets.sync.reading_rows import read_rows_as
+from bq_harper_assets.sync.schema_sync.requested_version import Deciding
+from bq_harper_assets.sync.schema_sync.rows_as_version import read_rows_as
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.evolving import OLD, OLDER, OPEN, Evolving, numbers

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table, restricted
-from bq_harper_assets.sync.base32 import ALPHABET, base32, base32_of_128
-from bq_harper_assets.sync.faults import reasons_of
-from bq_harper_assets.sync.row_ids import Identity, hash_text, identify
-from bq_harper_assets.sync.slices import id_hashes
-from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.arrays.base32 import ALPHABET, base32, base32_of_128
+from bq_harper_assets.sync.cells.slicing import id_hashes
+from bq_harper_assets.sync.identity.row_id import Identity, hash_text, identify
+from bq_harper_assets.sync.values.faults import reasons_of
+from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets_tests.schema.samples import contract, schema
 from bq_harper_assets_tests.sync.typed_values import MOMENTS
 
@@ -227,9 +227,9 @@ def test_half_a_million_rows_one_microsecond_apart_have_as_many_ids() -> None:
 PROGRAM = """
 import pyarrow as pa
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.sync.row_ids import identify
+from bq_harper_assets.sync.identity.row_id import identify
 from bq_harper_assets.schema.harper_types import HarperColumn
-from bq_harper_assets.sync.stored import RowPlan
+from bq_harper_assets.sync.values.row_plan import RowPlan
 at = pa.array([1_700_000_000_123_456], pa.timestamp("us", "UTC"))
 columns = {"at": at, "name": pa.array(["Ångström"]), "day": pa.array([19000], pa.date32())}
 kinds = {"at": Kind.TIMESTAMP, "name": Kind.STRING, "day": Kind.DATE}

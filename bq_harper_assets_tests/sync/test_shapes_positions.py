@@ -17,12 +17,12 @@ from bq_harper_assets.maritime.tables import POSITIONS
 from bq_harper_assets.maritime.warehouse import parquet_bytes
 from bq_harper_assets.stores.bigquery.dataset import Dataset
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.row_ids import identify
-from bq_harper_assets.sync.slices import id_hashes, slice_of
-from bq_harper_assets.sync.stored import RowPlan
-from bq_harper_assets.sync.windows import Window, windows_between
-from bq_harper_assets.validation.proof import Prover
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
+from bq_harper_assets.sync.cells.window import Window, windows_between
+from bq_harper_assets.sync.identity.row_id import identify
+from bq_harper_assets.sync.values.row_plan import RowPlan
+from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus
 from bq_harper_assets_tests.stores.small_tables import DATASET, SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync

@@ -7,7 +7,7 @@ import pytest
 from bq_harper_assets.schema.errors import SchemaMismatch
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Answer, Queries
-from bq_harper_assets.sync.source import pinned
+from bq_harper_assets.sync.source.pinned import pinned
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.side_by_side import (

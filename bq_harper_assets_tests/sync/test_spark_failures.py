@@ -16,12 +16,12 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.records import BatchState, LogicalTable
-from bq_harper_assets.sync.keeper import LeaseTimes
-from bq_harper_assets.sync.mover import one_row_per_task
-from bq_harper_assets.sync.report import RunReport
-from bq_harper_assets.sync.spark_errors import SparkGaveUp, TaskCannotSucceed, errors_of_spark
-from bq_harper_assets.sync.transient import TRANSIENT
-from bq_harper_assets.validation.proof import Prover
+from bq_harper_assets.sync.lease.keeper import LeaseTimes
+from bq_harper_assets.sync.spark.errors import SparkGaveUp, TaskCannotSucceed, errors_of_spark
+from bq_harper_assets.sync.transient_errors import TRANSIENT
+from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.write.write_job import one_row_per_task
+from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc

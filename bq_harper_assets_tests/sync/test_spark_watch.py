@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.stores.waiting import WAITS
-from bq_harper_assets.sync import spark_watch
-from bq_harper_assets.sync.spark_watch import Counts, QuietJobs, told_while_quiet
-from bq_harper_assets.sync.task_login import FOLDER_SETTING, waits_folder
-from bq_harper_assets.sync.task_waits import FRESH_S, newest_wait, noted_for_driver
+from bq_harper_assets.sync.spark import job_watch
+from bq_harper_assets.sync.spark.job_watch import Counts, QuietJobs, told_while_quiet
+from bq_harper_assets.sync.spark.task_login import FOLDER_SETTING, waits_folder
+from bq_harper_assets.sync.spark.task_waits import FRESH_S, newest_wait, noted_for_driver
 
 
 class Jobs:
@@ -86,7 +86,7 @@ def test_a_spark_that_hangs_is_told_and_silences_nobody(
     spark: Any = SimpleNamespace(
         sparkContext=SimpleNamespace(statusTracker=hang), conf={FOLDER_SETTING: str(tmp_path)}
     )
-    monkeypatch.setattr(spark_watch, "ANSWERS_WITHIN_S", 0.2)
+    monkeypatch.setattr(job_watch, "ANSWERS_WITHIN_S", 0.2)
     with (
         WAITS.listen(said.append),
         told_while_quiet(spark, "moving 20 cells"),

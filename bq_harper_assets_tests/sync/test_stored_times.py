@@ -1,7 +1,7 @@
 """Stored times that are none do not hide those that are."""
 
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.sync.stored_times import stored_micros
+from bq_harper_assets.sync.diff.target_times import stored_micros
 
 
 def test_what_is_no_time_is_none_and_all_others_are_read() -> None:

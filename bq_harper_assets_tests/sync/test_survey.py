@@ -5,10 +5,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.sync.arrow_buffers import UInt64s
-from bq_harper_assets.sync.held import FLAGGED
-from bq_harper_assets.sync.mover import _counted, _doubled
-from bq_harper_assets.sync.packed import (
+from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
+from bq_harper_assets.sync.cells.slicing import id_hashes
+from bq_harper_assets.sync.diff.diff_job import _compared
+from bq_harper_assets.sync.diff.target_rows import FLAGGED
+from bq_harper_assets.sync.spark.hash_blobs import (
     PACKED,
     SourcePacker,
     bins_per_place,
@@ -17,8 +18,7 @@ from bq_harper_assets.sync.packed import (
     unpacked,
     unpacked_keys,
 )
-from bq_harper_assets.sync.slices import id_hashes
-from bq_harper_assets.sync.survey import _compared
+from bq_harper_assets.sync.write.write_job import _counted, _doubled
 
 Rows = list[tuple[int, int]]  # id, row hash
 ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2)), max_size=40)

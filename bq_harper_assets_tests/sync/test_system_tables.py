@@ -12,7 +12,7 @@ from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.system_tables import (
+from bq_harper_assets.sync.mirror.tables import (
     AUDITS,
     LOCKS,
     SYSTEM_TABLES,

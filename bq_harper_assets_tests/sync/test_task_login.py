@@ -13,15 +13,15 @@ from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.sync.mover import one_row_per_task
-from bq_harper_assets.sync.task_login import (
+from bq_harper_assets.sync.spark.task_login import (
     FOLDER_SETTING,
     HarperOfTasks,
     NoPassword,
     PasswordNotWritten,
     harper_of_tasks,
 )
-from bq_harper_assets.validation.proof import Prover
+from bq_harper_assets.sync.write.write_job import one_row_per_task
+from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync

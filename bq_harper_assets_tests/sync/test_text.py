@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.sync.bytes_text import base64_text
-from bq_harper_assets.sync.decimals import decimal_text, exceeds_number
-from bq_harper_assets.sync.spans import interval_text, range_text
-from bq_harper_assets.sync.text import date_text, datetime_text, time_text, timestamp_text
+from bq_harper_assets.sync.values.bytes_text import base64_text
+from bq_harper_assets.sync.values.decimals import decimal_text, exceeds_number
+from bq_harper_assets.sync.values.intervals import interval_text, range_text
+from bq_harper_assets.sync.values.times import date_text, datetime_text, time_text, timestamp_text
 from bq_harper_assets_tests.sync import reference_hash
 from bq_harper_assets_tests.sync.typed_values import SCALARS
 

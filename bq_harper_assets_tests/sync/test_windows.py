@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.sync.cells import Cell, slice_key
-from bq_harper_assets.sync.grid import NOT_OURS, Grid, Part
-from bq_harper_assets.sync.windows import (
+from bq_harper_assets.sync.cells.cell import Cell, slice_key
+from bq_harper_assets.sync.cells.grid import NOT_OURS, Grid, Part
+from bq_harper_assets.sync.cells.window import (
     NotATime,
     Window,
     floor_to_window,

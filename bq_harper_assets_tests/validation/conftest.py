@@ -26,9 +26,9 @@ from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.recorded import table_facts, version_of
-from bq_harper_assets.sync.source import source_schema
-from bq_harper_assets.sync.windows import windows_between
+from bq_harper_assets.sync.cells.window import windows_between
+from bq_harper_assets.sync.ledger_facts import table_facts, version_of
+from bq_harper_assets.sync.source.pinned import source_schema
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import ledger, spark, sync, tables

@@ -9,9 +9,9 @@ from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.system_tables import AUDITS
-from bq_harper_assets.sync.windows import Window
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.mirror.tables import AUDITS
 from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.verdict import (
     Difference,

@@ -6,8 +6,8 @@ from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.checkpoint_mirror import mirror_checkpoints
-from bq_harper_assets.sync.system_tables import CHECKPOINTS
+from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
+from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
 from bq_harper_assets_tests.stores.small_tables import utc
 from bq_harper_assets_tests.validation.conftest import MINUTE, Bench
 

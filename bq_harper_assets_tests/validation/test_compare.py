@@ -7,8 +7,8 @@ import pytest
 
 from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.sync.held import text_of
-from bq_harper_assets.validation.compare import differing_columns
+from bq_harper_assets.sync.diff.target_rows import text_of
+from bq_harper_assets.validation.record_comparison import differing_columns
 from bq_harper_assets.validation.subject import instant_of
 from bq_harper_assets_tests.stores.small_tables import utc
 

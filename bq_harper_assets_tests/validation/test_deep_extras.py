@@ -3,8 +3,8 @@
 import pytest
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.validation.cell_proof import CellProof
-from bq_harper_assets.validation.proof import Prover
+from bq_harper_assets.validation.proof.cell_proof import CellProof
+from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import DAY, ONE, Table

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
-from bq_harper_assets.ledger import schema_versions
-from bq_harper_assets.ledger.audit import Note
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
+from bq_harper_assets.ledger.verbs import schema_versions
+from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.version import TableVersion
-from bq_harper_assets.sync.recorded import table_facts
-from bq_harper_assets.validation.drift import DriftVerdict, accept_changes, check_drift
+from bq_harper_assets.sync.ledger_facts import table_facts
+from bq_harper_assets.validation.schema_drift import DriftVerdict, accept_changes, check_drift
 from bq_harper_assets.validation.verdict import Severity
 from bq_harper_assets_tests.schema.samples import contract
 from bq_harper_assets_tests.schema.versions import of, seen

@@ -7,15 +7,15 @@ import pytest
 
 from bq_harper_assets.activity import now_doing
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
 from bq_harper_assets.ledger.records import CellKey, CellState
-from bq_harper_assets.ledger.status import CellCommit, CellRecord
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync import held
-from bq_harper_assets.sync.stopping import RunStopped, Stop
-from bq_harper_assets.validation import presence_look
-from bq_harper_assets.validation.presence import check_presence
-from bq_harper_assets.validation.presence_look import time_ranges
+from bq_harper_assets.sync.diff import target_rows
+from bq_harper_assets.sync.stop_request import RunStopped, Stop
+from bq_harper_assets.validation.proof import presence_rows
+from bq_harper_assets.validation.proof.presence import check_presence
+from bq_harper_assets.validation.proof.presence_rows import time_ranges
 from bq_harper_assets.validation.verdict import ProofStatus, Verdict
 from bq_harper_assets_tests.stores.small_tables import utc
 from bq_harper_assets_tests.validation.conftest import Bench
@@ -37,7 +37,7 @@ def synced(bench: Bench, **declared: Any) -> TableContract:
 
 def stored(minute: float) -> str:
     """The time of so many minutes after the start, as Harper has it."""
-    return held.text_of(Kind.TIMESTAMP, START + minute * MINUTE)
+    return target_rows.text_of(Kind.TIMESTAMP, START + minute * MINUTE)
 
 
 def look(bench: Bench, contract: TableContract) -> Verdict:
@@ -49,7 +49,7 @@ def look(bench: Bench, contract: TableContract) -> Verdict:
 def test_rows_outside_every_cell_are_listed_and_not_failed(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(presence_look, "ROWS_PER_PAGE", 4)
+    monkeypatch.setattr(presence_rows, "ROWS_PER_PAGE", 4)
     contract = synced(bench)
     found = look(bench, contract)
     assert found.passed
@@ -73,7 +73,7 @@ def test_rows_outside_every_cell_are_listed_and_not_failed(
 def test_a_row_that_no_window_finds_is_named(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, row_id: str, time: str | None
 ) -> None:
-    monkeypatch.setattr(presence_look, "ROWS_PER_PAGE", 4)
+    monkeypatch.setattr(presence_rows, "ROWS_PER_PAGE", 4)
     contract = synced(bench)
     bench.harper.upsert(contract.target_table, [{"id": row_id, "ts": time}])
     found = look(bench, contract)
@@ -177,9 +177,9 @@ def test_a_window_of_many_rows_is_read_in_parts_and_the_look_says_how_far_it_is(
 ) -> None:
     contract = synced(bench)
     bench.commit(contract, START + 10 * MINUTE, START + 15 * MINUTE, rows=5)
-    for module in (held, presence_look):
+    for module in (target_rows, presence_rows):
         monkeypatch.setattr(module, "ROWS_PER_REQUEST", 4)
-    monkeypatch.setattr(presence_look, "ROWS_PER_PAGE", 4)
+    monkeypatch.setattr(presence_rows, "ROWS_PER_PAGE", 4)
     search = HarperClient.search_by_conditions
     parts: list[Any] = []
     told: set[str] = set()
@@ -247,7 +247,7 @@ def test_a_table_that_cannot_be_read_is_told_as_that(bench: Bench) -> None:
 def test_neighbouring_windows_are_read_together_as_far_as_an_answer_goes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(presence_look, "ROWS_PER_REQUEST", 20)
+    monkeypatch.setattr(presence_rows, "ROWS_PER_REQUEST", 20)
 
     def record(minute: int, rows: int) -> CellRecord:
         start = START + minute * MINUTE

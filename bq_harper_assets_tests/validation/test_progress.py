@@ -6,14 +6,19 @@ import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
 from bq_harper_assets.ledger.records import CellKey, CellState, LogicalTable, TableFacts
-from bq_harper_assets.ledger.status import CellCommit, CellRecord
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.sync.checkpoint_mirror import mirror_checkpoints
-from bq_harper_assets.sync.system_tables import CHECKPOINTS
-from bq_harper_assets.validation.due import due_since, due_until
-from bq_harper_assets.validation.progress import Standing, check_progress, gaps, judge
+from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
+from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
+from bq_harper_assets.validation.progress.due_rows import due_since, due_until
+from bq_harper_assets.validation.progress.progress_check import (
+    Standing,
+    check_progress,
+    gaps,
+    judge,
+)
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import ProgressStatus, Severity
 from bq_harper_assets_tests.stores.small_tables import utc

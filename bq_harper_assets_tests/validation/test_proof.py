@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.sync import retelling
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.report import RunFailed
-from bq_harper_assets.validation.cell_proof import CellProof
-from bq_harper_assets.validation.proof import Prover
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.plan import recomputed_fingerprints
+from bq_harper_assets.sync.turn.report import RunFailed
+from bq_harper_assets.validation.proof.cell_proof import CellProof
+from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus, Severity
 from bq_harper_assets_tests.fault_proxy import Answer, Delay, FaultProxy, Seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -153,7 +153,7 @@ def test_a_change_whose_past_bigquery_no_longer_keeps_warns_of_its_own_cell_alon
     table = made(sync, tables, **KEYED)
     table.change("UPDATE T SET name = 'later' WHERE number = 60")
     sync.harper.upsert(table.contract.target_table, [{"id": 7200, "_hash": "0" * 13}])
-    monkeypatch.setattr(retelling, "TIME_TRAVEL", timedelta(0))
+    monkeypatch.setattr(recomputed_fingerprints, "TIME_TRAVEL", timedelta(0))
     proofs = prove(table)
     [late] = [p for p in proofs.values() if p.status is ProofStatus.SOURCE_CHANGED]
     assert late.cell.window.start == DAY

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
 from bq_harper_assets.ledger.records import CellKey, CellState
-from bq_harper_assets.ledger.status import CellCommit, CellRecord
-from bq_harper_assets.validation.sample import Place, instants, of_some, places_of
+from bq_harper_assets.validation.spot.sampled_cells import Place, instants, of_some, places_of
 from bq_harper_assets_tests.stores.small_tables import utc
 
 NOON = utc(2026, 1, 5, 12)

@@ -11,8 +11,8 @@ from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.windows import Window
-from bq_harper_assets.validation.progress import check_progress
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.validation.progress.progress_check import check_progress
 from bq_harper_assets.validation.smoke import MOST_COUNTED, check_smoke
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Severity, SmokeStatus

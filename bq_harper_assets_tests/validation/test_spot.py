@@ -15,9 +15,9 @@ from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.validation import source_sample
-from bq_harper_assets.validation import spot as spot_module
-from bq_harper_assets.validation.spot import check_spot
+from bq_harper_assets.validation.spot import source_sample
+from bq_harper_assets.validation.spot import spot_check as spot_module
+from bq_harper_assets.validation.spot.spot_check import check_spot
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Severity, SpotStatus, Verdict
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from bq_harper_assets.ledger.proofs import ProvedCells
-from bq_harper_assets.sync.cells import Cell
-from bq_harper_assets.sync.recorded import cell_key
-from bq_harper_assets.sync.windows import Window
-from bq_harper_assets.validation.cell_proof import CellProof
-from bq_harper_assets.validation.proofs import verdict_of
-from bq_harper_assets.validation.table_proof import STATUS_OF_RUN, counted, table_verdict
+from bq_harper_assets.ledger.verbs.proofs import ProvedCells
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.ledger_facts import cell_key
+from bq_harper_assets.validation.proof.cell_proof import CellProof
+from bq_harper_assets.validation.proof.proof_records import verdict_of
+from bq_harper_assets.validation.proof.table_proof import STATUS_OF_RUN, counted, table_verdict
 from bq_harper_assets.validation.verdict import ProofStatus, Severity
 from bq_harper_assets_tests.stores.small_tables import utc
 

@@ -7,7 +7,7 @@ import dagster as dg
 from pydantic import ConfigDict, Field, SecretStr, field_validator
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.contract.urls import HARPER_URL
+from bq_harper_assets.contract.settings.urls import HARPER_URL
 from bq_harper_assets.stores.harper.client import DATABASE, HarperClient
 from bq_harper_assets.stores.retry import Retry, RetryPolicy
 

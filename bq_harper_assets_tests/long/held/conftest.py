@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from bq_harper_assets.contract.addresses import StackAddresses
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets_tests.fault_proxy import FaultProxy
 from bq_harper_assets_tests.long.conftest import HowLong
 from bq_harper_assets_tests.long.held.plain_http import Emulator, PlainHarper

@@ -1,0 +1,232 @@
+"""`bqh adopt`: a Harper table that is there already, looked at and taken over."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bq_harper_assets.cli.commands.sync import contract_named
+from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
+from bq_harper_assets.cli.runs.ranged_runs import open_project
+from bq_harper_assets.cli.runs.reachability import require_servers
+from bq_harper_assets.contract.project import Project
+from bq_harper_assets.contract.table import TableContract
+
+if TYPE_CHECKING:
+    from bq_harper_assets.ledger.ledger import Ledger
+    from bq_harper_assets.stores.bigquery.queries import Queries
+    from bq_harper_assets.stores.harper.client import HarperClient
+    from bq_harper_assets.sync.adopt.existing_table import WindowDiff
+    from bq_harper_assets.sync.source.pinned import Pinned
+    from bq_harper_assets.validation.adopt.adoption_check import Beginning, Inspection
+
+_LOOKED_AT = timedelta(days=1)  # of a source that is a query and has no row
+_WORDS = {"fits": "", "added": "comes with the first row", "cannot": "cannot hold it"}
+COUNTS = ("rows", "equal", "missing", "changed", "phantom")
+
+
+@dataclass(frozen=True)
+class Adopting:
+    """One table and the stores it is in."""
+
+    project: Project
+    contract: TableContract
+    ledger: "Ledger"
+    queries: "Queries"
+    harper: "HarperClient"
+
+
+@click.command(epilog=exit_codes(ExitCode.DIFFERS))
+@click.argument("table")
+@click.option("--yes", is_flag=True, help="Take it over, if it fits and says manage: adopt.")
+@click.option(
+    "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
+)
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def adopt(table: str, yes: bool, profile: str | None, output: str) -> None:
+    """Look whether the Harper table of TABLE, made and filled by others, can be taken over.
+
+    Nothing is changed. With --yes the range that the BigQuery plugin says it has ingested is
+    compared with BigQuery, row by row, and the ledger takes the table over; no row is moved before
+    the next sync.
+    """
+    project = open_project(profile)
+    contract = contract_named(project, table)
+    if yes and contract.manage != "adopt":
+        raise click.UsageError(
+            f"the contract {contract.id} says manage: {contract.manage}; write manage: adopt in"
+            " config/tables.yaml, then type this again"
+        )
+    with _adopting(project, contract) as adopting:
+        sys.exit(_adopt(adopting, yes, output))
+
+
+@contextmanager
+def _adopting(project: Project, contract: TableContract) -> Iterator[Adopting]:
+    # Here and not above: google's libraries take seconds to import.
+    from bq_harper_assets.ledger.ledger import open_ledger
+    from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+    from bq_harper_assets.stores.bigquery.queries import Queries
+    from bq_harper_assets.stores.harper.client import HarperClient
+
+    require_servers(project)
+    queries = Queries(BigQueryCalls(project.bigquery), labels={"bqh": "adopt"})
+    with (
+        open_ledger(project.ledger.url) as ledger,
+        queries.client,
+        HarperClient(project.harper) as harper,
+    ):
+        yield Adopting(project, contract, ledger, queries, harper)
+
+
+def _adopt(adopting: Adopting, yes: bool, output: str) -> int:
+    from bq_harper_assets.sync.adopt.existing_table import take_over
+    from bq_harper_assets.sync.ledger_facts import version_of
+    from bq_harper_assets.sync.source.pinned import pinned
+    from bq_harper_assets.validation.adopt.adoption_check import as_json, find_beginning, inspect
+
+    contract, ledger = adopting.contract, adopting.ledger
+    queries, harper = adopting.queries, adopting.harper
+    found = harper.describe_table(contract.target_table)
+    if found is None:
+        _tell_nothing(contract, output)
+        return ExitCode.DIFFERS
+    beginning = find_beginning(ledger, queries, harper, contract, found)
+    now = ledger.now()
+    known = ledger.find_table(contract.id)
+    before = version_of(ledger.newest_schema(known)) if known else None
+    with pinned(queries, contract, beginning.start or now - _LOOKED_AT, now, before) as pin:
+        inspection = inspect(queries, harper, contract, pin, found, beginning)
+        if output == "text":
+            _tell(contract, inspection)
+        diffs: list[WindowDiff] = []
+        if yes and inspection.fits:
+            if inspection.is_searchable:
+                diffs = list(_proved(adopting, pin, beginning, output))
+            take_over(ledger, adopting.project.bigquery, contract, beginning.start, diffs)
+    if output == "json":
+        told = {"table": contract.id, "target": contract.target_table, **as_json(inspection)}
+        told |= {"adopted": yes and inspection.fits, "windows": [_of_window(d) for d in diffs]}
+        click.echo(json.dumps(told, indent=2))
+    else:
+        _tell_verdict(contract, inspection, yes=yes)
+    return ExitCode.DONE if inspection.fits else ExitCode.DIFFERS
+
+
+def _proved(
+    adopting: Adopting, pin: "Pinned", beginning: "Beginning", output: str
+) -> "Iterator[WindowDiff]":
+    """The range of the plugin, told window by window."""
+    from bq_harper_assets.defs.resources import build_resources
+    from bq_harper_assets.sync.adopt.existing_table import compare_range
+    from bq_harper_assets.sync.turn_context import Source, Stores
+
+    project, start = adopting.project, beginning.start
+    until = beginning.plugin.covered_until if beginning.plugin else None
+    if start is None or until is None or min(until, pin.t) <= start:
+        return
+    resources = build_resources(project)
+    source = Source(
+        Stores(project.bigquery, project.harper, adopting.ledger),
+        adopting.contract,
+        resources["spark"].spark_session,
+        adopting.queries,
+        adopting.harper,
+        pin,
+        resources["harper"].retry(),
+        project.harper.requests_in_flight or adopting.harper.server_threads() or 1,
+    )
+    if output == "text":
+        click.echo(" ".join(("window".ljust(16), *(count.rjust(12) for count in COUNTS))))
+    for diff in compare_range(source, start, min(until, pin.t)):
+        if output == "text":
+            counts = (f"{getattr(diff, count):,}".rjust(12) for count in COUNTS)
+            click.echo(" ".join((diff.window.key, *counts)))
+        yield diff
+
+
+def _of_window(diff: "WindowDiff") -> dict[str, Any]:
+    return {"window": diff.window.key, **{count: getattr(diff, count) for count in COUNTS}}
+
+
+def _tell_nothing(contract: TableContract, output: str) -> None:
+    text = (
+        f"Harper has no table {contract.target_table}: there is nothing to adopt. Deploy the"
+        f" component that declares it, or write manage: create and type: bqh sync {contract.id}"
+    )
+    if output == "json":
+        told = {"table": contract.id, "target": contract.target_table, "fits": False}
+        click.echo(json.dumps(told | {"problems": [text]}, indent=2))
+    else:
+        click.echo(text)
+
+
+def _tell(contract: TableContract, inspection: "Inspection") -> None:
+    found, sample = inspection.table, inspection.sample
+    about = "" if found.is_count_exact else "about "
+    click.echo(
+        f"Harper's table {contract.target_table}: {about}{found.record_count:,} rows, "
+        f"primary key {found.primary_key}"
+    )
+    shown = Table("attribute", "rows hold", "there", "index", "")
+    for each in inspection.attributes:
+        index = "key" if each.name == found.primary_key else "yes" if each.indexed else "-"
+        shown.add_row(each.name, each.planned, each.there or "-", index, _WORDS[each.holding.value])
+    Console(soft_wrap=True).print(shown)
+    counts = ", ".join(
+        f"{getattr(sample, name)} {word}"
+        for name, word in (
+            ("equal", "equal"),
+            ("changed", "changed"),
+            ("other_id", "under another id"),
+            ("not_in_source", "not in BigQuery"),
+            ("without_time", "without a time"),
+            ("crowded", "not looked up"),
+        )
+        if getattr(sample, name)
+    )
+    click.echo(f"{sample.rows} rows looked at: {counts or 'none'}")
+    if inspection.beginning.start:
+        click.echo(
+            f"windows begin {_when(inspection.beginning.start)}; the first syncs compare about "
+            f"{inspection.compared:,} rows of Harper"
+        )
+    if plugin := inspection.beginning.plugin:
+        until = _when(plugin.covered_until) if plugin.covered_until else "an unknown time"
+        click.echo(
+            f"the plugin's checkpoints: {plugin.nodes} nodes, all up to {until}, "
+            f"{plugin.ingested:,} rows by its own count"
+        )
+    for note in inspection.notes:
+        click.echo(f"note: {note}")
+    for problem in inspection.problems:
+        click.echo(f"problem: {problem}")
+
+
+def _tell_verdict(contract: TableContract, inspection: "Inspection", *, yes: bool) -> None:
+    name = contract.id
+    if not inspection.fits:
+        click.echo(
+            f"{name} does not fit; nothing was changed. Change the table where it is declared, or"
+            f" name another targetTable, then type: bqh adopt {name}"
+        )
+    elif yes:
+        click.echo(f"{name} is adopted; no row was moved. Next: bqh sync {name}")
+    elif contract.manage == "adopt":
+        click.echo(f"{name} fits; nothing was changed. Next: bqh adopt {name} --yes")
+    else:
+        click.echo(
+            f"{name} fits; nothing was changed. Next: write manage: adopt in config/tables.yaml,"
+            f" then type: bqh adopt {name} --yes"
+        )
+
+
+def _when(moment: datetime) -> str:
+    return f"{moment:%F %T} UTC"

@@ -1,0 +1,162 @@
+"""`bqh doctor`: every setting with its source, every connection and right tried, what to do."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bq_harper_assets.cli.exit_codes import ExitCode
+from bq_harper_assets.cli.runs.readiness import require_ready
+from bq_harper_assets.contract.loading.problems import ConfigError
+from bq_harper_assets.contract.project import Project, load_project
+from bq_harper_assets.contract.settings.root import find_project_root
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.local.checkup import check_machine
+from bq_harper_assets.local.dagster_home import SETTINGS, make_dagster_home
+from bq_harper_assets.stores.bigquery.probe import probe_bigquery
+from bq_harper_assets.stores.finding import Finding
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.probe import probe_harper
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.mirror.tables import LEASES, SystemTable, look_at_system_tables
+
+COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@click.command()
+@click.option(
+    "--profile",
+    help="The profile of config/profiles to look at. [default: BQH_PROFILE, else local]",
+)
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def doctor(profile: str | None, output: str) -> None:
+    """Print each setting with its source, try each connection and right, and say what to do."""
+    root = find_project_root(os.environ, Path.cwd())
+    project = load_project(root, profile=profile)
+    findings = examine(project)
+    tables = system_tables(project, findings)
+    findings += [_finding(table) for table in tables]
+    findings += list(_ready(project, findings))
+    findings.append(_dagster(project))
+    if output == "json":
+        settings = [asdict(setting) for setting in project.settings]
+        report = {
+            "profile": project.profile_name,
+            "settings": settings,
+            "warnings": [str(warning) for warning in project.warnings],
+            "systemTables": [asdict(table) for table in tables],
+        }
+        click.echo(
+            json.dumps(report | {"findings": [asdict(found) for found in findings]}, indent=2)
+        )
+    else:
+        _print(project, findings)
+    failed = any(found.verdict == "fail" for found in findings)
+    sys.exit(ExitCode.ERROR if failed else ExitCode.DONE)
+
+
+def examine(project: Project) -> list[Finding]:
+    """Try everything; what cannot be tried for want of a setting is a finding too."""
+    return [
+        *check_machine(project.root, os.environ),
+        *_unless_unset(
+            "bigquery: settings", lambda: probe_bigquery(project.bigquery, project.tables)
+        ),
+        *_unless_unset("harper: settings", lambda: probe_harper(project.harper)),
+    ]
+
+
+def system_tables(project: Project, findings: list[Finding]) -> tuple[SystemTable, ...]:
+    """The sync's own tables in Harper; none if the findings say that it cannot be asked."""
+    if ("harper: log in", "ok") not in {(found.subject, found.verdict) for found in findings}:
+        return ()
+    with HarperClient(project.harper, retry=RetryPolicy(max_retries=0)) as harper:
+        return look_at_system_tables(harper)
+
+
+def _ready(project: Project, findings: list[Finding]) -> Iterator[Finding]:
+    """Whether each table can be synced as it is declared and as Harper and the ledger stand."""
+    if any(found.verdict == "fail" and ": settings" in found.subject for found in findings):
+        return
+    for contract in project.tables:
+        subject = f"table {contract.id}"
+        try:
+            is_asked = require_ready(project, contract)
+        except BqhError as error:
+            yield Finding(subject, "fail", str(error))
+        else:
+            in_step = "the ledger is in step with Harper" if is_asked else "Harper was not asked"
+            yield Finding(subject, "ok", f"declared as it was first synced; {in_step}")
+
+
+def _dagster(project: Project) -> Finding:
+    """Whether its settings let it notice runs that were killed."""
+    # Here and not above: dagster takes seconds to import.
+    from bq_harper_assets.defs.instance_settings import lacking_at, what_it_means
+
+    subject, home = "dagster: settings", make_dagster_home(project.root, os.environ)
+    try:
+        settings = lacking_at(home)
+    except Exception as error:  # whatever its storage, its launcher or its own settings raise
+        return Finding(subject, "fail", f"Dagster does not open {home}: {error}")
+    if not settings:
+        return Finding(subject, "ok", f"runs that are killed are noticed ({home})")
+    advice = f"write into {home / SETTINGS}: {'; '.join(settings)}"
+    return Finding(subject, "warn", what_it_means(home), advice)
+
+
+def _finding(table: SystemTable) -> Finding:
+    subject = f"harper: {table.name}"
+    match table.state:
+        case "present":
+            has = ", ".join(table.attributes)
+            return Finding(subject, "ok", f"version {table.version} of its layout: {has}")
+        case "missing":
+            return Finding(subject, "ok", "not there yet: the first sync makes it")
+        case "unknown":
+            return Finding(subject, "warn", table.problem)
+    if table.name == LEASES.name:
+        advice = (
+            "every run needs it. What is lacking comes with the next run; if it is another tool's,"
+            " drop it when no run goes on, and then type: bqh reconcile TABLE for each table"
+        )
+    else:
+        advice = (
+            "syncs do not need it. If it is no other tool's, drop it: the ledger has what it shows,"
+            " and the next copy makes it anew"
+        )
+    lacks = f"lacks {', '.join(table.lacking)} of version {table.version} of its layout"
+    return Finding(subject, "warn", lacks, advice)
+
+
+def _unless_unset(subject: str, probe: Callable[[], list[Finding]]) -> list[Finding]:
+    try:
+        return probe()
+    except ConfigError as error:
+        return [Finding(subject, "fail", str(error))]
+
+
+def _print(project: Project, findings: list[Finding]) -> None:
+    console = Console()
+    settings = Table(
+        "setting", "value", "from", title=f"Profile {project.profile_name}", title_justify="left"
+    )
+    for setting in project.settings:
+        settings.add_row(setting.name, Text(setting.value), setting.source)
+    console.print(settings)
+    for warning in project.warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"))
+    for found in findings:
+        console.print(
+            Text(f"{found.verdict:4}", style=COLOURS[found.verdict]),
+            Text(f"{found.subject}: {found.detail}"),
+        )
+        if found.next_step:
+            console.print(Text(f"     next: {found.next_step}"))

@@ -1,0 +1,105 @@
+"""`bqh read`: rows of a table as Harper holds them, under any version of its schema."""
+
+import json
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import click
+
+from bq_harper_assets.cli.commands.sync import MOMENT
+from bq_harper_assets.cli.output.aligned_columns import aligned
+from bq_harper_assets.cli.schema.table_schema import OUTPUT, PROFILE, asking
+from bq_harper_assets.schema.text_forms import (
+    Interval,
+    Range,
+    bytes_text,
+    datetime_text,
+    decimal_text,
+    interval_text,
+    range_text,
+    time_text,
+    timestamp_text,
+)
+
+_WIDEST = 40  # characters of a value in a table
+
+
+@click.command()
+@click.argument("table")
+@click.option(
+    "--schema-version",
+    "number",
+    type=click.IntRange(1),
+    help="Whose names and types the rows get.  [default: the newest]",
+)
+@click.option("--from", "from_", type=MOMENT, help="The first instant, UTC.  [default: any]")
+@click.option("--to", type=MOMENT, help="The end, UTC, itself left out.  [default: any]")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Rows.")
+@PROFILE
+@OUTPUT
+def read(
+    table: str,
+    number: int | None,
+    from_: datetime | None,
+    to: datetime | None,
+    limit: int,
+    profile: str | None,
+    output: str,
+) -> None:
+    """Read rows of TABLE from Harper, in the order of time, as a schema version has them.
+
+    A row written under another version gets the names, types and nulls of the version asked for: a
+    column that it was written without is null, and so is a value that its type cannot hold.
+    """
+    # Here and not above: a command that only asks for help does not wait for them.
+    from bq_harper_assets.schema.version import TableVersion
+    from bq_harper_assets.sync.schema_sync.numbered_version import version_named
+    from bq_harper_assets.sync.schema_sync.rows_as_version import read_rows_as
+
+    start, end = (moment.replace(tzinfo=UTC) if moment else None for moment in (from_, to))
+    with asking(table, profile) as asked, asked.harper() as harper:
+        _, recorded = version_named(asked.ledger, asked.contract, number)
+        found = read_rows_as(
+            harper, asked.ledger, asked.contract, recorded.version, start, end, limit
+        )
+        rows = [json_value(row) for row in found]
+    if output == "json":
+        told = {"table": asked.contract.id, "schema_version": recorded.version, "rows": rows}
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        return
+    names = [column.source for column in TableVersion.parse(recorded.body).live]
+    shown = [tuple(_short(row[name]) for name in names) for row in rows]
+    click.echo("\n".join(aligned(names, shown)))
+    more = "; there may be more: --limit" if len(rows) == limit else ""
+    name, version = asked.contract.id, recorded.version
+    click.echo(f"{len(rows):,} rows of {name} as schema version {version}{more}")
+
+
+def json_value(value: Any) -> Any:
+    """As JSON has it: what is none of its types is a text, as in Harper."""
+    match value:
+        case dict():
+            return {name: json_value(each) for name, each in value.items()}
+        case Interval():
+            return interval_text(value)
+        case Range():
+            return range_text(value)
+        case list():
+            return [json_value(each) for each in value]
+        case datetime():
+            return datetime_text(value) if value.tzinfo is None else timestamp_text(value)
+        case date():
+            return value.isoformat()
+        case time():
+            return time_text(value)
+        case Decimal():
+            return decimal_text(value)
+        case bytes():
+            return bytes_text(value)
+    return value
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."

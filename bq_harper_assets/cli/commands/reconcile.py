@@ -1,0 +1,161 @@
+"""`bqh reconcile`: every window of a table is compared with BigQuery, whatever the ledger says."""
+
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from bq_harper_assets.cli.commands.sync import cells_between, contract_named
+from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
+from bq_harper_assets.cli.runs.ranged_runs import Ran, open_project, run_cells
+from bq_harper_assets.cli.runs.reachability import require_servers
+from bq_harper_assets.contract.project import Project
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
+
+if TYPE_CHECKING:
+    from bq_harper_assets.ledger.ledger import Ledger
+
+_DAY = timedelta(days=1)
+
+
+@click.command(
+    epilog=exit_codes(
+        *(ExitCode.DIFFERS, ExitCode.PARTLY, ExitCode.CHANGED_SINCE, ExitCode.NOT_PROVED)
+    )
+)
+@click.argument("table")
+@click.option(
+    "--allow-deletes",
+    is_flag=True,
+    help="Also delete more rows than a run may; those that are gone from BigQuery.",
+)
+@click.option(
+    "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
+)
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def reconcile(table: str, allow_deletes: bool, profile: str | None, output: str) -> None:
+    """Compare every window of TABLE with BigQuery, and write only what differs.
+
+    For when the ledger and Harper do not tell the same story: an older ledger was put back, the
+    ledger was lost or replaced, Harper was restored from a backup, or its table is gone or empty.
+    This ledger keeps the table from then on, and believes nothing that was recorded of its windows.
+    """
+    project = open_project(profile)
+    contract = contract_named(project, table)
+    require_servers(project)
+    start = _distrust(project, contract)
+    cells = cells_between(contract, start, None, None, None)
+    what = f"reconciling {contract.id}"
+    ran = run_cells(what, project, contract, cells, output, allow_deletes=allow_deletes, deep=True)
+    outside = _outside(project, contract, start)
+    if output == "json":
+        click.echo(json.dumps({**ran.as_json(), "rows_outside": outside}, indent=2))
+    else:
+        _tell(contract, ran, outside, start)
+    sys.exit(ran.exit_code)
+
+
+def _distrust(project: Project, contract: TableContract) -> datetime:
+    """The start of the first window, which holds the oldest row of either side."""
+    # Here and not above: dagster and google's libraries take seconds to import.
+    from bq_harper_assets.ledger.ledger import open_ledger
+    from bq_harper_assets.stores.harper.client import HarperClient
+    from bq_harper_assets.sync.adopt.existing_table import oldest_held
+    from bq_harper_assets.sync.adopt.plugin_checkpoints import moment_of
+    from bq_harper_assets.sync.cells.window import floor_to_window
+    from bq_harper_assets.sync.ledger_facts import refused_change
+    from bq_harper_assets.sync.revisit.full_reconcile import distrust_everything
+
+    with (
+        open_ledger(project.ledger.url) as ledger,
+        HarperClient(project.harper) as harper,
+    ):
+        if refused := refused_change(ledger, contract, project.bigquery):
+            raise refused
+        start = _start(project, contract, ledger)
+        is_there = harper.describe_table(contract.target_table) is not None
+        held = moment_of(oldest_held(harper, contract)) if is_there else None
+        if contract.sync.start_timestamp is None and held is not None and held < start:
+            # A lost ledger had begun earlier: rows that have gone since are found there.
+            start = ledger.begin_earlier(contract.id, floor_to_window(held, _DAY))
+        now = datetime.now(UTC)
+        distrust_everything(ledger, harper, contract, project.bigquery, start, now)
+    return start
+
+
+def _start(project: Project, contract: TableContract, ledger: "Ledger") -> datetime:
+    """As declared or on record, else the day of BigQuery's oldest row; today if it has none.
+
+    An error of BigQuery ends the command before anything is changed: a start that was guessed would
+    leave rows before the first window for good.
+    """
+    from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+    from bq_harper_assets.stores.bigquery.queries import Queries
+    from bq_harper_assets.sync.cells.window import floor_to_window
+    from bq_harper_assets.sync.source.pinned import oldest_row
+
+    if contract.sync.start_timestamp is not None:
+        return floor_to_window(contract.sync.start_timestamp, contract.window)
+    if (known := ledger.start_of(contract.id)) is not None:
+        return known
+    limit = contract.sync.give_up_after
+    queries = Queries(BigQueryCalls(project.bigquery, give_up_after=limit))
+    with queries.client:
+        oldest = oldest_row(queries, contract)
+    if oldest is None:
+        return floor_to_window(datetime.now(UTC), _DAY)
+    return ledger.record_start(contract.id, floor_to_window(oldest, _DAY))
+
+
+def _outside(project: Project, contract: TableContract, start: datetime) -> dict[str, int]:
+    """Rows of Harper that no window looks at, by where they are."""
+    from bq_harper_assets.ledger.ledger import open_ledger
+    from bq_harper_assets.stores.harper.client import HarperClient
+    from bq_harper_assets.sync.adopt.existing_table import held_outside
+    from bq_harper_assets.sync.ledger_facts import version_of
+
+    with open_ledger(project.ledger.url) as ledger:
+        table = ledger.find_table(contract.id)
+        version = version_of(ledger.newest_schema(table)) if table else None
+    column = version.find(contract.timestamp_column) if version else None
+    if column is None:
+        return {}
+    try:
+        with HarperClient(project.harper) as harper:
+            found = held_outside(harper, contract, column.kind, start, datetime.now(UTC))
+    except BqhError:
+        return {}  # the run has said what is wrong
+    return {
+        "without_time": found.without_time,
+        "before_start": found.before_start,
+        "in_future": found.in_future,
+    }
+
+
+def _tell(contract: TableContract, ran: Ran, outside: dict[str, int], start: datetime) -> None:
+    cells = ran.done.values()
+    counts = ", ".join(
+        f"{sum(cell[f'rows_{kind}'] for cell in cells):,} {kind}"
+        for kind in ("unchanged", "written", "deleted")
+    )
+    click.echo(
+        f"{len(ran.done):,} of {ran.cells:,} cells of {contract.id} are compared and done: "
+        f"rows {counts}"
+    )
+    if count := sum(outside.values()):
+        click.echo(
+            f"{count:,} rows of {contract.target_table} lie in no window and were left as they "
+            f"are: {outside['before_start']:,} before {start:%F %T} UTC, {outside['in_future']:,} "
+            f"after now, {outside['without_time']:,} without a time. To have older ones compared, "
+            f"set sync.startTimestamp before them, then type: bqh reconcile {contract.id}"
+        )
+    ran.tell_outcome(contract.id)
+    if ran.error:
+        click.echo(
+            "What is not compared yet stays marked: no run copies over it, and bqh sync "
+            f"{contract.id} compares it",
+            err=True,
+        )

@@ -1,0 +1,1 @@
+"""Commands print their results in words and figures that fit a terminal."""

@@ -1,0 +1,179 @@
+"""The answer to "is it equal now?": in how many cells, as of when, what changed since, and what
+nobody looked at.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from bq_harper_assets.cli.exit_codes import ExitCode
+from bq_harper_assets.cli.output.windows_text import some_windows
+from bq_harper_assets.contract.table import TableContract
+
+if TYPE_CHECKING:
+    from bq_harper_assets.sync.cells.cell import Cell
+    from bq_harper_assets.sync.cells.window import Window
+    from bq_harper_assets.validation.proof.cell_proof import CellProof
+    from bq_harper_assets.validation.verdict import Verdict
+
+WORDS = {
+    ExitCode.DONE: "equal",
+    ExitCode.ERROR: "error",
+    ExitCode.DIFFERS: "differs",
+    ExitCode.PARTLY: "partly",
+    ExitCode.CHANGED_SINCE: "changed_since",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unseen:
+    """What was not looked at, and why."""
+
+    never_synced: "tuple[Cell, ...]" = ()  # of closed windows in the range
+    closed_since: "tuple[Cell, ...]" = ()  # synced while open: what came after is not in Harper
+    outside: int = 0  # cells that are synced, and not in the range
+    given_up: int = 0  # cells, after a store did not answer
+
+    def __bool__(self) -> bool:
+        return bool(self.never_synced or self.closed_since or self.outside or self.given_up)
+
+    def __str__(self) -> str:
+        said = []
+        if self.never_synced:
+            windows = some_windows(cell.window for cell in self.never_synced)
+            said.append(f"{len(self.never_synced):,} cells that were never synced ({windows})")
+        if self.closed_since:
+            windows = some_windows(cell.window for cell in self.closed_since)
+            said.append(
+                f"the rest of {_cells(self.closed_since)}, whose window has closed since the last"
+                f" sync ({windows})"
+            )
+        if self.outside:
+            said.append(f"{self.outside:,} synced cells outside the range")
+        if self.given_up:
+            said.append(f"{self.given_up:,} cells, because a store did not answer")
+        return "; ".join(said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equality:
+    """What proofs of a table's cells say of it at one moment."""
+
+    contract: TableContract
+    at: datetime  # when BigQuery was looked at
+    proofs: "Sequence[CellProof]"
+    unseen: Unseen
+    deep: bool = False
+    presence: "Verdict | None" = None  # of the whole table, if that was looked at
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What differs is the worst, then what could not be looked at; a change is the mildest."""
+        from bq_harper_assets.validation.verdict import ProofStatus
+
+        looks = [proof.verdict for proof in self.proofs]
+        looks += [self.presence] if self.presence else []
+        statuses = {verdict.status for verdict in looks}
+        if ProofStatus.DIFFERS in statuses:
+            return ExitCode.DIFFERS
+        if any(verdict.could_not_look for verdict in looks):
+            return ExitCode.ERROR
+        judged = {ProofStatus.PROVED, ProofStatus.OPEN, ProofStatus.SOURCE_CHANGED}
+        if statuses - judged:
+            return ExitCode.PARTLY
+        if self.changed:
+            return ExitCode.CHANGED_SINCE
+        is_due = self.unseen.never_synced or self.unseen.closed_since
+        return ExitCode.PARTLY if is_due else ExitCode.DONE
+
+    @property
+    def word(self) -> str:
+        """The exit code, for programs."""
+        return WORDS[self.exit_code]
+
+    @property
+    def equal(self) -> "list[CellProof]":
+        """Proved as of their sync, and unchanged in BigQuery since: so they are equal now."""
+        return [proof for proof in self._with("proved") if not proof.source_changed]
+
+    @property
+    def changed(self) -> "list[Window]":
+        """Windows that BigQuery has changed since their sync."""
+        from bq_harper_assets.validation.verdict import ProofStatus
+
+        found = {
+            proof.cell.window
+            for proof in self.proofs
+            if proof.source_changed or proof.status is ProofStatus.SOURCE_CHANGED
+        }
+        return sorted(found)
+
+    def lines(self, *, repairs: bool = False) -> Iterator[str]:
+        """The answer, and what to type; a repair that goes on by itself is not advised."""
+        name = self.contract.id
+        as_of = f"as of {self.at:%F %T} UTC"
+        if self.equal:
+            yield f"{name} is equal to BigQuery {as_of} in {_cells(self.equal)} ({self._how()})"
+        else:
+            yield f"no cell of {name} is known to be equal to BigQuery {as_of}"
+        for what, proofs in (
+            ("equal so far, in a window that is still open", self._open()),
+            ("not judged, because a run moves them or has to", self._with("moving")),
+            ("not looked at, because a store did not answer", self._with("check_failed")),
+        ):
+            if proofs:
+                yield f"  {what}: {_cells(proofs)}"
+        if differing := self._with("differs"):
+            windows = some_windows(proof.cell.window for proof in differing)
+            # What only the deep form sees, only the deep repair mends.
+            deep = " --deep" if self.deep else ""
+            then = "" if repairs else f"; type: bqh repair {name}{deep}"
+            yield f"  rows differ in {_cells(differing)} ({windows}){then}"
+        if self.changed:
+            then = f"type: bqh sync {name} --changed"
+            yield f"  changed in BigQuery since: {some_windows(self.changed)}; {then}"
+        if self.unseen:
+            is_due = self.unseen.never_synced or self.unseen.closed_since
+            then = f"; type: bqh sync {name} --changed" if is_due else ""
+            yield f"  not looked at: {self.unseen}{then}"
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "verdict": self.word,
+            "looked_at": self.at.isoformat(),
+            "equal_cells": len(self.equal),
+            "changed_since": [window.key for window in self.changed],
+            "not_looked_at": {
+                "never_synced": [cell.key for cell in self.unseen.never_synced],
+                "closed_since": [cell.key for cell in self.unseen.closed_since],
+                "outside_the_range": self.unseen.outside,
+                "given_up": self.unseen.given_up,
+            },
+            "presence": self.presence.as_json() if self.presence else None,
+        }
+
+    def _with(self, status: str) -> "list[CellProof]":
+        return [proof for proof in self.proofs if proof.status.value == status]
+
+    def _open(self) -> "list[CellProof]":
+        told = set(self.unseen.closed_since)
+        return [p for p in self._with("open") if not p.source_changed and p.cell not in told]
+
+    def _how(self) -> str:
+        """A stored hash is believed; only a comparison of all values sees a bent value under it."""
+        by_values = sum(proof.deep for proof in self.equal)
+        by_hash = len(self.equal) - by_values
+        said = [f"{by_values:,} by all values"] if by_values else []
+        if by_hash:
+            said.insert(0, f"{by_hash:,} proved by stored hash")
+            if not by_values:
+                said.append("--deep compares all values")
+        else:
+            said = [f"{by_values:,} proved by all values"]
+        return ", ".join(said)
+
+
+def _cells(cells: "Sequence[object]") -> str:
+    return f"{len(cells):,} cell{'' if len(cells) == 1 else 's'}"

@@ -1,0 +1,16 @@
+"""Many windows in few words."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bq_harper_assets.sync.cells.window import Window
+
+NAMED = 5
+
+
+def some_windows(windows: "Iterable[Window]") -> str:
+    """How many there are, and the first of them by name."""
+    keys = [window.key for window in sorted(set(windows))]
+    more = f" and {len(keys) - NAMED:,} more" if len(keys) > NAMED else ""
+    return f"{len(keys):,} window{'' if len(keys) == 1 else 's'}, {', '.join(keys[:NAMED])}{more}"

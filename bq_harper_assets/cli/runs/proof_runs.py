@@ -1,0 +1,193 @@
+"""Proofs asked for from a terminal: what is synced, a part at a time, and a record of what came."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bq_harper_assets.cli.commands.sync import cells_between, require_range, slices_asked
+from bq_harper_assets.cli.output.equality import Unseen
+from bq_harper_assets.cli.runs.reachability import require_servers
+from bq_harper_assets.contract.project import Project
+from bq_harper_assets.contract.table import TableContract
+
+if TYPE_CHECKING:
+    from bq_harper_assets.ledger.ledger import Ledger
+    from bq_harper_assets.ledger.questions.status import CellRecord
+    from bq_harper_assets.sync.cells.cell import Cell
+    from bq_harper_assets.sync.revisit.due_cells import Due
+    from bq_harper_assets.validation.proof.cell_proof import CellProof
+    from bq_harper_assets.validation.proof.prover import Prover
+    from bq_harper_assets.validation.verdict import Verdict
+
+WINDOWS_AT_ONCE = 96  # read, compared and forgotten together
+_EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+
+
+@dataclass(frozen=True)
+class Proving:
+    """Cells of a table that are looked at."""
+
+    contract: TableContract
+    cells: "Sequence[Cell]"
+    ledger: "Ledger"
+    prover: "Prover"
+    due: "Sequence[Due]" = ()  # of closed windows in the range, that need work by the ledger
+
+    def unseen(self, cells: "Sequence[Cell]", *, given_up: int) -> Unseen:
+        """What a proof of `cells` leaves out of what it was asked for, and of the table."""
+        from bq_harper_assets.sync.revisit.due_cells import Reason
+
+        known = self.ledger.find_table(self.contract.id)
+        synced = synced_of(self.ledger.cells(known, *_EVER)) if known else set()
+        return Unseen(
+            never_synced=tuple(due.cell for due in self.due if due.cell not in synced),
+            closed_since=tuple(due.cell for due in self.due if due.reason is Reason.CLOSED_SINCE),
+            outside=len(synced - set(self.cells)),
+            given_up=given_up,
+        )
+
+    def parts(
+        self, cells: "Sequence[Cell]", console: Console, *, deep: bool, shown: int
+    ) -> "Iterator[list[CellProof]]":
+        """In the order of time, with a bar on a terminal; ends after a part without any answer."""
+        columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+        hidden = not console.is_terminal
+        with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+            task = progress.add_task(f"verifying {self.contract.id}", total=len(cells))
+            for part in windows_at_once(cells, WINDOWS_AT_ONCE):
+                proofs = self.prover.prove(part, deep=deep, shown=shown)
+                progress.advance(task, len(part))
+                yield proofs
+                some_failed = any(proof.verdict.could_not_look for proof in proofs)
+                if some_failed and not any(proof.t for proof in proofs):
+                    return
+
+    def presence(self) -> "Verdict | None":
+        """Whether windows find every row that Harper holds of the table; recorded too."""
+        from bq_harper_assets.stores.harper.client import HarperClient
+        from bq_harper_assets.validation.audit import record_validation
+        from bq_harper_assets.validation.proof.presence import check_presence, note_presence
+
+        table = self.ledger.find_table(self.contract.id)
+        retry = self.prover.retry.within(self.contract.sync.give_up_after)
+        with HarperClient(self.prover.stores.harper, retry=retry) as harper:
+            found = check_presence(harper, self.ledger, self.contract)
+            if table is not None and found is not None:
+                note_presence(self.ledger, table, found)
+                record_validation(self.ledger, harper, table, [found])
+        return found
+
+    def record(self, proofs: "Sequence[CellProof]") -> set[str]:
+        """In the ledger and in Harper; what Harper did not take is told."""
+        from bq_harper_assets.stores.harper.client import HarperClient
+        from bq_harper_assets.validation.proof.proof_records import record_checks
+
+        table = self.ledger.find_table(self.contract.id)
+        if table is None:
+            return set()
+        with HarperClient(self.prover.stores.harper, retry=self.prover.retry) as harper:
+            return record_checks(self.ledger, harper, table, [], proofs)
+
+
+@contextmanager
+def proving(
+    project: Project,
+    contract: TableContract,
+    from_: datetime | None,
+    to: datetime | None,
+    slices: str | None,
+) -> Iterator[Proving]:
+    """What is synced in the range; TableChanged if its cells are not those of the contract."""
+    require_range(from_, to)
+    require_servers(project)
+    # Here and not above: dagster and google's libraries take seconds to import.
+    from bq_harper_assets.defs.resources import build_resources
+    from bq_harper_assets.ledger.ledger import open_ledger
+    from bq_harper_assets.sync.ledger_facts import table_facts
+    from bq_harper_assets.sync.turn_context import Stores
+    from bq_harper_assets.validation.proof.prover import Prover
+
+    bigquery, harper = project.bigquery, project.harper
+    with open_ledger(project.ledger.url) as ledger:
+        if ledger.find_table(contract.id):
+            ledger.register_table(table_facts(contract, bigquery))
+        cells = synced_cells(contract, ledger, from_, to, slices)
+        due = _due(project, contract, ledger, from_, to, slices)
+        resources = build_resources(project)
+        stores, retry = Stores(bigquery, harper, ledger), resources["harper"].retry()
+        prover = Prover(stores, contract, resources["spark"].spark_session, retry)
+        yield Proving(contract, cells, ledger, prover, due)
+
+
+def _due(
+    project: Project,
+    contract: TableContract,
+    ledger: "Ledger",
+    from_: datetime | None,
+    to: datetime | None,
+    slices: str | None,
+) -> "list[Due]":
+    """Cells of closed windows in the range that the ledger knows to need work."""
+    from bq_harper_assets.defs.tables.first_window import start_of
+    from bq_harper_assets.sync.revisit.horizon import standing
+
+    start = start_of(project, contract, ledger)
+    asked = set(cells_between(contract, start, from_, to, slices))
+    due = standing(ledger, contract, start, ledger.now()).due
+    return [each for each in due if each.cell in asked]
+
+
+def synced_of(records: "Iterable[CellRecord]") -> "set[Cell]":
+    """Those that were committed."""
+    from bq_harper_assets.sync.cells.cell import Cell
+    from bq_harper_assets.sync.cells.window import Window
+
+    return {
+        Cell(Window(record.cell.window_start, record.cell.window_end), record.cell.slice)
+        for record in records
+        if record.commit
+    }
+
+
+def synced_cells(
+    contract: TableContract,
+    ledger: "Ledger",
+    from_: datetime | None,
+    to: datetime | None,
+    slices: str | None,
+) -> "list[Cell]":
+    """Those that were committed; a usage error if there is none."""
+    from bq_harper_assets.sync.cells.window import floor_to_window
+
+    first = floor_to_window(from_.replace(tzinfo=UTC), contract.window) if from_ else _EVER[0]
+    last = to.replace(tzinfo=UTC) if to else _EVER[1]
+    table = ledger.find_table(contract.id)
+    known = ledger.cells(table, first, last, slices_asked(contract, slices)) if table else ()
+    cells = sorted(synced_of(known))
+    if not cells:
+        where = " in that range" if from_ or to or slices else ""
+        raise click.UsageError(
+            f"nothing of {contract.id} is synced{where}; start with: bqh sync {contract.id}"
+        )
+    return cells
+
+
+def windows_at_once(cells: "Sequence[Cell]", most: int) -> "Iterator[list[Cell]]":
+    """Whole windows, so many of them in each part."""
+    part: list[Cell] = []
+    windows = 0
+    for _, of_window in groupby(cells, lambda cell: cell.window):
+        if windows == most:
+            yield part
+            part, windows = [], 0
+        part += of_window
+        windows += 1
+    if part:
+        yield part

@@ -1,0 +1,97 @@
+"""Whether a server listens at all, asked before a command that a person typed does anything.
+
+Runs under way and automations are patient with a server that is away; somebody at a terminal
+wants to hear of it at once.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from bq_harper_assets.contract.project import Project
+from bq_harper_assets.contract.settings.profile import LOCAL
+from bq_harper_assets.errors import BqhError
+
+WITHIN_S = 4.0  # for all servers together, with the looking up of their names
+GOOGLE = "https://bigquery.googleapis.com"
+
+
+class NotReachable(BqhError):
+    """Nothing listens at an address."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a store is, and what is tried: its host, or the proxy on the way to it."""
+
+    store: str
+    url: str
+    host: str
+    port: int
+
+
+def require_servers(project: Project, *, harper: bool = True, bigquery: bool = True) -> None:
+    """NotReachable, in one line, if one that the command needs does not answer."""
+    addresses = list(_addresses(project, harper=harper, bigquery=bigquery))
+    found = _listening(addresses)
+    away = [each for each in addresses if each not in found]
+    if away:
+        then = "bqh up" if project.profile_name == LOCAL else "bqh doctor"
+        does = " and ".join(f"{each.store} does not answer at {each.url}" for each in away)
+        raise NotReachable(f"{does}: {then}")
+
+
+def listens(host: str, port: int) -> bool:
+    """Whether something takes a connection there, at one of the addresses of that name."""
+    try:
+        with socket.create_connection((host, port), timeout=WITHIN_S):
+            return True
+    except OSError:
+        return False
+
+
+def _listening(addresses: list[Address]) -> frozenset[Address]:
+    """Those at which something was found in time; nobody waits for the others."""
+    found: set[Address] = set()
+
+    def look(each: Address) -> None:
+        if listens(each.host, each.port):
+            found.add(each)
+
+    # Not a pool: its threads would hold up the end of the process.
+    looks = [threading.Thread(target=look, args=(each,), daemon=True) for each in addresses]
+    ends = time.monotonic() + WITHIN_S
+    for each in looks:
+        each.start()
+    for each in looks:
+        each.join(max(ends - time.monotonic(), 0.0))
+    return frozenset(found)
+
+
+def _addresses(project: Project, *, harper: bool, bigquery: bool) -> Iterator[Address]:
+    if harper:
+        yield _address("Harper", project.harper.url)
+    if bigquery and project.bigquery.endpoint:
+        yield _address("BigQuery", project.bigquery.endpoint)
+    elif bigquery:
+        yield _google()
+
+
+def _address(store: str, url: str) -> Address:
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return Address(store, url, str(parts.hostname), port)
+
+
+def _google() -> Address:
+    """Google's own servers, or the proxy without which they cannot be reached from here."""
+    direct = _address("BigQuery", GOOGLE)
+    proxy = getproxies().get("https")
+    if not proxy or proxy_bypass(direct.host):
+        return direct
+    by = _address("BigQuery", proxy if "://" in proxy else f"http://{proxy}")
+    return Address("BigQuery", f"{GOOGLE} through {by.host}:{by.port}", by.host, by.port)

@@ -1,0 +1,101 @@
+"""What the `bqh schema` commands ask: the ledger, and BigQuery where it has to be looked at."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bq_harper_assets.cli.commands.sync import contract_named
+from bq_harper_assets.cli.runs.ranged_runs import open_project
+from bq_harper_assets.cli.runs.reachability import require_servers
+from bq_harper_assets.contract.project import Project
+from bq_harper_assets.contract.table import TableContract
+
+if TYPE_CHECKING:
+    from bq_harper_assets.ledger.ledger import Ledger
+    from bq_harper_assets.ledger.records import SchemaVersion
+    from bq_harper_assets.schema.table_plan import TablePlan
+    from bq_harper_assets.schema.version import TableVersion
+    from bq_harper_assets.stores.bigquery.queries import Queries
+    from bq_harper_assets.stores.harper.client import HarperClient
+
+PROFILE = click.option(
+    "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
+)
+OUTPUT = click.option(
+    "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """One table, with the ledger open."""
+
+    project: Project
+    contract: TableContract
+    ledger: "Ledger"
+
+    @property
+    def history(self) -> "tuple[SchemaVersion, ...]":
+        """Oldest first; empty if it was never synced."""
+        table = self.ledger.find_table(self.contract.id)
+        return self.ledger.schema_history(table) if table else ()
+
+    @contextmanager
+    def queries(self) -> "Iterator[Queries]":
+        """BigQuery."""
+        # Here and not above: google's libraries take seconds to import.
+        from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+        from bq_harper_assets.stores.bigquery.queries import Queries
+
+        require_servers(self.project, harper=False)
+        queries = Queries(BigQueryCalls(self.project.bigquery), labels={"bqh": "schema"})
+        with queries.client:
+            yield queries
+
+    @contextmanager
+    def harper(self) -> "Iterator[HarperClient]":
+        """Harper."""
+        from bq_harper_assets.stores.harper.client import HarperClient
+
+        require_servers(self.project, bigquery=False)
+        with HarperClient(self.project.harper) as client:
+            yield client
+
+    def planned(self, before: "TableVersion | None") -> "TablePlan":
+        """What a look at BigQuery would lead to now; nothing is recorded."""
+        from bq_harper_assets.schema.table_plan import plan_table
+        from bq_harper_assets.sync.source.pinned import source_schema
+
+        with self.queries() as queries:
+            return plan_table(self.contract, source_schema(queries, self.contract), before)
+
+    def version(self, number: int | None) -> "tuple[SchemaVersion | None, TableVersion]":
+        """That version, or the newest; of a table that was never synced what its first would be."""
+        from bq_harper_assets.schema.version import TableVersion
+        from bq_harper_assets.sync.schema_sync.numbered_version import version_named
+
+        if number is None and not self.history:
+            return None, self.planned(None).version
+        _, recorded = version_named(self.ledger, self.contract, number)
+        return recorded, TableVersion.parse(recorded.body)
+
+
+@contextmanager
+def asking(table: str, profile: str | None) -> Iterator[Asking]:
+    """The table of that name in the project of this folder."""
+    # Here and not above: a command that only asks for help does not wait for SQLAlchemy.
+    from bq_harper_assets.ledger.ledger import open_ledger
+
+    project = open_project(profile)
+    contract = contract_named(project, table)
+    with open_ledger(project.ledger.url) as ledger:
+        yield Asking(project, contract, ledger)
+
+
+def tell(table: str, **told: Any) -> None:
+    """To programs."""
+    click.echo(json.dumps({"table": table, **told}, indent=2))

@@ -1,0 +1,1 @@
+"""The models of the configuration are made of these kinds of fields."""

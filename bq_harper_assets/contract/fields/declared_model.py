@@ -1,0 +1,58 @@
+"""What all models of the configuration share: frozen, nothing unknown, camelCase or snake_case."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema, core_schema
+
+from bq_harper_assets.contract.loading.located import Step
+
+
+class Declared(BaseModel):
+    """A block of keys that a user writes."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        hide_input_in_errors=True,  # an input may be a secret
+    )
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong at the end of `steps`; `involves` names other fields it only holds with."""
+
+    steps: tuple[Step, ...]
+    message: str
+    involves: tuple[str, ...] = ()
+
+
+class Wrong(ValueError):
+    """One or more faults inside a value."""
+
+    def __init__(self, *faults: Fault) -> None:
+        self.faults = faults
+        super().__init__("; ".join(fault.message for fault in faults))
+
+
+@dataclass(frozen=True, eq=False)
+class Reads:
+    """Annotates a field: how its value is read, and how an editor checks it."""
+
+    parse: Callable[[Any], Any]
+    json_schema: dict[str, Any]
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.parse)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return dict(self.json_schema)

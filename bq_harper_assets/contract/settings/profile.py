@@ -1,0 +1,229 @@
+"""Profiles: where BigQuery, Harper, Spark and the ledger are; one file per place to run in."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, SecretStr, model_validator
+
+from bq_harper_assets.contract import identifiers
+from bq_harper_assets.contract.fields.declared_model import Declared, Fault, Reads, Wrong
+from bq_harper_assets.contract.fields.quantities import FLAG, whole
+from bq_harper_assets.contract.loading.located import Located
+from bq_harper_assets.contract.loading.problems import Problem
+from bq_harper_assets.contract.settings.secrets import (
+    is_key_itself,
+    is_secret_name,
+    literal_part,
+    password_in_url,
+)
+from bq_harper_assets.contract.settings.urls import EMULATOR_URL, HARPER_URL, HOST_AND_PORT
+
+LOCAL = "local"
+PROFILES = Path("config") / "profiles"
+_PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_TEXT_SCHEMA = {"type": "string", "minLength": 1}
+_BYTES_BILLED = whole(
+    10 * 2**20,
+    10**15,
+    unit="bytes",
+    too_small="BigQuery bills at least 10 MiB (10485760) per table that a query reads",
+)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("must be text: put it in quotes")
+    text = str(value).strip()
+    for char in text:
+        if unicodedata.category(char) in ("Cc", "Cs"):
+            raise ValueError(f"holds the control character U+{ord(char):04X}: take it out")
+    return text
+
+
+def key_path(value: Any) -> str:
+    """The path of a key file, which may not be there; never the key."""
+    text = _text(value)
+    if is_key_itself(text):
+        raise ValueError("is the key itself: save it in a file and give the path of that file")
+    return text
+
+
+def _secret(value: Any) -> SecretStr:
+    if isinstance(value, SecretStr):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be text: put it in quotes")
+    if not value.strip():
+        raise ValueError("is blank: give it, or leave the key out")
+    if re.search("[\ud800-\udfff]", value):
+        raise ValueError("is not UTF-8 text: set it again in a terminal that writes UTF-8")
+    return SecretStr(str(value))
+
+
+def _location(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", value):
+        raise ValueError("must be the location of the datasets, such as US, EU or europe-west1")
+    return str(value)
+
+
+def _ledger_url(value: Any) -> SecretStr:
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
+    if not isinstance(value, str) or not re.match(r"(sqlite:///.|postgresql(\+\w+)?://.)", value):
+        raise ValueError("must be sqlite:///path/to/file.db or postgresql://host/database")
+    return SecretStr(str(value))
+
+
+def _spark_settings(value: Any) -> dict[str, SecretStr]:
+    if not isinstance(value, dict):
+        raise ValueError("must be a block of Spark settings, such as spark.executor.memory: 4g")
+    faults: list[Fault] = []
+    settings: dict[str, SecretStr] = {}
+    for name, setting in value.items():
+        if not str(name).startswith("spark."):
+            faults.append(Fault((name,), "is not a Spark setting: their names begin with spark."))
+        elif isinstance(setting, bool):
+            settings[name] = SecretStr(str(setting).lower())
+        elif isinstance(setting, str | int | float):
+            settings[name] = SecretStr(str(setting))
+        else:
+            faults.append(Fault((name,), "must be text or a number"))
+    if faults:
+        raise Wrong(*faults)
+    return settings
+
+
+Text = Annotated[str, Reads(_text, _TEXT_SCHEMA)]
+Secret = Annotated[SecretStr, Reads(_secret, _TEXT_SCHEMA)]
+
+
+class BigQueryProfile(Declared):
+    """Where the source is."""
+
+    project: Annotated[str, Reads(identifiers.project_name, _TEXT_SCHEMA)] | None = Field(
+        default=None, description="Google Cloud project"
+    )
+    location: Annotated[str, Reads(_location, _TEXT_SCHEMA)] = Field(
+        default="US", description="Location of the datasets; jobs must run where the data is"
+    )
+    endpoint: Annotated[str, EMULATOR_URL] | None = Field(
+        default=None, description="REST address of an emulator"
+    )
+    storage_endpoint: Annotated[str, HOST_AND_PORT] | None = Field(
+        default=None, description="host:port of the emulator's Storage API"
+    )
+    credentials: Annotated[str, Reads(key_path, _TEXT_SCHEMA)] | None = Field(
+        default=None,
+        description="Service account key file; left out: application default credentials",
+    )
+    max_retries: Annotated[int, whole(0, 20)] = Field(
+        default=5, description="Retries of a BigQuery call that may succeed later"
+    )
+    initial_retry_delay: Annotated[int, whole(1, 30_000, unit="milliseconds")] = Field(
+        default=1_000,
+        description="Milliseconds before the first retry; doubles with each, up to 30 seconds",
+    )
+    max_bytes_billed: Annotated[int, _BYTES_BILLED] | None = Field(
+        default=None, description="Most bytes one query may be billed for; left out: no limit"
+    )
+    results_dataset: Annotated[str, Reads(identifiers.dataset_name, _TEXT_SCHEMA)] = Field(
+        default="bqh_results",
+        description="Dataset in which the result of a query or view is kept while a run reads it",
+    )
+
+
+class HarperProfile(Declared):
+    """Where the target is."""
+
+    url: Annotated[str, HARPER_URL] = Field(
+        default="http://localhost:9925", description="Harper's Operations API"
+    )
+    user: Text = Field(default="admin", description="Harper user")
+    password: Secret | None = Field(default=None, description="Its password")
+    token: Secret | None = Field(
+        default=None, description="Operation token, used instead of user and password"
+    )
+    allow_http: Annotated[bool, FLAG] = Field(
+        default=False, description="Send the password over plain http to another machine"
+    )
+    requests_in_flight: Annotated[int, whole(1, 256)] | None = Field(
+        default=None, description="Requests to Harper at once; left out: one per server thread"
+    )
+
+
+class SparkProfile(Declared):
+    """Where the moving is done."""
+
+    master: Text | None = Field(default=None, description="Spark master")
+    remote: Text | None = Field(
+        default=None, repr=False, description="Spark Connect server, instead of master"
+    )
+    settings: Annotated[dict[str, SecretStr], Reads(_spark_settings, {"type": "object"})] = Field(
+        default_factory=dict, description="Further Spark settings"
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "SparkProfile":
+        if self.master and self.remote:
+            raise Wrong(Fault(("remote",), "stands beside master: give one of them", ("master",)))
+        return self
+
+
+class LedgerProfile(Declared):
+    """Where the ledger is."""
+
+    url: Annotated[SecretStr, Reads(_ledger_url, _TEXT_SCHEMA)] = Field(
+        default=SecretStr("sqlite:///.local/ledger.db"),
+        description="SQLAlchemy URL; a SQLite path is relative to the project",
+    )
+
+
+class Profile(Declared):
+    """All of it."""
+
+    bigquery: BigQueryProfile = BigQueryProfile()
+    harper: HarperProfile = HarperProfile()
+    spark: SparkProfile = SparkProfile()
+    ledger: LedgerProfile = LedgerProfile()
+
+
+def profile_file(root: Path, name: str) -> Path | str:
+    """The profile's file, or why there is none. The local profile needs no file."""
+    if not _PROFILE_NAME.fullmatch(name):
+        return "is not a profile name: letters, digits, - and _"
+    file = root / PROFILES / f"{name}.yaml"
+    if file.is_file() or name == LOCAL:
+        return file
+    known = sorted({LOCAL} | {other.stem for other in (root / PROFILES).glob("*.yaml")})
+    missing = (PROFILES / f"{name}.yaml").as_posix()
+    return f"there is no {missing}: make one, or choose from {', '.join(known)}"
+
+
+def literal_secrets(profile: Located) -> Iterator[Problem]:
+    """Secrets that the file itself holds: right for a throw-away stack and nowhere else."""
+    harper = profile.mapping.get("harper")
+    spark = profile.mapping.get("spark")
+    settings = spark.mapping.get("settings") if spark else None
+    for entry in (
+        *(harper.mapping.values() if harper else ()),
+        *(settings.mapping.values() if settings else ()),
+    ):
+        if is_secret_name(str(entry.place.path[-1])) and literal_part(entry.raw).strip():
+            yield entry.problem(
+                "is a secret written in a file: put it into the environment or .env, "
+                "and write ${NAME} here"
+            )
+    ledger = profile.mapping.get("ledger")
+    for entry in (
+        *((ledger.mapping.get("url"),) if ledger else ()),
+        *((spark.mapping.get("remote"),) if spark else ()),
+        *(settings.mapping.values() if settings else ()),
+    ):
+        if entry and password_in_url(literal_part(entry.raw)):
+            yield entry.problem(
+                "holds a password written in a file: "
+                "put it into the environment and write ${NAME} here"
+            )

@@ -1,0 +1,1 @@
+"""Runs are launched, retried, stopped, and found dead or still active."""

@@ -1,0 +1,140 @@
+"""One ranged run of a table from this process, recorded in Dagster like any other."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dagster import DagsterEventType, DagsterInstance, Definitions
+from dagster._core.execution.plan.objects import StepFailureData
+from dagster._core.utils import make_new_run_id
+from dagster_shared.error import SerializableErrorInfo
+
+from bq_harper_assets.activity import doing
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.checks.run_proof import RunProof, proof_of_run
+from bq_harper_assets.defs.instance_settings import lacking, what_it_means
+from bq_harper_assets.defs.names import target_key
+from bq_harper_assets.defs.partitions import range_tags
+from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.runs.dead_runs import clear_the_way
+from bq_harper_assets.defs.runs.early_end import execute_stoppably, told_as_stopped
+from bq_harper_assets.defs.runs.run_process import tags_of_this_process
+from bq_harper_assets.defs.tables.materialisations import NOT_SYNCED
+from bq_harper_assets.local.dagster_home import make_dagster_home
+from bq_harper_assets.sync.cells.cell import Cell
+
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+PLAIN = (str, int, float)  # what a program reads; the columns are for the UI
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What became of the run: the metadata of each cell that is done, and why others are not."""
+
+    run_id: str
+    done: dict[str, dict[str, Any]]  # by partition key
+    error: str | None
+    proof: RunProof | None = None  # of the cells that are done; None if the sync itself failed
+
+    @property
+    def not_synced(self) -> str | None:
+        """Columns of the source that the run has left out, and why; None if it took all."""
+        return next((each.get(NOT_SYNCED) for each in self.done.values()), None)
+
+
+def say_beside(line: str) -> None:
+    """To a user at a terminal; what a program reads stays as it is."""
+    print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def project_instance(root: Path) -> Iterator[DagsterInstance]:
+    """The instance that `make ui` shows: DAGSTER_HOME if set, else .local/dagster.
+
+    It says in a line if settings are lacking by which runs that were killed are noticed.
+    """
+    home = make_dagster_home(root, os.environ)
+    os.environ["DAGSTER_HOME"] = str(home)
+    with DagsterInstance.get() as instance:
+        if settings := lacking(instance):
+            say_beside(f"warning: {what_it_means(home)}. Write there: {'; '.join(settings)}")
+        yield instance
+
+
+def launch(
+    definitions: Definitions,
+    instance: DagsterInstance,
+    contract: TableContract,
+    cells: Sequence[Cell],
+    *,
+    allow_deletes: bool = False,
+    deep: bool = False,
+    say: Callable[[str], None] = say_beside,
+) -> Launched:
+    """Materialise the rectangle that the cells span, in one run.
+
+    Runs that were killed are ended first, and it says what they have left behind.
+    """
+    ledger = (definitions.resources or {})["ledger"]
+    assert isinstance(ledger, LedgerResource)
+    with ledger.open() as opened:
+        for line in clear_the_way(instance, opened, contract, cells):
+            say(line)
+        since = opened.now()
+    job = definitions.resolve_job_def(f"sync_{contract.id}")
+    key = target_key(contract)
+    settings = {"config": {"allow_deletes": allow_deletes, "deep": deep}}
+    run_id = make_new_run_id()
+
+    def what_is_safe() -> str:
+        with ledger.open() as opened:
+            return told_as_stopped(opened, contract, cells, run_id, since)
+
+    with doing(f"Dagster files its events of {len(cells):,} partitions"):
+        ended = execute_stoppably(
+            instance,
+            run_id,
+            lambda: job.execute_in_process(
+                run_config={**QUIET, "ops": {key.to_python_identifier(): settings}},
+                instance=instance,
+                run_id=run_id,
+                tags={**range_tags(cells), **tags_of_this_process(run_id)},
+                raise_on_error=False,
+            ),
+            what_is_safe,
+        )
+    done = {}
+    # The result of a run that failed leaves out what it logged before; the instance does not.
+    for entry in instance.all_logs(ended.run_id, of_type=DagsterEventType.ASSET_MATERIALIZATION):
+        event = entry.get_dagster_event()
+        if event.asset_key == key and event.partition:
+            metadata = event.step_materialization_data.materialization.metadata
+            values = {name: held.value for name, held in metadata.items()}
+            done[event.partition] = {
+                name: value for name, value in values.items() if isinstance(value, PLAIN)
+            }
+    failures = {
+        event.step_key: event.step_failure_data
+        for event in ended.all_events
+        if event.is_step_failure
+    }
+    if failed := failures.pop(key.to_python_identifier(), None):
+        return Launched(ended.run_id, done, _reason(failed))
+    # All cells are done, and checking them failed: that is no reason to sync them again.
+    reason = next((_reason(each) for each in failures.values()), None)
+    proof = proof_of_run(instance, ended.run_id, key, reason)
+    return Launched(ended.run_id, done, None, proof)
+
+
+def _reason(failed: StepFailureData) -> str:
+    told = failed.user_failure_data.description if failed.user_failure_data else None
+    return told or (_cause(failed.error) if failed.error else "the run failed")
+
+
+def _cause(error: SerializableErrorInfo) -> str:
+    """What the last retry died of, not that it was the last."""
+    return _cause(error.cause) if error.cause else error.message.strip()

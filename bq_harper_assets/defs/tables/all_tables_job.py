@@ -1,0 +1,68 @@
+"""One job for all tables: Dagster gives a run one set of partitions, and each table has its own."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from dagster import Config, JobDefinition, OpDefinition, OpExecutionContext, job, op
+from dagster_pyspark import LazyPySparkResource
+from pydantic import Field
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.checks.validation_run import validate_cells
+from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.tables.asset import sync_cells
+from bq_harper_assets.defs.tables.materialisations import record_done, rows_held
+from bq_harper_assets.defs.tables.schedules import newest_closed
+from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
+from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import windows_between
+
+
+class NewestConfig(Config):
+    """How much of the table is synced."""
+
+    windows: int = Field(1, ge=1, description="So many closed windows, up to the newest.")
+
+
+def build_all_tables_job(
+    tables: Sequence[TableContract], starts: Mapping[str, datetime]
+) -> JobDefinition:
+    """Syncs the newest closed windows of each table; one that fails does not stop the others."""
+    steps = [_step(contract, starts[contract.id]) for contract in tables]
+
+    @job(description="Syncs the newest closed windows of every table, all slices.")
+    def sync_all_tables() -> None:
+        for step in steps:
+            step()
+
+    return sync_all_tables
+
+
+def _step(contract: TableContract, start: datetime) -> OpDefinition:
+    # No pool: a run has its place in all pools of its steps, and would wait for all tables.
+    @op(name=f"sync_newest_{contract.id}")
+    def sync_newest(
+        context: OpExecutionContext,
+        config: NewestConfig,
+        bigquery: BigQueryConnectionResource,
+        harper: HarperResource,
+        ledger: LedgerResource,
+        spark: LazyPySparkResource,
+    ) -> None:
+        newest = newest_closed(contract, datetime.now(UTC))
+        first = max(start, newest.end - config.windows * contract.window)
+        cells = [
+            Cell(window, number)
+            for window in windows_between(first, newest.end, contract.window)
+            for number in range(contract.slices)
+        ]
+        if not cells:
+            context.log.info(f"no window of {contract.id} has closed yet")
+            return
+        report = sync_cells(context, contract, cells, bigquery, harper, ledger, spark)
+        with ledger.open() as opened:
+            record_done(context, contract, report, rows_held(opened, contract, report))
+        validate_cells(context, contract, cells, bigquery, harper, ledger, spark)
+
+    return sync_newest

@@ -1,0 +1,224 @@
+"""Live tables: a job that follows the open window, and a sensor that keeps one such run going."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from dagster import (
+    Config,
+    Failure,
+    JobDefinition,
+    OpExecutionContext,
+    RunRequest,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+    job,
+    op,
+    sensor,
+)
+from dagster_pyspark import LazyPySparkResource
+from pydantic import BaseModel, ConfigDict, Field
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.checks.validation_run import validate_cells
+from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.runs.active_runs import is_running, last_failure
+from bq_harper_assets.defs.runs.dead_runs import clear_the_way, end_dead_runs
+from bq_harper_assets.defs.runs.early_end import stoppable
+from bq_harper_assets.defs.tables.materialisations import record_done
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import CellState
+from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.lease.keeper import lease_times
+from bq_harper_assets.sync.ledger_facts import cell_key, refused_change
+from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
+from bq_harper_assets.sync.revisit.open_window import Live, left_open, open_window
+from bq_harper_assets.sync.revisit.pace import ASK_AGAIN_AFTER, LIVE_RUN, tick_seconds
+from bq_harper_assets.sync.stop_request import Stop
+from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn_context import Stores
+
+LIVE = "bqh/live"
+
+
+class LiveConfig(Config):
+    """How long one run follows its window."""
+
+    seconds: float = Field(
+        LIVE_RUN.total_seconds(),
+        gt=0,
+        description="It ends after this time, or when its window has closed.",
+    )
+
+
+class LiveCursor(BaseModel):
+    """The run that was asked for last."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    window: str = ""
+    run: int = 0
+
+
+def live_job(contract: TableContract) -> str:
+    """Its name."""
+    return f"live_{contract.id}"
+
+
+def build_live_job(contract: TableContract) -> JobDefinition:
+    """Polls the open window. It takes no pool's slot, so that no backfill waits for it."""
+
+    @op(name=f"follow_{contract.id}")
+    def follow_open_window(
+        context: OpExecutionContext,
+        config: LiveConfig,
+        bigquery: BigQueryConnectionResource,
+        harper: HarperResource,
+        ledger: LedgerResource,
+        spark: LazyPySparkResource,
+    ) -> None:
+        def follow(stop: Stop) -> RunReport | None:
+            with ledger.open() as opened:
+                window = open_window(contract, opened.now())
+                windows = (*left_open(opened, contract, window), window)
+                cells = [Cell(each, n) for each in windows for n in range(contract.slices)]
+                run_id = context.run.run_id
+                for line in clear_the_way(context.instance, opened, contract, cells, run_id):
+                    context.log.info(line)
+                session = spark.spark_session
+                run = Run(
+                    Stores(bigquery.connection(), harper.connection(), opened),
+                    contract,
+                    session,
+                    run_id,
+                    lease_times(session.conf.get("spark.master", "") or ""),
+                    retry=harper.retry(),
+                    say=context.log.info,
+                    stop=stop,
+                )
+                return _follow(context, run, spark, timedelta(seconds=config.seconds))
+
+        followed = stoppable(context, follow)
+        cells = [each.cell for each in followed.cells] if followed else []
+        closed = [each.cell for each in followed.cells if not each.is_open] if followed else []
+        # An open window proves nothing.
+        validate_cells(context, contract, cells, bigquery, harper, ledger, spark, prove=closed)
+
+    @job(
+        name=live_job(contract),
+        tags={LIVE: contract.id},  # by which dagster.yaml leaves room for other runs
+        description=f"Follows the open window of {contract.target_table} for a while.",
+    )
+    def live() -> None:
+        follow_open_window()
+
+    return live
+
+
+def _follow(
+    context: OpExecutionContext, run: Run, spark: LazyPySparkResource, lasts: timedelta
+) -> RunReport | None:
+    """What all polls did, filed as one materialisation of each cell, also if the run fails."""
+    contract, ledger = run.contract, run.stores.ledger
+
+    with HarperClient(run.stores.harper, retry=run.retry) as harper:
+
+        def after_look(report: RunReport) -> None:
+            context.log.info(f"{report.rows:,} rows at {report.t:%F %T}, {report.phase}")
+            if warning := mirror_checkpoints(ledger, harper, contract):
+                context.log.warning(warning)
+
+        def poll(cells: Sequence[Cell]) -> RunReport:
+            # Rows of all windows are asked for doubled keys once, not at every poll.
+            known = bool(live.reports)
+            # Asked for at each poll: a new one, should Spark's Java process be gone.
+            return replace(run, spark=spark.spark_session, key_is_known=known).sync(cells)
+
+        live = Live(poll, contract, ledger, after_look, context.log.info, run.stop.sleep)
+        try:
+            closed = live.follow(ledger.now() + lasts)
+        except BqhError as error:
+            if run.stop.is_asked:
+                raise Failure(_stopped(contract), allow_retries=False) from error
+            raise Failure(str(error), allow_retries=False) from error
+        finally:
+            if total := live.total():
+                record_done(context, contract, total, _rows(ledger, contract, total))
+    if total and total.waiting:  # once, not at every poll
+        context.log.info(f"{contract.id} went on with the columns it has: {total.not_synced}")
+    ended = "its window has closed" if closed else "its time is over"
+    context.log.info(f"{contract.id}: {live.polls} polls; ended because {ended}")
+    return total
+
+
+def _stopped(contract: TableContract) -> str:
+    return (
+        f"stopped: what the polls of {contract.id} have committed stays; the rest is taken up by"
+        f" the next live run, or by: bqh sync {contract.id}"
+    )
+
+
+def build_live_sensor(contract: TableContract) -> SensorDefinition:
+    """Starts the next run when none goes on; its key names the window and the number of the run."""
+
+    @sensor(
+        name=f"live_{contract.id}",
+        job_name=live_job(contract),
+        minimum_interval_seconds=tick_seconds(contract.sync),
+        description=f"Keeps the open window of {contract.target_table} topped up.",
+    )
+    def keep_following(
+        context: SensorEvaluationContext, ledger: LedgerResource
+    ) -> SensorResult | SkipReason:
+        end_dead_runs(context.instance)
+        if is_running(context.instance, live_job(contract)):
+            return SkipReason("a live run goes on")
+        with ledger.open() as opened:
+            now = opened.now()
+            if refused := refused_change(opened, contract):
+                return SkipReason(str(refused))
+            window = open_window(contract, now)
+            if _is_refused(opened, contract, window, now):
+                return SkipReason(
+                    f"{window.key} was refused by the delete guard: look at it with bqh status; if "
+                    f"the rows are really gone, type: bqh sync {contract.id} "
+                    f"--from {window.start:%Y-%m-%dT%H:%M} --allow-deletes"
+                )
+        failed = last_failure(context.instance, live_job(contract))
+        if failed and now - failed < ASK_AGAIN_AFTER:
+            return SkipReason(f"the last run failed; the next is asked for in {ASK_AGAIN_AFTER}")
+        cursor = LiveCursor.model_validate_json(context.cursor or "{}")
+        number = cursor.run + 1 if cursor.window == window.key else 1
+        return SensorResult(
+            run_requests=[RunRequest(run_key=f"{window.key}#{number}")],
+            cursor=LiveCursor(window=window.key, run=number).model_dump_json(),
+        )
+
+    return keep_following
+
+
+def _rows(ledger: Ledger, contract: TableContract, report: RunReport) -> dict[Cell, int]:
+    """How many rows each cell holds, which its polls wrote a few at a time."""
+    start = min((each.cell.window.start for each in report.cells), default=report.t)
+    table = ledger.find_table(contract.id)
+    records = ledger.cells(table, start, report.t) if table else ()
+    held = {record.cell: record.commit.rows for record in records if record.commit}
+    return {each.cell: held.get(cell_key(each.cell), 0) for each in report.cells}
+
+
+def _is_refused(ledger: Ledger, contract: TableContract, window: Window, now: datetime) -> bool:
+    table = ledger.find_table(contract.id)
+    records = ledger.cells(table, window.start, window.end) if table else ()
+    return any(
+        record.state is CellState.REFUSED
+        and not (record.refusal and record.refusal.is_forgotten(now))
+        for record in records
+    )

@@ -1,0 +1,111 @@
+"""What Dagster keeps of each cell that a run has synced."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dagster import (
+    AssetExecutionContext,
+    AssetMaterialization,
+    OpExecutionContext,
+    TableColumn,
+    TableSchema,
+)
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.names import target_key
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import Mode
+from bq_harper_assets.schema.harper_types import HarperColumn
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.ledger_facts import cell_key
+from bq_harper_assets.sync.phases import rows_per_request
+from bq_harper_assets.sync.revisit.pace import WINDOWS_PER_RUN, poll_delay
+from bq_harper_assets.sync.turn.report import CellReport, RunReport
+
+NOT_SYNCED = "not_synced"  # columns of the source that the run has left out, and why
+
+
+def record_done(
+    context: AssetExecutionContext | OpExecutionContext,
+    contract: TableContract,
+    report: RunReport,
+    rows: Mapping[Cell, int],
+) -> None:
+    """The finished partitions, where Dagster would call all of them failed or knows of none."""
+    for cell in report.cells:
+        if not cell.problem:
+            context.log_event(
+                AssetMaterialization(
+                    asset_key=target_key(contract),
+                    partition=cell.cell.key,
+                    metadata=cell_metadata(contract, report, cell, rows[cell.cell]),
+                )
+            )
+
+
+def rows_held(ledger: Ledger, contract: TableContract, report: RunReport) -> dict[Cell, int]:
+    """How many rows each cell holds now; a top-up has read only the newest of them."""
+    held = {each.cell: each.result.written + each.result.unchanged for each in report.cells}
+    topped_up = [each.cell for each in report.cells if each.mode is Mode.TOPUP]
+    table = ledger.find_table(contract.id)
+    if topped_up and table:
+        start = min(cell.window.start for cell in topped_up)
+        end = max(cell.window.end for cell in topped_up)
+        known = {record.cell: record for record in ledger.cells(table, start, end)}
+        for cell in topped_up:
+            if (record := known.get(cell_key(cell))) and record.commit:
+                held[cell] = record.commit.rows
+    return held
+
+
+def cell_metadata(
+    contract: TableContract, report: RunReport, cell: CellReport, rows: int
+) -> dict[str, Any]:
+    """Figures are plotted by Dagster over time; those of the run are the same in all its cells."""
+    result = cell.result
+    upto = cell.upto.isoformat()
+    return {
+        "dagster/partition_row_count": rows,
+        "dagster/column_schema": column_schema(report.columns),
+        "rows_read": result.read,
+        "rows_written": result.written,
+        "rows_unchanged": result.unchanged,
+        "rows_deleted": result.deleted,
+        "rows_moved": result.moved,
+        "rows_flagged": result.flagged,
+        "rows_kept": result.kept,
+        "rows_quarantined": result.quarantined,
+        "window": f"open until {cell.cell.window.end.isoformat()}" if cell.is_open else "closed",
+        "synced_upto": upto,
+        "bytes_sent": result.bytes,
+        "seconds_of_run": round(report.seconds, 3),
+        "snapshot": report.t.isoformat(),
+        "digest": result.digest,
+        "mode": cell.mode.value,
+        "batch": cell.batch,
+        "phase": report.phase.value,
+        "batch_size": rows_per_request(report.phase, contract.sync),
+        "windows_per_run": WINDOWS_PER_RUN[report.phase],
+        "next_poll_within_s": poll_delay(report.phase, contract.sync).total_seconds(),
+        "table_action": report.table_action.value,
+        "schema_version": report.schema_version,
+        "requests_of_run": report.requests,
+        "retries_of_run": report.retries,
+        "bytes_read_of_run": report.bytes_read,
+        "bytes_billed_of_run": report.bytes_billed,
+        **({NOT_SYNCED: report.not_synced} if report.waiting else {}),
+    }
+
+
+def column_schema(columns: Sequence[HarperColumn]) -> TableSchema:
+    """As Harper stores them, with the type in BigQuery beside it."""
+    return TableSchema(
+        [
+            TableColumn(
+                column.name,
+                column.type.value,
+                f"ARRAY<{column.kind.value}>" if column.repeated else column.kind.value,
+            )
+            for column in columns
+        ]
+    )

@@ -1,0 +1,70 @@
+"""A schedule per table: each window is synced once it has closed, all slices in one ranged run."""
+
+from datetime import UTC, datetime, timedelta
+
+from dagster import (
+    AssetCheckKey,
+    AssetSelection,
+    RunRequest,
+    ScheduleDefinition,
+    ScheduleEvaluationContext,
+    SkipReason,
+    define_asset_job,
+    schedule,
+)
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.names import target_key
+from bq_harper_assets.defs.partitions import range_tags
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window, windows_between
+from bq_harper_assets.validation import schema_drift
+
+_MINUTE = timedelta(minutes=1)
+_DAY = timedelta(days=1)
+
+
+def build_job(contract: TableContract) -> UnresolvedAssetJobDefinition:
+    """Syncs any partitions of one table."""
+    key = target_key(contract)
+    # A run that fails would leave this check skipped, and what the sensor has found unseen.
+    seen_by_sensor = AssetSelection.checks(AssetCheckKey(key, schema_drift.CHECK))
+    return define_asset_job(f"sync_{contract.id}", AssetSelection.assets(key) - seen_by_sensor)
+
+
+def build_schedule(
+    contract: TableContract, start: datetime, job: UnresolvedAssetJobDefinition
+) -> ScheduleDefinition:
+    """Ticks a safety lag after each window ends; its run key asks for a window only once."""
+
+    @schedule(
+        name=f"{contract.id}_windows",
+        cron_schedule=closing_cron(contract),
+        job=job,
+        description=f"Syncs each window of {contract.target_table} when it has closed.",
+    )
+    def newest_closed_window(context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
+        window = newest_closed(contract, context.scheduled_execution_time)
+        if window.start < start:
+            return SkipReason(f"the first window begins at {start:%F %H:%M} and has not closed yet")
+        cells = [Cell(window, number) for number in range(contract.slices)]
+        return RunRequest(run_key=window.key, tags=range_tags(cells))
+
+    return newest_closed_window
+
+
+def newest_closed(contract: TableContract, now: datetime) -> Window:
+    """The last window that no row should arrive in any more."""
+    closed = now.astimezone(UTC) - contract.safety_lag
+    *_, newest = windows_between(closed - 2 * contract.window, closed, contract.window)
+    return newest if newest.end <= closed else Window(newest.start - contract.window, newest.start)
+
+
+def closing_cron(contract: TableContract) -> str:
+    """Every window length, a safety lag (in whole minutes) after the windows end."""
+    length = contract.window // _MINUTE
+    offset = -(-contract.safety_lag // _MINUTE) % length
+    if contract.window == _DAY:
+        return f"{offset % 60} {offset // 60} * * *"
+    return f"{','.join(str(minute) for minute in range(offset, 60, length))} * * * *"

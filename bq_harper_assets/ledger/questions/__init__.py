@@ -1,0 +1,1 @@
+"""Each question reads the ledger, and neither locks nor changes anything in it."""

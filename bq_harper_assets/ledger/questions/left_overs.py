@@ -1,0 +1,56 @@
+"""What runs that ended without a word have left in the ledger: planned batches and leases."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, func, select
+
+from bq_harper_assets.ledger.records import BatchState, CellKey, LogicalTable
+from bq_harper_assets.ledger.store.columns import database_now
+from bq_harper_assets.ledger.store.tables import BATCHES, LEASES
+
+
+@dataclass(frozen=True)
+class LeftOver:
+    """What a run that works or has died has of a table: cells planned and not ended, or a lease."""
+
+    run_id: str
+    cells: tuple[CellKey, ...]
+    planned_at: datetime | None
+    held_until: datetime | None  # None if it holds no lease
+
+
+def left_over(connection: Connection, table: LogicalTable) -> tuple[LeftOver, ...]:
+    """By run, also of those that are at work now."""
+    planned = (
+        select(BATCHES.c.run_id, BATCHES.c.slice, BATCHES.c.window_start, BATCHES.c.planned_at)
+        .where(BATCHES.c.table_id == table.id, BATCHES.c.state == BatchState.PLANNED)
+        .order_by(BATCHES.c.seq)
+    )
+    cells: dict[str, list[CellKey]] = defaultdict(list)
+    planned_at: dict[str, datetime] = {}
+    for row in connection.execute(planned):
+        window_end = row.window_start + table.facts.window
+        cells[row.run_id].append(CellKey(row.window_start, window_end, row.slice))
+        planned_at[row.run_id] = row.planned_at
+    held = _held(connection, table)
+    return tuple(
+        LeftOver(run_id, tuple(cells[run_id]), planned_at.get(run_id), held.get(run_id))
+        for run_id in dict.fromkeys([*planned_at, *held])
+    )
+
+
+def _held(connection: Connection, table: LogicalTable) -> dict[str, datetime]:
+    """Until when each owner holds a lease of the table that has not expired."""
+    until = func.max(LEASES.c.expires_at)
+    query = (
+        select(LEASES.c.owner, until)
+        .where(
+            LEASES.c.table_id == table.id,
+            LEASES.c.owner.is_not(None),
+            LEASES.c.expires_at > database_now(connection),
+        )
+        .group_by(LEASES.c.owner)
+    )
+    return {owner: moment for owner, moment in connection.execute(query)}

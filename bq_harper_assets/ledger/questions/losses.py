@@ -1,0 +1,99 @@
+"""What runs took out of the target lately: the delete guard counts it as if it were one run.
+
+A batch without a commit counts with what it was about to take out, for it may have done so.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import CompoundSelect, Connection, Row, and_, case, func, select, union_all
+
+from bq_harper_assets.ledger.records import Batch, BatchState, CellKey, LogicalTable
+from bq_harper_assets.ledger.store.cell_keys import place_of
+from bq_harper_assets.ledger.store.columns import database_now
+from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LOST_ROWS
+
+_TAKEN = BATCHES.c.rows_deleted + BATCHES.c.rows_flagged
+# Of what a batch took out only what it said before is a loss: rows whose place others took, and
+# rows older than the declared retention, are none.
+_LOST = case(
+    (BATCHES.c.deletes_intended < _TAKEN, BATCHES.c.deletes_intended),
+    else_=func.coalesce(_TAKEN, BATCHES.c.deletes_intended),
+)
+
+
+@dataclass(frozen=True)
+class CellLoss:
+    """Rows that a cell has lost, of those it held before; some may have been replaced since."""
+
+    cell: CellKey
+    lost: int
+    held: int
+    rows: int  # that it surely holds now
+    since: datetime  # when the first of them was recorded
+    until: datetime  # and the last
+    is_committed: bool  # else some were to be taken out, and may be there still
+
+
+def losses(
+    connection: Connection, table: LogicalTable, period: timedelta, besides: Sequence[Batch]
+) -> tuple[CellLoss, ...]:
+    """Of the period that ends now, from the newest loss that someone allowed on."""
+    recent = connection.execute(_recent(table, database_now(connection) - period)).all()
+    after = max((row.seq for row in recent if row.deletes_allowed), default=0)
+    own = {batch.seq for batch in besides}
+    by_cell: dict[tuple[int, datetime], list[Row[Any]]] = {}
+    for row in sorted(recent, key=lambda row: row.seq):
+        if row.seq > after and row.seq not in own:
+            by_cell.setdefault(place_of(row), []).append(row)
+    found = (_loss(table, rows) for rows in by_cell.values())
+    return tuple(loss for loss in found if loss is not None)
+
+
+def _recent(table: LogicalTable, begin: datetime) -> CompoundSelect[Any]:
+    """Batches that ended since, or were planned since and have not ended, with their cells.
+
+    Each half is a range of the index of such batches: a table's whole history is not read.
+    """
+    here = and_(
+        CELLS.c.table_id == BATCHES.c.table_id,
+        CELLS.c.slice == BATCHES.c.slice,
+        CELLS.c.window_start == BATCHES.c.window_start,
+    )
+    batches = (
+        select(
+            *(BATCHES.c.seq, BATCHES.c.slice, BATCHES.c.window_start, BATCHES.c.state),
+            _LOST.label("lost"),
+            func.coalesce(BATCHES.c.rows_held, 0).label("held"),
+            BATCHES.c.deletes_allowed,
+            func.coalesce(BATCHES.c.ended_at, BATCHES.c.planned_at).label("at"),
+            func.coalesce(CELLS.c.batch, 0).label("committed"),
+            CELLS.c.rows,
+        )
+        .outerjoin(CELLS, here)
+        .where(BATCHES.c.table_id == table.id, LOST_ROWS, _LOST > 0)
+    )
+    return union_all(
+        batches.where(BATCHES.c.ended_at >= begin),
+        batches.where(BATCHES.c.ended_at.is_(None), BATCHES.c.planned_at >= begin),
+    )
+
+
+def _loss(table: LogicalTable, batches: Sequence[Row[Any]]) -> CellLoss | None:
+    """Of one cell, oldest first; what was refused has taken nothing out, but seen what is there."""
+    counted = [row for row in batches if row.state != BatchState.REFUSED]
+    if not counted:
+        return None
+    newest = batches[-1]
+    left = newest.held if newest.state == BatchState.REFUSED else newest.held - newest.lost
+    return CellLoss(
+        CellKey(newest.window_start, newest.window_start + table.facts.window, newest.slice),
+        sum(row.lost for row in counted),
+        max(row.held for row in batches),
+        newest.rows if newest.committed >= newest.seq else left,
+        min(row.at for row in counted),
+        max(row.at for row in counted),
+        all(row.state == BatchState.APPLIED for row in counted),
+    )

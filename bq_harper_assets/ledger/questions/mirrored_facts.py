@@ -1,0 +1,64 @@
+"""What the ledger says of a table that Harper's own copies can be held against."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select
+
+from bq_harper_assets.ledger.records import CellState, LogicalTable
+from bq_harper_assets.ledger.store.cell_keys import marks_of_cell
+from bq_harper_assets.ledger.store.tables import CELLS, LEASES, LOGICAL_TABLES
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """What the copy of one slice's lease was last known to say."""
+
+    slice: int
+    epoch: int
+    batch: int
+
+
+@dataclass(frozen=True)
+class Newest:
+    """How far the ledger itself has come."""
+
+    epochs: dict[int, int]  # by slice
+    batch: int  # the newest of the table
+    has_cells: bool  # whether any batch or mark ever named one
+    has_commits: bool
+
+
+def copies_known(connection: Connection, table: LogicalTable) -> tuple[Mirrored, ...]:
+    """Only of slices whose copy is known."""
+    query = select(LEASES).where(
+        LEASES.c.table_id == table.id, LEASES.c.mirrored_epoch.is_not(None)
+    )
+    return tuple(
+        Mirrored(row.slice, row.mirrored_epoch, row.mirrored_batch or 0)
+        for row in connection.execute(query.order_by(LEASES.c.slice))
+    )
+
+
+def newest_of(connection: Connection, table: LogicalTable) -> Newest:
+    """As of now."""
+    epochs = select(LEASES.c.slice, LEASES.c.epoch).where(LEASES.c.table_id == table.id)
+    batch = select(LOGICAL_TABLES.c.last_batch).where(LOGICAL_TABLES.c.id == table.id)
+    mine = select(CELLS.c.slice).where(CELLS.c.table_id == table.id).limit(1)
+    return Newest(
+        {row.slice: row.epoch for row in connection.execute(epochs)},
+        connection.execute(batch).scalar_one_or_none() or 0,
+        connection.execute(mine).first() is not None,
+        connection.execute(mine.where(CELLS.c.batch.is_not(None))).first() is not None,
+    )
+
+
+def rows_surely_held(connection: Connection, table: LogicalTable) -> int:
+    """Of cells that no batch is moving and no mark has called in question."""
+    cells = (
+        select(CELLS.c.rows, marks_of_cell().label("marks"))
+        .where(CELLS.c.table_id == table.id, CELLS.c.state == CellState.SYNCED)
+        .subquery()
+    )
+    query = select(func.coalesce(func.sum(cells.c.rows), 0)).where(cells.c.marks == 0)
+    rows: int = connection.execute(query).scalar_one()
+    return int(rows)

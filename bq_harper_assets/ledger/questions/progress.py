@@ -1,0 +1,169 @@
+"""How far a table has come: what its lag and phase are computed from."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Connection, case, func, select
+
+from bq_harper_assets.ledger.records import CellState, LogicalTable
+from bq_harper_assets.ledger.store.tables import CELLS, MARKS, QUARANTINE
+
+
+class Place(StrEnum):
+    """Where a cell's window lies."""
+
+    BEFORE = "before"  # the first window: the start was earlier once
+    CLOSED = "closed"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class CellCount:
+    """How many cells a table has in one place and state."""
+
+    place: Place
+    state: CellState
+    cells: int
+    synced_upto: datetime | None  # the least that a committed one of them reaches
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Counted from the first window on."""
+
+    synced_until: datetime  # every cell from the start up to here was committed
+    newest_t: datetime | None
+    newest_commit_at: datetime | None
+    cells: dict[CellState, int]
+    dirty: int  # cells with marks, in whatever state
+    rows: int
+    quarantined: int
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How far one slice has come."""
+
+    slice: int
+    until: datetime  # committed without a gap up to here
+    rows: int
+
+
+def progress(connection: Connection, table: LogicalTable, start: datetime) -> Progress:
+    """Of the cells from `start` on, which is the start of the first window."""
+    states = connection.execute(
+        select(
+            CELLS.c.state,
+            func.count().label("cells"),
+            func.max(CELLS.c.snapshot).label("newest_t"),
+            func.max(CELLS.c.committed_at).label("newest_commit_at"),
+            func.sum(CELLS.c.rows).label("rows"),
+        )
+        .where(CELLS.c.table_id == table.id, CELLS.c.window_start >= start)
+        .group_by(CELLS.c.state)
+    ).all()
+    marked = (
+        select(MARKS.c.slice, MARKS.c.window_start)
+        .where(MARKS.c.table_id == table.id, MARKS.c.window_start >= start)
+        .distinct()
+        .subquery()
+    )
+    quarantined = select(func.count()).where(
+        QUARANTINE.c.table_id == table.id, QUARANTINE.c.window_start >= start
+    )
+    return Progress(
+        synced_until=_synced_until(connection, table, start),
+        newest_t=max((row.newest_t for row in states if row.newest_t), default=None),
+        newest_commit_at=max(
+            (row.newest_commit_at for row in states if row.newest_commit_at), default=None
+        ),
+        cells={CellState(row.state): row.cells for row in states},
+        dirty=connection.execute(select(func.count()).select_from(marked)).scalar_one(),
+        rows=sum(int(row.rows or 0) for row in states),
+        quarantined=connection.execute(quarantined).scalar_one(),
+    )
+
+
+def cell_counts(
+    connection: Connection, table: LogicalTable, start: datetime, closed: datetime
+) -> tuple[CellCount, ...]:
+    """Of all cells that were ever named, each in one of the counts."""
+    place = case(
+        (CELLS.c.window_start < start, Place.BEFORE.value),
+        (CELLS.c.window_end <= closed, Place.CLOSED.value),
+        else_=Place.OPEN.value,
+    ).label("place")
+    query = (
+        select(
+            place, CELLS.c.state, func.count().label("cells"), func.min(CELLS.c.upto).label("upto")
+        )
+        .where(CELLS.c.table_id == table.id)
+        .group_by(place, CELLS.c.state)
+    )
+    return tuple(
+        CellCount(Place(row.place), CellState(row.state), row.cells, row.upto)
+        for row in connection.execute(query)
+    )
+
+
+def _synced_until(connection: Connection, table: LogicalTable, start: datetime) -> datetime:
+    """A cell that is being moved again still counts: repairing an old window is no lag."""
+    complete = (
+        select(CELLS.c.window_start, CELLS.c.window_end, func.min(CELLS.c.upto).label("upto"))
+        .where(
+            CELLS.c.table_id == table.id,
+            CELLS.c.window_start >= start,
+            CELLS.c.batch.is_not(None),
+        )
+        .group_by(CELLS.c.window_start, CELLS.c.window_end)
+        .having(func.count() == table.facts.slices)
+    ).cte("complete")
+    after = complete.alias("after")
+    goes_on = complete.outerjoin(
+        after,
+        (after.c.window_start == complete.c.window_end) & (complete.c.upto == after.c.window_start),
+    )
+    has_first = select(complete.c.window_start).where(complete.c.window_start == start)
+    if connection.execute(has_first).first() is None:
+        return start
+    until: datetime = connection.execute(
+        select(func.min(complete.c.upto)).select_from(goes_on).where(after.c.window_start.is_(None))
+    ).scalar_one()
+    return until
+
+
+def checkpoints(
+    connection: Connection, table: LogicalTable, start: datetime
+) -> tuple[Checkpoint, ...]:
+    """One per slice, of its cells from `start` on, which is the start of the first window."""
+    after = CELLS.alias("after")
+    goes_on = (
+        (after.c.table_id == CELLS.c.table_id)
+        & (after.c.slice == CELLS.c.slice)
+        & (after.c.window_start == CELLS.c.window_end)
+        & (CELLS.c.upto == CELLS.c.window_end)
+        & after.c.batch.is_not(None)
+    )
+    query = (
+        select(
+            CELLS.c.slice,
+            func.min(CELLS.c.window_start).label("first"),
+            func.min(case((after.c.slice.is_(None), CELLS.c.upto))).label("until"),
+            func.sum(CELLS.c.rows).label("rows"),
+        )
+        .select_from(CELLS.outerjoin(after, goes_on))
+        .where(
+            CELLS.c.table_id == table.id,
+            CELLS.c.window_start >= start,
+            CELLS.c.batch.is_not(None),
+        )
+        .group_by(CELLS.c.slice)
+    )
+    known = {row.slice: row for row in connection.execute(query)}
+    return tuple(
+        Checkpoint(part, row.until if row.first == start else start, int(row.rows))
+        if (row := known.get(part))
+        else Checkpoint(part, start, 0)
+        for part in range(table.facts.slices)
+    )

@@ -1,0 +1,294 @@
+"""Questions to the ledger: where each table stands. None of them locks or changes anything."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from bq_harper_assets.ledger.records import (
+    BatchState,
+    CellKey,
+    CellState,
+    LogicalTable,
+    Mode,
+    Rejection,
+)
+from bq_harper_assets.ledger.store.cell_keys import among, marks_of_cell, place_of
+from bq_harper_assets.ledger.store.columns import database_now
+from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LEASES, QUARANTINE
+
+
+@dataclass(frozen=True)
+class CellCommit:
+    """What a cell's newest commit recorded."""
+
+    batch: int
+    t: datetime
+    schema_version: int
+    rows: int
+    digest: str
+    fingerprint: str  # of the window up to `upto`, at T
+    committed_at: datetime
+    upto: datetime
+    is_closed: bool  # up to the window's end
+    rebased_to: int | None = None  # the later schema version that the fingerprint was told under
+
+    @property
+    def fingerprint_version(self) -> int:
+        """The schema version whose columns the fingerprint counts."""
+        return self.schema_version if self.rebased_to is None else self.rebased_to
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What the source held when the guard stopped a cell's newest batch."""
+
+    t: datetime
+    schema_version: int
+    fingerprint: str  # of the window up to where the batch would have covered it, at T
+    until: datetime | None = None  # when its cause is forgotten; None: a person decides
+
+    def is_forgotten(self, now: datetime) -> bool:
+        """Whether the guard may judge otherwise now, though the source is the same."""
+        return self.until is not None and self.until <= now
+
+
+@dataclass(frozen=True)
+class CellRecord:
+    """A cell that some batch or mark has named."""
+
+    cell: CellKey
+    state: CellState
+    commit: CellCommit | None  # holds in the target only while the cell is clean
+    marks: int
+    refusal: Refusal | None = None  # while the cell is refused
+
+    @property
+    def is_clean(self) -> bool:
+        """It holds in the target exactly what it held at its commit."""
+        return self.state is CellState.SYNCED and self.marks == 0
+
+
+@dataclass(frozen=True)
+class BatchRecord:
+    """A batch as the ledger remembers it.
+
+    Counts are None unless it was applied, but of what a batch was about to delete.
+    """
+
+    seq: int
+    cell: CellKey
+    mode: Mode
+    state: BatchState
+    t: datetime
+    upto: datetime
+    since: datetime | None
+    schema_version: int
+    owner: str
+    epoch: int
+    run_id: str
+    planned_at: datetime
+    ended_at: datetime | None
+    rows_read: int | None
+    rows_written: int | None
+    rows_unchanged: int | None
+    rows_quarantined: int | None
+    rows_deleted: int | None
+    rows_moved: int | None
+    rows_flagged: int | None
+    rows_kept: int | None
+    deletes_intended: int | None
+    rows_held: int | None
+    deletes_allowed: bool | None
+    bytes: int | None
+    seconds: float | None
+    digest: str | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class LeaseRecord:
+    """A slice's lease as it is now."""
+
+    slice: int
+    owner: str | None
+    epoch: int
+    acquired_at: datetime | None
+    expires_at: datetime | None
+    is_live: bool
+    t: datetime | None
+    schema_version: int | None
+
+
+@dataclass(frozen=True)
+class QuarantinedRow:
+    """A row that the newest commit of its cell could not write."""
+
+    cell: CellKey
+    batch: int
+    rejection: Rejection
+    at: datetime
+    number: int  # within its cell
+
+
+def cells(
+    connection: Connection,
+    table: LogicalTable,
+    start: datetime,
+    end: datetime,
+    slices: Sequence[int] | None,
+) -> tuple[CellRecord, ...]:
+    """Cells whose window starts in [start, end), by window and slice; none if never named."""
+    query = (
+        select(CELLS, marks_of_cell().label("marks"))
+        .where(
+            CELLS.c.table_id == table.id,
+            CELLS.c.window_start >= start,
+            CELLS.c.window_start < end,
+        )
+        .order_by(CELLS.c.window_start, CELLS.c.slice)
+    )
+    if slices is not None:
+        query = query.where(CELLS.c.slice.in_(slices))
+    rows = connection.execute(query).all()
+    refused = [
+        CellKey(row.window_start, row.window_end, row.slice)
+        for row in rows
+        if row.state == CellState.REFUSED
+    ]
+    refusals = _refusals(connection, table, refused)
+    return tuple(
+        CellRecord(
+            CellKey(row.window_start, row.window_end, row.slice),
+            CellState(row.state),
+            None
+            if row.batch is None
+            else CellCommit(
+                row.batch,
+                row.snapshot,
+                row.schema_version,
+                row.rows,
+                row.digest,
+                row.fingerprint,
+                row.committed_at,
+                row.upto,
+                row.upto == row.window_end,
+                row.fingerprint_version,
+            ),
+            row.marks,
+            refusals.get(place_of(row)) if row.state == CellState.REFUSED else None,
+        )
+        for row in rows
+    )
+
+
+def _refusals(
+    connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
+) -> dict[tuple[int, datetime], Refusal]:
+    """The newest of each place."""
+    if not cells:
+        return {}
+    query = (
+        select(BATCHES)
+        .where(among(BATCHES, table, cells), BATCHES.c.state == BatchState.REFUSED)
+        .order_by(BATCHES.c.seq)
+    )
+    return {
+        place_of(row): Refusal(row.snapshot, row.schema_version, row.fingerprint, row.refused_until)
+        for row in connection.execute(query)
+    }
+
+
+def slices_committed_at_other_times(
+    connection: Connection, table: LogicalTable, t: datetime
+) -> frozenset[int]:
+    """Slices with a cell that was committed, and last at another snapshot than `t`."""
+    query = (
+        select(CELLS.c.slice).where(CELLS.c.table_id == table.id, CELLS.c.snapshot != t).distinct()
+    )
+    return frozenset(connection.execute(query).scalars())
+
+
+def history(
+    connection: Connection, table: LogicalTable, cell: CellKey | None, limit: int
+) -> tuple[BatchRecord, ...]:
+    """The newest batches of the table or of one cell, newest first."""
+    query = (
+        select(BATCHES)
+        .where(BATCHES.c.table_id == table.id)
+        .order_by(BATCHES.c.seq.desc())
+        .limit(limit)
+    )
+    if cell is not None:
+        query = query.where(
+            BATCHES.c.slice == cell.slice, BATCHES.c.window_start == cell.window_start
+        )
+    return tuple(_batch(table, dict(row)) for row in connection.execute(query).mappings())
+
+
+def _batch(table: LogicalTable, row: dict[str, Any]) -> BatchRecord:
+    start = row.pop("window_start")
+    cell = CellKey(start, start + table.facts.window, row.pop("slice"))
+    for unshown in ("table_id", "fingerprint", "refused_until"):
+        row.pop(unshown)
+    row["t"] = row.pop("snapshot")
+    row["mode"], row["state"] = Mode(row["mode"]), BatchState(row["state"])
+    return BatchRecord(cell=cell, **row)
+
+
+def schema_versions_of_batches(
+    connection: Connection, table: LogicalTable, seqs: Collection[int]
+) -> dict[int, int]:
+    """By sequence number; without those that no batch of the table has."""
+    query = select(BATCHES.c.seq, BATCHES.c.schema_version).where(
+        BATCHES.c.table_id == table.id, BATCHES.c.seq.in_(seqs)
+    )
+    return {row.seq: row.schema_version for row in connection.execute(query)}
+
+
+def leases(connection: Connection, table: LogicalTable) -> tuple[LeaseRecord, ...]:
+    """One per slice; live means not released and not expired by the database's clock."""
+    now = database_now(connection)
+    query = select(LEASES).where(LEASES.c.table_id == table.id).order_by(LEASES.c.slice)
+    return tuple(
+        LeaseRecord(
+            row.slice,
+            row.owner,
+            row.epoch,
+            row.acquired_at,
+            row.expires_at,
+            row.owner is not None and row.expires_at > now,
+            row.snapshot,
+            row.schema_version,
+        )
+        for row in connection.execute(query)
+    )
+
+
+def quarantined(
+    connection: Connection, table: LogicalTable, cell: CellKey | None, limit: int
+) -> tuple[QuarantinedRow, ...]:
+    """Rows now in quarantine, of the table or of one cell."""
+    query = (
+        select(QUARANTINE, CELLS.c.window_end)
+        .join(CELLS)
+        .where(QUARANTINE.c.table_id == table.id)
+        .order_by(QUARANTINE.c.window_start, QUARANTINE.c.slice, QUARANTINE.c.number)
+        .limit(limit)
+    )
+    if cell is not None:
+        query = query.where(
+            QUARANTINE.c.slice == cell.slice, QUARANTINE.c.window_start == cell.window_start
+        )
+    return tuple(
+        QuarantinedRow(
+            CellKey(row.window_start, row.window_end, row.slice),
+            row.batch,
+            Rejection(row.row_id, row.reason, row.payload),
+            row.at,
+            row.number,
+        )
+        for row in connection.execute(query)
+    )

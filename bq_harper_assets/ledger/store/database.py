@@ -1,0 +1,206 @@
+"""Connections and transactions: SQLite and PostgreSQL made to behave alike."""
+
+import errno
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+
+from bq_harper_assets.contract.settings.private_files import make_private_file, tighten_file
+from bq_harper_assets.contract.settings.secrets import without_secrets
+from bq_harper_assets.ledger.errors import LedgerNotWritable, LedgerRefused, LedgerUnavailable
+from bq_harper_assets.stores.waiting import WAITS, clock_text
+
+_NOT_WRITABLE = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM)
+_PG_DISK_FULL, _PG_READ_ONLY = "53100", "25006"
+_PATIENCE_S = 30  # how long a step waits for the locks of others before it gives up
+
+
+class Database:
+    """Transactions on one database; errors of the driver come out as the ledger's own."""
+
+    def __init__(self, url: SecretStr) -> None:
+        parsed = _parse(url.get_secret_value())
+        self.place = without_secrets(parsed.render_as_string(hide_password=True))
+        if parsed.get_backend_name() == "sqlite":
+            self._engine = _sqlite_engine(parsed, self.place)
+        else:
+            self._engine = _postgresql_engine(parsed, self.place)
+        self._writer = self._engine.execution_options(writes=True)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A read transaction; each statement sees what was committed before it."""
+        with self._translated(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A write transaction: committed whole at the end, or not at all if the block raises."""
+        with self._translated(), self._writer.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Gives all connections back."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            # The first line only: PostgreSQL's further ones may quote the row.
+            why = without_secrets(str(error.orig)).strip().partition("\n")[0]
+            if (is_full := _is_full(error.orig)) is not None:
+                raise LedgerNotWritable(self.place, why, is_full=is_full) from error
+            if isinstance(error, OperationalError) or error.connection_invalidated:
+                raise LedgerUnavailable(self.place, why) from error
+            raise LedgerRefused(
+                f"the ledger at {self.place} refused a statement: {why}. The whole step was taken"
+                " back. Check the rights of the ledger's user, then type: bqh doctor"
+            ) from error
+
+
+def _is_full(error: BaseException | None) -> bool | None:
+    """Whether the disk is full, or else it must not be written; None if it is neither."""
+    state = getattr(error, "pgcode", None)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more than we need
+    if code == sqlite3.SQLITE_FULL or state == _PG_DISK_FULL:
+        return True
+    closed = code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+    return False if closed or state == _PG_READ_ONLY else None
+
+
+def insert_if_absent(connection: Connection, table: Table, **values: Any) -> bool:
+    """True if the row is new; False if a unique column has one of these values already."""
+    statement = insert_into(connection, table).values(**values).on_conflict_do_nothing()
+    return connection.execute(statement).rowcount == 1
+
+
+def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An insert that can say what to do with rows that are there already."""
+    if connection.dialect.name == "postgresql":
+        return postgresql.insert(table)
+    return sqlite.insert(table)
+
+
+def _parse(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise _bad_url() from None  # the parser's own message may quote the password
+    if url.get_backend_name() == "sqlite":
+        if not url.database or url.database == ":memory:":
+            raise _bad_url()
+        return url
+    if url.get_backend_name() != "postgresql":
+        raise _bad_url()
+    if url.drivername == "postgresql":
+        url = url.set(
+            drivername="postgresql+psycopg2"
+        )  # what we install; SQLAlchemy's choice varies
+    if password := url.query.get("password"):
+        # Moved to where SQLAlchemy hides it.
+        url = url.set(password=str(password)).difference_update_query(["password"])
+    return url
+
+
+def _bad_url() -> LedgerRefused:
+    return LedgerRefused(
+        "ledger.url is not the address of a ledger; nothing was opened. Set it in the profile to"
+        " sqlite:///path/to/file.db or postgresql://user@host/database, then type: bqh doctor"
+    )
+
+
+def _sqlite_engine(url: URL, place: str) -> Engine:
+    try:
+        _make_private(Path(str(url.database)))
+    except OSError as error:
+        if error.errno in _NOT_WRITABLE:
+            is_full = error.errno == errno.ENOSPC
+            raise LedgerNotWritable(place, str(error), is_full=is_full) from error
+        raise LedgerUnavailable(place, str(error)) from error
+    engine = create_engine(
+        url, hide_parameters=True, connect_args={"timeout": _PATIENCE_S, "isolation_level": None}
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: sqlite3.Connection, record: object) -> None:
+        with _told(place):
+            _enter_wal(connection)
+        # A plan that a power cut undid would let the next run copy over rows it does not know of.
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=ON")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        if not connection.get_execution_options().get("writes", False):
+            connection.exec_driver_sql("BEGIN")
+            return
+        # A writer that began by reading cannot be made to wait: SQLite fails it at its first write.
+        with _told(place):
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _told(place: str) -> AbstractContextManager[None]:
+    """For a block that others may keep waiting."""
+    ends = f"gives up at {clock_text(_PATIENCE_S)}"
+    return WAITS.waiting(f"the lock of the ledger at {place}, which another process holds", ends)
+
+
+def _make_private(file: Path) -> None:
+    """It holds quarantined rows. SQLite gives the files beside it the mode of the first."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    make_private_file(file)
+    for ending in ("-wal", "-shm"):
+        tighten_file(file.with_name(file.name + ending))
+
+
+def _enter_wal(connection: sqlite3.Connection) -> None:
+    """Lets readers go on beside a writer. SQLite turns some first openers away without waiting."""
+    give_up = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > give_up:
+                raise
+            time.sleep(0.02)
+
+
+def _postgresql_engine(url: URL, place: str) -> Engine:
+    engine = create_engine(
+        url,
+        hide_parameters=True,
+        pool_pre_ping=True,
+        # A step that waited for a lock must see what it waited for.
+        isolation_level="READ COMMITTED",
+        connect_args={"connect_timeout": 10},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, record: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET lock_timeout = '{_PATIENCE_S}s'")
+            # A client that froze in mid-step must not hold the others up for ever.
+            cursor.execute(f"SET idle_in_transaction_session_timeout = '{2 * _PATIENCE_S}s'")
+        connection.commit()
+
+    @event.listens_for(engine, "do_execute")
+    def _execute(cursor: Any, statement: str, parameters: Any, context: object) -> bool:
+        what = f"the ledger at {place} to answer"
+        with WAITS.waiting(what, f"gives up at {clock_text(_PATIENCE_S)} if others hold its locks"):
+            cursor.execute(statement, parameters)
+        return True  # it is done
+
+    return engine

@@ -1,0 +1,37 @@
+"""Brings the ledger's tables to this release's layout when it is opened."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+
+from bq_harper_assets.ledger.errors import LedgerTooNew
+from bq_harper_assets.ledger.store.database import Database
+
+_SCRIPTS = Path(__file__).with_name("migrations")
+_LOCK = 4_823_105_776  # any number that no other user of the PostgreSQL database locks
+
+
+def migrate(database: Database) -> None:
+    """Of several processes that open a ledger at once, one migrates and the others wait for it."""
+    config = Config()
+    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    scripts = ScriptDirectory.from_config(config)
+    with database.reading() as connection:
+        if _revision(connection) == scripts.get_current_head():
+            return
+    with database.writing() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        revision = _revision(connection)
+        if revision and revision not in {script.revision for script in scripts.walk_revisions()}:
+            raise LedgerTooNew(database.place, revision)
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def _revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()

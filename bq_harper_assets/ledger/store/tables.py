@@ -1,0 +1,248 @@
+"""The ledger's tables as they are now; `migrations/` says how they came about."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from bq_harper_assets.ledger.store.columns import AnyText, Instant
+
+METADATA = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pk",
+        "fk": "%(table_name)s_%(column_0_N_name)s_fk",
+        "uq": "%(table_name)s_%(column_0_N_name)s_uq",
+        "ck": "%(table_name)s_%(constraint_name)s_ck",
+    }
+)
+_CELL = ("table_id", "slice", "window_start")
+
+IDENTITY = Table(
+    "ledger_identity",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("uuid", Text, nullable=False),
+    CheckConstraint("id = 1", name="one"),
+)
+
+LOGICAL_TABLES = Table(
+    "logical_tables",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("timestamp_column", Text, nullable=False),
+    Column("key_columns", Text, nullable=False),  # JSON list; empty if the whole row is the key
+    Column("window_us", BigInteger, nullable=False),
+    Column("slices", Integer, nullable=False),
+    Column("last_batch", BigInteger, nullable=False),
+    Column("registered_at", Instant, nullable=False),
+    UniqueConstraint("name"),
+    UniqueConstraint("target"),
+)
+
+# By contract: the first window may be asked for before the table is first synced.
+STARTS = Table(
+    "starts",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("start", Instant, nullable=False),
+)
+
+SCHEMA_VERSIONS = Table(
+    "schema_versions",
+    METADATA,
+    Column("table_id", Integer, ForeignKey("logical_tables.id"), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("body", AnyText, nullable=False),  # canonical JSON, so that equal schemas are equal text
+    Column("recorded_at", Instant, nullable=False),
+    Column("recorded_by", Text, nullable=False, server_default=""),
+    Column("cause", Text, nullable=False, server_default=""),
+    Column("changes", AnyText),  # JSON; NULL: recorded before it was kept
+    Column("source_fingerprint", Text),  # likewise
+)
+
+LEASES = Table(
+    "leases",
+    METADATA,
+    Column("table_id", Integer, ForeignKey("logical_tables.id"), primary_key=True),
+    Column("slice", Integer, primary_key=True, autoincrement=False),
+    Column("owner", Text),  # NULL: released, or never taken
+    Column("epoch", BigInteger, nullable=False),
+    Column("acquired_at", Instant),
+    Column("expires_at", Instant),
+    Column("snapshot", Instant),  # newest snapshot ever planned in the slice; outlives the lease
+    Column("schema_version", Integer),  # likewise
+    # What Harper's own copy of the lease is known to say: one that says less is an older Harper.
+    Column("mirrored_epoch", BigInteger),
+    Column("mirrored_batch", BigInteger),
+)
+
+# As leases, for what concerns no single table.
+CLAIMS = Table(
+    "claims",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("owner", Text),  # NULL: released, or never taken
+    Column("epoch", BigInteger, nullable=False),
+    Column("acquired_at", Instant),
+    Column("expires_at", Instant),
+    Column("note", Text, nullable=False),  # from one owner to the next
+)
+
+# Made by the first plan or mark that names the cell; leaves only with its slice, when every window
+# is given cells of the new slices. Only its absence allows copy mode.
+CELLS = Table(
+    "cells",
+    METADATA,
+    Column("table_id", Integer, ForeignKey("logical_tables.id"), primary_key=True),
+    Column("slice", Integer, primary_key=True, autoincrement=False),
+    Column("window_start", Instant, primary_key=True, autoincrement=False),
+    Column("window_end", Instant, nullable=False),
+    Column("state", Text, nullable=False),
+    # What the newest commit recorded, also while a later batch is planned or has failed.
+    Column("batch", BigInteger),
+    Column("snapshot", Instant),
+    Column("upto", Instant),  # before the window's end: the cell is open
+    Column("schema_version", Integer),
+    Column("rows", BigInteger),
+    Column("digest", Text),
+    Column("fingerprint", Text),
+    Column("committed_at", Instant),
+    Column("fingerprint_version", Integer),  # NULL: it was told under the commit's schema version
+    Index("cells_by_window", "table_id", "window_start"),
+)
+
+# Dirty cells. Of one snapshot a cell keeps the greatest row time only: a commit that clears that
+# mark would clear those of all earlier rows too, so that the cell is dirty neither more nor less.
+MARKS = Table(
+    "marks",
+    METADATA,
+    Column("table_id", Integer, primary_key=True),
+    Column("slice", Integer, primary_key=True, autoincrement=False),
+    Column("window_start", Instant, primary_key=True, autoincrement=False),
+    Column("snapshot", Instant, primary_key=True, autoincrement=False),
+    Column("row_time", Instant, nullable=False),
+    Column("reason", AnyText, nullable=False),
+    Column("at", Instant, nullable=False),
+    ForeignKeyConstraint(_CELL, [f"cells.{name}" for name in _CELL]),
+)
+
+# Of a batch: what it took out, or while that is not known, what it was about to take out.
+LOST_ROWS = text("coalesce(rows_deleted + rows_flagged, deletes_intended) > 0")
+
+# Their cells may have left meanwhile: this is history.
+BATCHES = Table(
+    "batches",
+    METADATA,
+    Column("table_id", Integer, ForeignKey("logical_tables.id"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("slice", Integer, nullable=False),
+    Column("window_start", Instant, nullable=False),
+    Column("snapshot", Instant, nullable=False),
+    Column("upto", Instant, nullable=False),
+    Column("since", Instant),  # of a top-up: where it begins
+    Column("schema_version", Integer, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("planned_at", Instant, nullable=False),
+    Column("ended_at", Instant),
+    Column("rows_read", BigInteger),
+    Column("rows_written", BigInteger),
+    Column("rows_unchanged", BigInteger),
+    Column("rows_quarantined", BigInteger),
+    Column("rows_deleted", BigInteger),
+    Column("rows_moved", BigInteger),
+    Column("rows_flagged", BigInteger),
+    Column("rows_kept", BigInteger),
+    Column("deletes_intended", BigInteger),  # NULL: none; rows to be lost, net of those gained
+    Column("rows_held", BigInteger),  # by the target before, where that was looked at
+    Column("deletes_allowed", Boolean),  # by a person: the guard was not asked
+    Column("bytes", BigInteger),
+    Column("seconds", Float),
+    Column("digest", Text),
+    Column("error", AnyText),
+    Column("refused_until", Instant),  # NULL: until somebody allows it, or the source changes
+    ForeignKeyConstraint(
+        ("table_id", "schema_version"), ("schema_versions.table_id", "schema_versions.version")
+    ),
+    CheckConstraint(
+        "state <> 'applied' OR rows_read = rows_written + rows_unchanged + rows_quarantined",
+        name="conservation",
+    ),
+    Index("batches_by_cell", *_CELL, "seq"),
+    Index(
+        "batches_one_planned",
+        *_CELL,
+        unique=True,
+        sqlite_where=text("state = 'planned'"),
+        postgresql_where=text("state = 'planned'"),
+    ),
+    Index(
+        "batches_that_lost",
+        "table_id",
+        "ended_at",
+        sqlite_where=LOST_ROWS,
+        postgresql_where=LOST_ROWS,
+    ),
+)
+
+QUARANTINE = Table(
+    "quarantine",
+    METADATA,
+    Column("table_id", Integer, primary_key=True),
+    Column("slice", Integer, primary_key=True, autoincrement=False),
+    Column("window_start", Instant, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("batch", BigInteger, nullable=False),
+    Column("row_id", AnyText),  # NULL: the row has no id, because its key is NULL
+    Column("reason", AnyText, nullable=False),
+    Column("payload", AnyText, nullable=False),
+    Column("at", Instant, nullable=False),
+    ForeignKeyConstraint(_CELL, [f"cells.{name}" for name in _CELL]),
+)
+
+# The newest judgement of each cell; it counts while the batch is still the cell's newest commit.
+PROOFS = Table(
+    "proofs",
+    METADATA,
+    Column("table_id", Integer, ForeignKey("logical_tables.id"), primary_key=True),
+    Column("slice", Integer, primary_key=True, autoincrement=False),
+    Column("window_start", Instant, primary_key=True, autoincrement=False),
+    Column("batch", BigInteger, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("deep", Boolean, nullable=False),  # by all values, not by stored hashes
+    Column("source_changed", Boolean, nullable=False),  # since the commit's snapshot
+    Column("at", Instant, nullable=False),
+)
+
+AUDIT = Table(
+    "audit",
+    METADATA,
+    # SQLite counts up by itself only in a column that is called INTEGER.
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("at", Instant, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("table_id", Integer, ForeignKey("logical_tables.id")),
+    Column("subject", AnyText, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("detail", AnyText, nullable=False),  # JSON
+    Index("audit_by_table", "table_id", "id"),
+)

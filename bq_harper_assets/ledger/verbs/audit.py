@@ -1,0 +1,66 @@
+"""What happened, in order: written in the transaction of what it tells of."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.store.tables import AUDIT
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """One thing that happened."""
+
+    id: int
+    at: datetime
+    kind: str
+    subject: str
+    outcome: str
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is to be put on record."""
+
+    kind: str
+    subject: str
+    outcome: str
+    detail: Mapping[str, Any]
+
+
+def record(connection: Connection, table: LogicalTable | None, at: datetime, *notes: Note) -> None:
+    """Adds an entry for each note; `table` is None for what concerns the whole ledger."""
+    rows = [
+        {
+            "at": at,
+            "kind": note.kind,
+            "table_id": table.id if table else None,
+            "subject": note.subject,
+            "outcome": note.outcome,
+            "detail": json.dumps(note.detail, sort_keys=True),
+        }
+        for note in notes
+    ]
+    if rows:
+        connection.execute(insert(AUDIT), rows)
+
+
+def entries(
+    connection: Connection, table: LogicalTable | None, kind: str | None, limit: int
+) -> tuple[AuditEntry, ...]:
+    """The newest `limit` entries of one table or of all, of one kind or of all; newest first."""
+    query = select(AUDIT).order_by(AUDIT.c.id.desc()).limit(limit)
+    if table is not None:
+        query = query.where(AUDIT.c.table_id == table.id)
+    if kind is not None:
+        query = query.where(AUDIT.c.kind == kind)
+    return tuple(
+        AuditEntry(row.id, row.at, row.kind, row.subject, row.outcome, json.loads(row.detail))
+        for row in connection.execute(query)
+    )

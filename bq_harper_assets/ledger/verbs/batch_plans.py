@@ -1,0 +1,213 @@
+"""Plans: the one transaction that decides, before any write, what each cell's batch will do."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from bq_harper_assets.ledger.errors import PlanRefused
+from bq_harper_assets.ledger.records import (
+    Batch,
+    BatchState,
+    CellKey,
+    CellState,
+    Leases,
+    LogicalTable,
+    Mode,
+    Wanted,
+)
+from bq_harper_assets.ledger.store.cell_keys import among, marks_of_cell, misplaced, place_of
+from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LOGICAL_TABLES
+from bq_harper_assets.ledger.verbs import audit, schema_versions, slice_leases
+from bq_harper_assets.ledger.verbs.transitions import change_cell, end_batch
+
+
+def plan(
+    connection: Connection,
+    leases: Leases,
+    t: datetime,
+    schema_version: int,
+    wanted: Sequence[Wanted],
+    run_id: str,
+) -> tuple[Batch, ...]:
+    """A batch per cell, in the order asked, or PlanRefused with nothing planned."""
+    table = leases.table
+    if refusals := list(_unfit(leases, wanted)):
+        raise PlanRefused(table.name, "; ".join(refusals))
+    slices = sorted({want.cell.slice for want in wanted})
+    rows, now = slice_leases.lock_live(connection, leases, slices, "plan batches")
+    if schema_versions.find(connection, table, schema_version) is None:
+        raise PlanRefused(table.name, f"there is no schema version {schema_version}")
+    if refusals := list(_backward(connection, table, rows, t, schema_version)):
+        raise PlanRefused(table.name, "; ".join(refusals))
+    cells = [want.cell for want in wanted]
+    known = _known(connection, table, cells)
+    if refusals := list(_shrinking(known, wanted)):
+        raise PlanRefused(table.name, "; ".join(refusals))
+    for row in rows:
+        slice_leases.remember(connection, table, row, t, schema_version)
+    numbers = _next_batches(connection, table, len(wanted))
+    _supersede(connection, table, cells, numbers, now)
+    _claim(connection, table, cells, known)
+    batches = []
+    for seq, want in zip(numbers, wanted, strict=True):
+        mode, epoch = _mode(want, known.get(want.cell)), leases.epochs[want.cell.slice]
+        since = want.since if mode is Mode.TOPUP else None
+        batches.append(
+            Batch(table, seq, want.cell, mode, t, schema_version, epoch, want.end, since)
+        )
+    connection.execute(
+        insert(BATCHES),
+        [
+            {
+                "table_id": table.id,
+                "seq": batch.seq,
+                "slice": batch.cell.slice,
+                "window_start": batch.cell.window_start,
+                "snapshot": t,
+                "upto": batch.upto,
+                "since": batch.since,
+                "schema_version": schema_version,
+                "owner": leases.owner,
+                "epoch": batch.epoch,
+                "run_id": run_id,
+                "mode": batch.mode,
+                "state": BatchState.PLANNED,
+                "fingerprint": want.fingerprint,
+                "planned_at": now,
+            }
+            for batch, want in zip(batches, wanted, strict=True)
+        ],
+    )
+    subject = f"batches {batches[0].seq} to {batches[-1].seq}"
+    detail = {"owner": leases.owner, "run_id": run_id, "t": t.isoformat(), "slices": slices}
+    audit.record(connection, table, now, audit.Note("plan", subject, "planned", detail))
+    return tuple(batches)
+
+
+def _unfit(leases: Leases, wanted: Sequence[Wanted]) -> Iterator[str]:
+    if not wanted:
+        yield "no cells were named"
+    named = Counter(want.cell for want in wanted)
+    for cell, times in named.items():
+        if times > 1:
+            yield f"cell {cell} is named {times} times"
+    yield from misplaced(leases, named)
+    for want in wanted:
+        if not want.cell.window_start < want.end <= want.cell.window_end:
+            yield f"{want.end} is not a point of cell {want.cell} up to which it can be moved"
+
+
+def _known(
+    connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
+) -> dict[CellKey, Row[Any]]:
+    """Those that an earlier batch or mark named, in whatever state."""
+    query = select(CELLS, marks_of_cell().label("marks")).where(among(CELLS, table, cells))
+    rows = {place_of(row): row for row in connection.execute(query)}
+    return {cell: rows[place_of(cell)] for cell in cells if place_of(cell) in rows}
+
+
+def _shrinking(known: Mapping[CellKey, Row[Any]], wanted: Sequence[Wanted]) -> Iterator[str]:
+    for want in wanted:
+        row = known.get(want.cell)
+        if row is not None and row.upto is not None and row.upto > want.end:
+            yield f"cell {want.cell} was committed up to {row.upto} before, not {want.end}"
+
+
+def _mode(want: Wanted, row: Row[Any] | None) -> Mode:
+    if row is None:
+        return Mode.RECONCILE if want.mode is Mode.TOPUP else want.mode
+    if (
+        want.mode is Mode.TOPUP
+        and row.state == CellState.SYNCED
+        and row.marks == 0
+        and row.upto == want.since
+        and want.end < row.window_end  # closing reconciles
+    ):
+        return Mode.TOPUP
+    return Mode.RECONCILE
+
+
+def _backward(
+    connection: Connection,
+    table: LogicalTable,
+    rows: Sequence[Row[Any]],
+    t: datetime,
+    schema_version: int,
+) -> Iterator[str]:
+    for row in rows:
+        if row.snapshot is None:
+            continue
+        before = f"slice {row.slice} was planned before"
+        if t < row.snapshot:
+            yield f"{before} at the later snapshot {row.snapshot}, not {t}"
+        if schema_version < row.schema_version:
+            yield f"{before} under schema version {row.schema_version}, not {schema_version}"
+        if t != row.snapshot and (count := _open_batches(connection, table, row)):
+            yield (
+                f"{before} by this very lease at {row.snapshot}, and {count} of those batches are"
+                " still being moved; commit or fail them before the next snapshot"
+            )
+
+
+def _open_batches(connection: Connection, table: LogicalTable, lease: Row[Any]) -> int:
+    query = select(func.count()).where(
+        BATCHES.c.table_id == table.id,
+        BATCHES.c.slice == lease.slice,
+        BATCHES.c.epoch == lease.epoch,
+        BATCHES.c.state == BatchState.PLANNED,
+    )
+    return connection.execute(query).scalar_one()
+
+
+def _next_batches(connection: Connection, table: LogicalTable, count: int) -> range:
+    mine = LOGICAL_TABLES.c.id == table.id
+    last_batch = LOGICAL_TABLES.c.last_batch
+    connection.execute(update(LOGICAL_TABLES).where(mine).values(last_batch=last_batch + count))
+    last = connection.execute(select(last_batch).where(mine)).scalar_one()
+    return range(last - count + 1, last + 1)
+
+
+def _supersede(
+    connection: Connection,
+    table: LogicalTable,
+    cells: Sequence[CellKey],
+    numbers: Sequence[int],
+    now: datetime,
+) -> None:
+    """A batch left planned by a run that died, or by this one, ends as failed: it cannot commit."""
+    successors = dict(zip(cells, numbers, strict=True))
+    by_place = {place_of(cell): cell for cell in cells}
+    left = select(BATCHES).where(
+        among(BATCHES, table, cells), BATCHES.c.state == BatchState.PLANNED
+    )
+    for row in connection.execute(left).all():
+        cell = by_place.get(place_of(row))
+        if cell is not None:
+            heir = f"batch {successors[cell]} took its cell"
+            error = f"left planned by {row.owner} (epoch {row.epoch}); {heir}"
+            end_batch(connection, table, row.seq, BatchState.FAILED, ended_at=now, error=error)
+
+
+def _claim(
+    connection: Connection,
+    table: LogicalTable,
+    cells: Sequence[CellKey],
+    known: Mapping[CellKey, Row[Any]],
+) -> None:
+    for cell in sorted(known):
+        change_cell(connection, table, cell, state=CellState.PLANNED)
+    if fresh := [cell for cell in cells if cell not in known]:
+        rows = [
+            {
+                "table_id": table.id,
+                "slice": cell.slice,
+                "window_start": cell.window_start,
+                "window_end": cell.window_end,
+                "state": CellState.PLANNED,
+            }
+            for cell in fresh
+        ]
+        connection.execute(insert(CELLS), rows)

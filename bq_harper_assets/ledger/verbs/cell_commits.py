@@ -1,0 +1,174 @@
+"""Commits: a moved cell becomes the ledger's word, or its batch is recorded as failed."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from bq_harper_assets.ledger.errors import ConservationBroken, LedgerConflict
+from bq_harper_assets.ledger.records import (
+    Batch,
+    BatchState,
+    CellKey,
+    CellResult,
+    CellState,
+    Leases,
+    LogicalTable,
+    Mode,
+)
+from bq_harper_assets.ledger.store.cell_keys import among, place_of
+from bq_harper_assets.ledger.store.columns import database_now
+from bq_harper_assets.ledger.store.tables import BATCHES, CELLS
+from bq_harper_assets.ledger.verbs import audit, cell_marks, quarantine, slice_leases
+from bq_harper_assets.ledger.verbs.transitions import change_cell, end_batch
+
+
+def commit(
+    connection: Connection,
+    leases: Leases,
+    done: Sequence[tuple[Batch, CellResult]],
+    deletes_allowed: bool,
+) -> None:
+    """All of them or none: leases live, batches planned under them, rows accounted for."""
+    table = leases.table
+    if not done:
+        return
+    for batch, result in done:
+        _conserve(batch, result)
+    slices = sorted({batch.cell.slice for batch, _ in done})
+    _, now = slice_leases.lock_live(connection, leases, slices, "commit cells")
+    batches = [batch for batch, _ in done]
+    recorded = _recorded(connection, leases, batches)
+    held = _held_rows(connection, table, [one.cell for one in batches if one.mode is Mode.TOPUP])
+    for (batch, result), planned in zip(done, recorded, strict=True):
+        end_batch(
+            connection,
+            table,
+            batch.seq,
+            BatchState.APPLIED,
+            ended_at=now,
+            rows_read=result.read,
+            rows_written=result.written,
+            rows_unchanged=result.unchanged,
+            rows_quarantined=result.quarantined,
+            rows_deleted=result.deleted,
+            rows_moved=result.moved,
+            rows_flagged=result.flagged,
+            rows_kept=result.kept,
+            rows_held=result.held,
+            deletes_allowed=deletes_allowed,
+            bytes=result.bytes,
+            seconds=result.seconds,
+            digest=result.digest,
+        )
+        change_cell(
+            connection,
+            table,
+            batch.cell,
+            state=CellState.SYNCED,
+            batch=batch.seq,
+            snapshot=planned.snapshot,
+            upto=planned.upto,
+            schema_version=planned.schema_version,
+            rows=held.get(batch.cell, 0) + result.written + result.unchanged,
+            digest=result.digest,
+            fingerprint=planned.fingerprint,
+            fingerprint_version=None,
+            committed_at=now,
+        )
+    cell_marks.clear(connection, table, batches)
+    quarantine.record(connection, table, done, now)
+    audit.record(connection, table, now, *(_note(batch, result) for batch, result in done))
+
+
+def fail(connection: Connection, batch: Batch, error: str) -> None:
+    """Needs no lease: a failed cell is trusted no more than a planned one, whoever says so."""
+    _give_up(connection, batch, BatchState.FAILED, CellState.FAILED, error)
+
+
+def refuse(connection: Connection, batch: Batch, reason: str, until: datetime | None) -> None:
+    """Likewise; the cell waits `until` then, or for someone to allow what the guard has stopped."""
+    _give_up(connection, batch, BatchState.REFUSED, CellState.REFUSED, reason, refused_until=until)
+
+
+def _give_up(
+    connection: Connection,
+    batch: Batch,
+    ending: BatchState,
+    state: CellState,
+    why: str,
+    **values: Any,
+) -> None:
+    table, now = batch.table, database_now(connection)
+    end_batch(connection, table, batch.seq, ending, ended_at=now, error=why, **values)
+    change_cell(connection, table, batch.cell, state=state)
+    detail = {"batch": batch.seq, "error": why}
+    audit.record(connection, table, now, audit.Note("commit", str(batch.cell), ending, detail))
+
+
+def _held_rows(
+    connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
+) -> dict[CellKey, int]:
+    """How many rows the cells hold, to which a top-up adds."""
+    if not cells:
+        return {}
+    query = select(CELLS.c.slice, CELLS.c.window_start, CELLS.c.rows).where(
+        among(CELLS, table, cells)
+    )
+    rows = {place_of(row): row.rows for row in connection.execute(query)}
+    return {cell: rows[place_of(cell)] for cell in cells}
+
+
+def _note(batch: Batch, result: CellResult) -> audit.Note:
+    detail = {
+        "batch": batch.seq,
+        "mode": batch.mode,
+        "read": result.read,
+        "quarantined": result.quarantined,
+    }
+    return audit.Note("commit", str(batch.cell), "ok", detail)
+
+
+def _recorded(
+    connection: Connection, leases: Leases, batches: Sequence[Batch]
+) -> Iterator[Row[Any]]:
+    """Each batch as planned, which must be under this lease: others may have written since."""
+    numbers = [batch.seq for batch in batches]
+    query = select(BATCHES).where(
+        BATCHES.c.table_id == leases.table.id, BATCHES.c.seq.between(min(numbers), max(numbers))
+    )
+    planned = {row.seq: row for row in connection.execute(query)}
+    for batch in batches:
+        row, epoch = planned.get(batch.seq), leases.epochs[batch.cell.slice]
+        place = (batch.table, *place_of(batch.cell), batch.mode, batch.t, batch.upto, epoch)
+        if not row or place != (
+            leases.table,
+            *place_of(row),
+            row.mode,
+            row.snapshot,
+            row.upto,
+            row.epoch,
+        ):
+            raise LedgerConflict(
+                f"batch {batch.seq} of {batch.table.name}, cell {batch.cell}, was not planned under"
+                f" the lease that {leases.owner} holds (epoch {epoch}). Nothing was committed. Do"
+                f" the cell again: bqh sync {batch.table.name}"
+            )
+        yield row
+
+
+def _conserve(batch: Batch, result: CellResult) -> None:
+    counts = (
+        *(result.read, result.written, result.unchanged, result.quarantined),
+        *(result.deleted, result.moved, result.flagged, result.kept, result.held),
+    )
+    if result.read != result.written + result.unchanged + result.quarantined or min(counts) < 0:
+        sums = (
+            f"{result.read} rows read are not {result.written} written + {result.unchanged}"
+            f" unchanged + {result.quarantined} quarantined"
+        )
+        raise ConservationBroken(batch.table.name, str(batch.cell), sums)
+    if result.quarantined != len(result.rejections):
+        sums = f"{result.quarantined} rows quarantined, but {len(result.rejections)} handed over"
+        raise ConservationBroken(batch.table.name, str(batch.cell), sums)

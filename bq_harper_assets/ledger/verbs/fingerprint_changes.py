@@ -1,0 +1,53 @@
+"""Fingerprints told anew: a schema that lost columns counts fewer of them in every window."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, bindparam, func, update
+
+from bq_harper_assets.ledger.errors import LedgerConflict
+from bq_harper_assets.ledger.records import CellKey, LogicalTable
+from bq_harper_assets.ledger.store.tables import CELLS
+from bq_harper_assets.ledger.verbs import audit, schema_versions, slice_leases
+
+# Only of the very commit whose rows were counted, and never back to an older schema.
+_REBASE = update(CELLS).where(
+    CELLS.c.table_id == bindparam("of_table"),
+    CELLS.c.slice == bindparam("of_slice"),
+    CELLS.c.window_start == bindparam("of_start"),
+    CELLS.c.batch == bindparam("of_batch"),
+    func.coalesce(CELLS.c.fingerprint_version, CELLS.c.schema_version) <= bindparam("of_version"),
+)
+
+
+def rebase(
+    connection: Connection,
+    table: LogicalTable,
+    version: int,
+    prints: Sequence[tuple[CellKey, int, str]],
+) -> int:
+    """How many cells took their fingerprint; one that was committed again since keeps its own."""
+    if not prints:
+        return 0
+    if schema_versions.find(connection, table, version) is None:
+        raise LedgerConflict(
+            f"{table.name} has no schema version {version} to tell fingerprints under. Nothing was"
+            f" changed. See where the table stands with: bqh status {table.name}"
+        )
+    # In the order of a commit, so that neither waits for the other.
+    _, now = slice_leases.lock(connection, table, sorted({cell.slice for cell, _, _ in prints}))
+    rows = [
+        {
+            "of_table": table.id,
+            "of_slice": cell.slice,
+            "of_start": cell.window_start,
+            "of_batch": batch,
+            "of_version": version,
+            "fingerprint": fingerprint,
+            "fingerprint_version": version,
+        }
+        for cell, batch, fingerprint in prints
+    ]
+    changed = connection.execute(_REBASE, rows).rowcount
+    note = audit.Note("schema", f"version {version}", "rebased", {"cells": changed})
+    audit.record(connection, table, now, note)
+    return changed

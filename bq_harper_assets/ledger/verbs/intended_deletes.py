@@ -1,0 +1,38 @@
+"""What batches are about to take out of the target: on record before the first of it is sent.
+
+Of a run that fails half way nobody else can tell what it has deleted.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from bq_harper_assets.ledger.records import Intent, Leases
+from bq_harper_assets.ledger.verbs import audit, slice_leases
+from bq_harper_assets.ledger.verbs.transitions import change_batch
+
+
+def intend(
+    connection: Connection, leases: Leases, intents: Sequence[Intent], allowed: bool
+) -> None:
+    """All of them or none: leases live, batches still planned."""
+    if not intents:
+        return
+    table = leases.table
+    slices = sorted({intent.batch.cell.slice for intent in intents})
+    _, now = slice_leases.lock_live(connection, leases, slices, "record what is to be deleted")
+    for intent in intents:
+        change_batch(
+            connection,
+            table,
+            intent.batch.seq,
+            deletes_intended=intent.rows,
+            rows_held=intent.held,
+            deletes_allowed=allowed,
+        )
+    rows = sum(intent.rows for intent in intents)
+    subject = f"{rows} rows of {len(intents)} cells"
+    note = audit.Note(
+        "delete", subject, "allowed" if allowed else "intended", {"owner": leases.owner}
+    )
+    audit.record(connection, table, now, note)

@@ -1,0 +1,153 @@
+"""What the newest proof of each cell found, and what all of them say of the table together.
+
+A judgement counts while the batch that it looked at is the cell's newest commit and the cell is
+clean: what is synced again or marked has to be proved anew.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, and_, bindparam, case, delete, func, insert, select
+
+from bq_harper_assets.ledger.records import CellKey, CellState, LogicalTable
+from bq_harper_assets.ledger.store.cell_keys import marks_of_cell, place_of
+from bq_harper_assets.ledger.store.columns import Instant, database_now
+from bq_harper_assets.ledger.store.tables import CELLS, PROOFS
+from bq_harper_assets.ledger.verbs import registry
+
+_DELETE = delete(PROOFS).where(
+    PROOFS.c.table_id == bindparam("of_table"),
+    PROOFS.c.slice == bindparam("of_slice"),
+    PROOFS.c.window_start == bindparam("of_start"),
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a proof found in one cell."""
+
+    cell: CellKey
+    batch: int  # whose rows it looked at
+    status: str
+    deep: bool  # by all values, not by stored hashes
+    source_changed: bool  # since the snapshot of the batch
+
+
+@dataclass(frozen=True)
+class ProvedCells:
+    """So many committed cells that are alike in what is known of them."""
+
+    cells: int
+    is_clean: bool
+    is_closed: bool
+    status: str | None  # None: not proved since their sync
+    deep: bool
+    source_changed: bool
+    oldest: datetime  # of the snapshots of their commits
+    newest: datetime
+
+
+def record(connection: Connection, table: LogicalTable, judged: Sequence[Judged]) -> None:
+    """The newest counts; a quick proof that agrees with a deep one of the same batch adds nothing.
+
+    The table's row is locked, so that two proofs of one cell do not meet.
+    """
+    if not judged:
+        return
+    registry.lock(connection, table)
+    now = database_now(connection)
+    known = {place_of(row): row for row in connection.execute(_around(table, judged))}
+    rows = []
+    for each in judged:
+        before = known.get((each.cell.slice, each.cell.window_start))
+        was_deep = before is not None and before.deep
+        agrees = before is not None and (before.batch, before.status) == (each.batch, each.status)
+        rows.append(
+            {
+                "table_id": table.id,
+                "slice": each.cell.slice,
+                "window_start": each.cell.window_start,
+                "batch": each.batch,
+                "status": each.status,
+                "deep": each.deep or (agrees and was_deep),
+                "source_changed": each.source_changed,
+                "at": now,
+            }
+        )
+    places = [
+        {"of_table": table.id, "of_slice": row["slice"], "of_start": row["window_start"]}
+        for row in rows
+    ]
+    connection.execute(_DELETE, places)
+    connection.execute(insert(PROOFS), rows)
+
+
+def _around(table: LogicalTable, judged: Sequence[Judged]) -> Select[Any]:
+    starts = [each.cell.window_start for each in judged]
+    return select(PROOFS).where(
+        PROOFS.c.table_id == table.id, PROOFS.c.window_start.between(min(starts), max(starts))
+    )
+
+
+def counted(connection: Connection, table: LogicalTable) -> tuple[ProvedCells, ...]:
+    """All committed cells of the table, counted by what is known of them."""
+    alike = _current(table).subquery()
+    kinds = [alike.c[name] for name in ("clean", "closed", "status", "deep", "source_changed")]
+    query = select(
+        func.count().label("cells"),
+        *kinds,
+        func.min(alike.c.snapshot, type_=Instant).label("oldest"),
+        func.max(alike.c.snapshot, type_=Instant).label("newest"),
+    ).group_by(*kinds)
+    return tuple(
+        ProvedCells(
+            row.cells,
+            bool(row.clean),
+            bool(row.closed),
+            row.status,
+            bool(row.deep),
+            bool(row.source_changed),
+            row.oldest,
+            row.newest,
+        )
+        for row in connection.execute(query)
+    )
+
+
+def cells_with(
+    connection: Connection, table: LogicalTable, statuses: Collection[str], limit: int
+) -> tuple[CellKey, ...]:
+    """The first clean cells whose newest proof found one of these."""
+    found = _current(table).subquery()
+    query = (
+        select(found.c.window_start, found.c.window_end, found.c.slice)
+        .where(found.c.clean == 1, found.c.status.in_(statuses))
+        .order_by(found.c.window_start, found.c.slice)
+        .limit(limit)
+    )
+    return tuple(
+        CellKey(row.window_start, row.window_end, row.slice) for row in connection.execute(query)
+    )
+
+
+def _current(table: LogicalTable) -> Select[Any]:
+    """Each committed cell with the judgement that counts; NULL where there is none."""
+    is_clean = and_(CELLS.c.state == CellState.SYNCED, marks_of_cell() == 0)
+    here = and_(
+        PROOFS.c.table_id == CELLS.c.table_id,
+        PROOFS.c.slice == CELLS.c.slice,
+        PROOFS.c.window_start == CELLS.c.window_start,
+        PROOFS.c.batch == CELLS.c.batch,
+    )
+    return (
+        select(
+            *(CELLS.c.window_start, CELLS.c.window_end, CELLS.c.slice, CELLS.c.snapshot),
+            case((is_clean, 1), else_=0).label("clean"),
+            case((CELLS.c.upto == CELLS.c.window_end, 1), else_=0).label("closed"),
+            *(PROOFS.c.status, PROOFS.c.deep, PROOFS.c.source_changed),
+        )
+        .outerjoin(PROOFS, here)
+        .where(CELLS.c.table_id == table.id, CELLS.c.batch.is_not(None))
+    )

@@ -1,0 +1,92 @@
+"""Rows that the target does not take: kept with their cell until a commit replaces them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, select
+
+from bq_harper_assets.ledger.records import (
+    Batch,
+    CellKey,
+    CellResult,
+    LogicalTable,
+    Mode,
+)
+from bq_harper_assets.ledger.store.cell_keys import among, place_of
+from bq_harper_assets.ledger.store.columns import database_now
+from bq_harper_assets.ledger.store.tables import QUARANTINE
+from bq_harper_assets.ledger.verbs import audit
+
+
+def record(
+    connection: Connection,
+    table: LogicalTable,
+    done: Sequence[tuple[Batch, CellResult]],
+    now: datetime,
+) -> None:
+    """The rejections of a commit replace those of its cell; a top-up's are added to them."""
+    added = [batch.cell for batch, _ in done if batch.mode is Mode.TOPUP]
+    replaced = [batch.cell for batch, _ in done if batch.mode is not Mode.TOPUP]
+    if replaced:
+        connection.execute(
+            delete(QUARANTINE).where(
+                QUARANTINE.c.table_id == table.id,
+                QUARANTINE.c.slice == bindparam("of_slice"),
+                QUARANTINE.c.window_start == bindparam("of_start"),
+            ),
+            [{"of_slice": cell.slice, "of_start": cell.window_start} for cell in replaced],
+        )
+    first = _next_numbers(connection, table, added) if added else {}
+    rows = [
+        {
+            "table_id": table.id,
+            "slice": batch.cell.slice,
+            "window_start": batch.cell.window_start,
+            "number": number,
+            "batch": batch.seq,
+            "row_id": rejection.row_id,
+            "reason": rejection.reason,
+            "payload": rejection.payload,
+            "at": now,
+        }
+        for batch, result in done
+        for number, rejection in enumerate(result.rejections, first.get(place_of(batch.cell), 0))
+    ]
+    if rows:
+        connection.execute(insert(QUARANTINE), rows)
+
+
+def drop(
+    connection: Connection,
+    table: LogicalTable,
+    cell: CellKey,
+    numbers: Sequence[int] | None,
+    who: str,
+) -> int:
+    """How many left; the audit says who dropped which, and never what was in them."""
+    dropped = delete(QUARANTINE).where(
+        QUARANTINE.c.table_id == table.id,
+        QUARANTINE.c.slice == cell.slice,
+        QUARANTINE.c.window_start == cell.window_start,
+    )
+    if numbers is not None:
+        dropped = dropped.where(QUARANTINE.c.number.in_(numbers))
+    gone = sorted(connection.execute(dropped.returning(QUARANTINE.c.number)).scalars())
+    if gone:
+        detail = {"who": who, "numbers": gone}
+        note = audit.Note("quarantine", str(cell), "dropped", detail)
+        audit.record(connection, table, database_now(connection), note)
+    return len(gone)
+
+
+def _next_numbers(
+    connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
+) -> dict[tuple[int, datetime], int]:
+    place = (QUARANTINE.c.slice, QUARANTINE.c.window_start)
+    query = (
+        select(*place, (func.max(QUARANTINE.c.number) + 1).label("next"))
+        .where(among(QUARANTINE, table, cells))
+        .group_by(*place)
+    )
+    wanted = {place_of(cell) for cell in cells}
+    return {place_of(row): row.next for row in connection.execute(query) if place_of(row) in wanted}

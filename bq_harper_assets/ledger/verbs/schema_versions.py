@@ -1,0 +1,138 @@
+"""The numbered versions of a table's schema: each is written once and never changed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select
+
+from bq_harper_assets.ledger.errors import SchemaMoved
+from bq_harper_assets.ledger.records import LogicalTable, NewestVersion, SchemaVersion
+from bq_harper_assets.ledger.store.columns import database_now
+from bq_harper_assets.ledger.store.tables import LOGICAL_TABLES, SCHEMA_VERSIONS
+from bq_harper_assets.ledger.verbs import audit
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is kept of a version beside its columns; two that differ only here are one version."""
+
+    by: str = ""
+    cause: str = ""
+    changes: Sequence[Mapping[str, Any]] | None = None
+    source_fingerprint: str | None = None
+
+
+def newest(connection: Connection, table: LogicalTable) -> SchemaVersion | None:
+    """None before the first."""
+    row = connection.execute(
+        select(SCHEMA_VERSIONS)
+        .where(SCHEMA_VERSIONS.c.table_id == table.id)
+        .order_by(SCHEMA_VERSIONS.c.version.desc())
+        .limit(1)
+    ).one_or_none()
+    return None if row is None else _schema(row)
+
+
+def newest_of_all(connection: Connection) -> dict[str, NewestVersion]:
+    """By the table's name; a table without a version is left out."""
+    number, at = func.max(SCHEMA_VERSIONS.c.version), func.max(SCHEMA_VERSIONS.c.recorded_at)
+    rows = connection.execute(
+        select(LOGICAL_TABLES.c.name, number, at)
+        .join(LOGICAL_TABLES, LOGICAL_TABLES.c.id == SCHEMA_VERSIONS.c.table_id)
+        .group_by(LOGICAL_TABLES.c.name)
+    )
+    return {name: NewestVersion(version, recorded_at) for name, version, recorded_at in rows}
+
+
+def find(connection: Connection, table: LogicalTable, version: int) -> SchemaVersion | None:
+    """None if there is none of that number."""
+    row = connection.execute(
+        select(SCHEMA_VERSIONS).where(
+            SCHEMA_VERSIONS.c.table_id == table.id, SCHEMA_VERSIONS.c.version == version
+        )
+    ).one_or_none()
+    return None if row is None else _schema(row)
+
+
+def history(connection: Connection, table: LogicalTable) -> tuple[SchemaVersion, ...]:
+    """Oldest first."""
+    mine = select(SCHEMA_VERSIONS).where(SCHEMA_VERSIONS.c.table_id == table.id)
+    rows = connection.execute(mine.order_by(SCHEMA_VERSIONS.c.version))
+    return tuple(_schema(row) for row in rows)
+
+
+def record(
+    connection: Connection,
+    table: LogicalTable,
+    body: Mapping[str, Any],
+    seen: int,
+    origin: Origin,
+) -> SchemaVersion:
+    """The newest version if `body` equals it, else the next one.
+
+    `seen` is the newest number before the source was read (0 for none): if another run has recorded
+    a version since, `body` may be older than that one, and must not get the higher number.
+    """
+    _lock(connection, table)
+    known = newest(connection, table)
+    # Through JSON, so that a tuple here equals a list there.
+    given = json.loads(_canonical(body))
+    if known is not None and known.body == given:
+        return known
+    number = known.version if known else 0
+    if number != seen:
+        raise SchemaMoved(table.name, seen, number)
+    changes = None if origin.changes is None else _canonical(origin.changes)
+    made = SchemaVersion(
+        number + 1,
+        given,
+        database_now(connection),
+        origin.by,
+        origin.cause,
+        _changes(changes),
+        origin.source_fingerprint,
+    )
+    connection.execute(
+        insert(SCHEMA_VERSIONS).values(
+            table_id=table.id,
+            version=made.version,
+            body=_canonical(body),
+            recorded_at=made.recorded_at,
+            recorded_by=origin.by,
+            cause=origin.cause,
+            changes=changes,
+            source_fingerprint=origin.source_fingerprint,
+        )
+    )
+    detail = {"by": origin.by, "cause": origin.cause}
+    note = audit.Note("schema", f"version {made.version}", "recorded", detail)
+    audit.record(connection, table, made.recorded_at, note)
+    return made
+
+
+def _canonical(body: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
+    return json.dumps(body, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def _lock(connection: Connection, table: LogicalTable) -> None:
+    # key_share: rows that refer to the table may still be inserted by others meanwhile.
+    row = select(LOGICAL_TABLES.c.id).where(LOGICAL_TABLES.c.id == table.id)
+    connection.execute(row.with_for_update(key_share=True)).one()
+
+
+def _schema(row: Row[Any]) -> SchemaVersion:
+    return SchemaVersion(
+        row.version,
+        json.loads(row.body),
+        row.recorded_at,
+        row.recorded_by,
+        row.cause,
+        _changes(row.changes),
+        row.source_fingerprint,
+    )
+
+
+def _changes(text: str | None) -> tuple[Mapping[str, Any], ...] | None:
+    return None if text is None else tuple(json.loads(text))

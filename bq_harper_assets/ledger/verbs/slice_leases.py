@@ -1,0 +1,248 @@
+"""Leases: who may move a slice now. A step locks the rows, asks for the time, then decides."""
+
+import socket
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from bq_harper_assets.ledger.errors import (
+    Holder,
+    LeaseHeld,
+    LeaseLost,
+    LedgerConflict,
+    TableChanged,
+)
+from bq_harper_assets.ledger.records import Lease, Leases, LogicalTable
+from bq_harper_assets.ledger.store.columns import database_now
+from bq_harper_assets.ledger.store.tables import LEASES, LOGICAL_TABLES
+from bq_harper_assets.ledger.verbs import audit
+
+_LOOKED_AT = 500  # newest notes; a lease that is still held was taken not long ago
+
+
+def acquire(
+    connection: Connection,
+    table: LogicalTable,
+    slices: Sequence[int],
+    owner: str,
+    ttl: timedelta,
+    sent: float,
+) -> Leases:
+    """All of them or none: each must be released, or expired by the database's clock."""
+    wanted = tuple(sorted(set(slices)))
+    rows, now = lock(connection, table, wanted)
+    _check_slices(connection, table)
+    if held := [row for row in rows if not _is_free(row, now)]:
+        raise LeaseHeld(table.name, _with_hosts(connection, table, held), asked_by=owner)
+    leases = []
+    for row in rows:
+        lease = Lease(row.slice, row.epoch + 1, now + ttl, sent + ttl.total_seconds())
+        _change(
+            connection,
+            table,
+            row,
+            owner=owner,
+            epoch=lease.epoch,
+            acquired_at=now,
+            expires_at=lease.expires_at,
+        )
+        detail = {
+            "owner": owner,
+            "epoch": lease.epoch,
+            "taken_from": row.owner,
+            "host": socket.gethostname(),
+        }
+        outcome = "taken over" if row.owner else "taken"
+        note = audit.Note("lease", f"slice {row.slice}", outcome, detail)
+        audit.record(connection, table, now, note)
+        leases.append(lease)
+    return Leases(table, owner, tuple(leases))
+
+
+def renew(connection: Connection, leases: Leases, ttl: timedelta, sent: float) -> Leases:
+    """The same leases, longer; refused once one of them has expired, even if nobody took it."""
+    rows, now = lock_live(connection, leases, leases.slices, "renew the lease")
+    renewed = []
+    for row, lease in zip(rows, leases.held, strict=True):
+        # A shorter TTL must not take away time that a task was already promised.
+        expires_at = max(row.expires_at, now + ttl)
+        _change(connection, leases.table, row, expires_at=expires_at)
+        deadline = max(lease.deadline, sent + ttl.total_seconds())
+        renewed.append(replace(lease, expires_at=expires_at, deadline=deadline))
+    return replace(leases, held=tuple(renewed))
+
+
+def release(connection: Connection, leases: Leases, mirrored_batch: int | None) -> LeaseLost | None:
+    """Frees those still this owner's; gives the error to raise for the others once committed.
+
+    With the batch, Harper's copies of them are known to name it and these epochs.
+    """
+    rows, now = lock(connection, leases.table, leases.slices)
+    lost = []
+    for row in rows:
+        if not _is_owned(row, leases):
+            lost.append(holder(row))
+            continue
+        known = (
+            {}
+            if mirrored_batch is None
+            else {"mirrored_epoch": row.epoch, "mirrored_batch": mirrored_batch}
+        )
+        free = dict.fromkeys(("owner", "expires_at", "acquired_at"))
+        _change(connection, leases.table, row, **free, **known)
+        detail = {"owner": leases.owner, "epoch": row.epoch}
+        note = audit.Note("lease", f"slice {row.slice}", "released", detail)
+        audit.record(connection, leases.table, now, note)
+    return LeaseLost(leases.table.name, "release the lease", lost, now) if lost else None
+
+
+def note_mirrored(connection: Connection, leases: Leases, batch: int) -> None:
+    """Harper's copies of these leases are known to name the batch; LeaseLost if one is not live."""
+    rows, _ = lock_live(connection, leases, leases.slices, "note what Harper was told")
+    for row in rows:
+        _change(connection, leases.table, row, mirrored_epoch=row.epoch, mirrored_batch=batch)
+
+
+def lock(
+    connection: Connection, table: LogicalTable, slices: Sequence[int]
+) -> tuple[list[Row[Any]], datetime]:
+    """The lease rows in ascending order, locked until the transaction ends, and then the time.
+
+    The order keeps two owners of overlapping slices from waiting for each other; the time is asked
+    last, because waiting for a lock may outlast a lease.
+    """
+    query = (
+        select(LEASES)
+        .where(LEASES.c.table_id == table.id, LEASES.c.slice.in_(slices))
+        .order_by(LEASES.c.slice)
+        .with_for_update()
+    )
+    rows = list(connection.execute(query))
+    if not slices or len(rows) != len(slices):
+        _check_slices(connection, table)
+        raise LedgerConflict(
+            f"{table.name} has the slices 0 to {table.facts.slices - 1}, and {list(slices)} were"
+            f" asked for. Nothing was changed. See them with: bqh status {table.name}"
+        )
+    return rows, database_now(connection)
+
+
+def lock_live(
+    connection: Connection, leases: Leases, slices: Sequence[int], step: str
+) -> tuple[list[Row[Any]], datetime]:
+    """As `lock`; raises LeaseLost unless each is this owner's, in this epoch, and not expired."""
+    rows, now = lock(connection, leases.table, slices)
+    lost = [row for row in rows if not _is_owned(row, leases) or row.expires_at <= now]
+    if lost:
+        raise LeaseLost(leases.table.name, step, [holder(row) for row in lost], now)
+    return rows, now
+
+
+def lock_all(
+    connection: Connection, table: LogicalTable, then: str
+) -> tuple[list[Row[Any]], datetime]:
+    """The rows of all slices, locked; LeaseHeld, with what to type `then`, if one is not free."""
+    query = select(LEASES).where(LEASES.c.table_id == table.id).order_by(LEASES.c.slice)
+    rows, now = list(connection.execute(query.with_for_update())), database_now(connection)
+    if held := [holder(row) for row in rows if not _is_free(row, now)]:
+        raise LeaseHeld(table.name, held, then)
+    if len(rows) != _slices(connection, table):
+        raise LedgerConflict(
+            f"someone else has just changed the slices of {table.name}. Nothing was changed by this"
+            f" step. See them with: bqh status {table.name}"
+        )
+    return rows, now
+
+
+def remake(
+    connection: Connection,
+    table: LogicalTable,
+    rows: Sequence[Row[Any]],
+    slices: int,
+    *,
+    beyond: int = 0,
+) -> None:
+    """Free leases for so many slices, as if each had been used like the most used of `rows`.
+
+    A row may come from any of them: no slice may go back to an older snapshot, schema or epoch,
+    nor to one that is not `beyond` what another ledger has used.
+    """
+    like_all = {
+        "epoch": max(beyond, *(row.epoch for row in rows)) + 1,
+        "snapshot": max((row.snapshot for row in rows if row.snapshot), default=None),
+        "schema_version": max(row.schema_version or 0 for row in rows) or None,
+    }
+    connection.execute(delete(LEASES).where(LEASES.c.table_id == table.id))
+    fresh = [{"table_id": table.id, "slice": number, **like_all} for number in range(slices)]
+    connection.execute(insert(LEASES), fresh)
+
+
+def remember(
+    connection: Connection, table: LogicalTable, row: Row[Any], t: datetime, schema_version: int
+) -> None:
+    """Notes the newest snapshot and schema used in the slice, for every later owner."""
+    _change(connection, table, row, snapshot=t, schema_version=schema_version)
+
+
+def holder(row: Row[Any]) -> Holder:
+    """Who has it."""
+    return Holder(row.slice, row.owner, row.epoch, row.expires_at, row.acquired_at)
+
+
+def _with_hosts(
+    connection: Connection, table: LogicalTable, rows: Sequence[Row[Any]]
+) -> list[Holder]:
+    """Who has them and where, as was put on record when they were taken."""
+    taken = audit.entries(connection, table, "lease", _LOOKED_AT)
+    hosts = {
+        (note.detail.get("owner"), note.detail.get("epoch")): note.detail.get("host")
+        for note in taken
+    }
+    return [replace(holder(row), host=hosts.get((row.owner, row.epoch))) for row in rows]
+
+
+def _check_slices(connection: Connection, table: LogicalTable) -> None:
+    """Someone who counts slices otherwise would put rows into the cells of others."""
+    slices = _slices(connection, table)
+    if slices != table.facts.slices:
+        raise TableChanged(
+            f"{table.name} has been given {slices} slices instead of {table.facts.slices} since"
+            " this run looked. No lease was taken and nothing was changed. Do it again:"
+            f" bqh sync {table.name}"
+        )
+
+
+def _slices(connection: Connection, table: LogicalTable) -> int:
+    query = select(LOGICAL_TABLES.c.slices).where(LOGICAL_TABLES.c.id == table.id)
+    slices: int = connection.execute(query).scalar_one()
+    return slices
+
+
+def _is_free(row: Row[Any], now: datetime) -> bool:
+    return row.owner is None or bool(row.expires_at < now)
+
+
+def _is_owned(row: Row[Any], leases: Leases) -> bool:
+    return bool(row.owner == leases.owner and row.epoch == leases.epochs.get(row.slice))
+
+
+def _change(connection: Connection, table: LogicalTable, seen: Row[Any], **values: Any) -> None:
+    """Changes the lease only if it is still as it was seen."""
+    changed = connection.execute(
+        update(LEASES)
+        .where(
+            LEASES.c.table_id == table.id,
+            LEASES.c.slice == seen.slice,
+            LEASES.c.epoch == seen.epoch,
+            LEASES.c.owner.is_not_distinct_from(seen.owner),
+        )
+        .values(**values)
+    )
+    if changed.rowcount != 1:
+        raise LedgerConflict(
+            f"the lease of {table.name} changed under its lock ({holder(seen)}). Nothing was"
+            f" changed. Try again: bqh sync {table.name}"
+        )

@@ -1,0 +1,56 @@
+"""The compare-and-set steps of a batch and its cell: each checks that it hit exactly one row."""
+
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from bq_harper_assets.ledger.errors import LedgerConflict
+from bq_harper_assets.ledger.records import BatchState, CellKey, LogicalTable
+from bq_harper_assets.ledger.store.tables import BATCHES, CELLS
+
+# Made once: for a run of many cells, building statements would cost more than running them.
+_THIS_BATCH = (
+    BATCHES.c.table_id == bindparam("of_table"),
+    BATCHES.c.seq == bindparam("of_seq"),
+)
+_CHANGE_BATCH = update(BATCHES).where(*_THIS_BATCH, BATCHES.c.state == BatchState.PLANNED)
+_CHANGE_CELL = update(CELLS).where(
+    CELLS.c.table_id == bindparam("of_table"),
+    CELLS.c.slice == bindparam("of_slice"),
+    CELLS.c.window_start == bindparam("of_start"),
+)
+
+
+def end_batch(
+    connection: Connection, table: LogicalTable, seq: int, state: BatchState, **values: Any
+) -> None:
+    """Takes a batch from planned to its last state, once."""
+    change_batch(connection, table, seq, state=state, **values)
+
+
+def change_batch(connection: Connection, table: LogicalTable, seq: int, **values: Any) -> None:
+    """Changes a batch that is still planned."""
+    batch = {"of_table": table.id, "of_seq": seq}
+    changed = connection.execute(_CHANGE_BATCH, {**batch, **values})
+    if changed.rowcount != 1:
+        found = connection.execute(select(BATCHES).where(*_THIS_BATCH), batch).one_or_none()
+        if found is None:
+            what = "was never planned"
+        else:
+            why = f": {found.error}" if found.error else ""
+            what = f"of {found.owner} (epoch {found.epoch}) is {found.state} already{why}"
+        raise LedgerConflict(
+            f"batch {seq} of {table.name} {what}. Nothing was changed by this step. See where the"
+            f" table stands with: bqh status {table.name}"
+        )
+
+
+def change_cell(connection: Connection, table: LogicalTable, cell: CellKey, **values: Any) -> None:
+    """Changes a cell that a plan has made."""
+    place = {"of_table": table.id, "of_slice": cell.slice, "of_start": cell.window_start}
+    changed = connection.execute(_CHANGE_CELL, {**place, **values})
+    if changed.rowcount != 1:
+        raise LedgerConflict(
+            f"no batch of {table.name} was ever planned for cell {cell}. Nothing was changed by"
+            f" this step. See where the table stands with: bqh status {table.name}"
+        )

@@ -1,0 +1,151 @@
+"""A Harper table that others made and filled: what of it windows will see, and its taking over."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.verbs.audit import Note
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.stores.bigquery.fingerprint import Outside, fingerprints
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.grid import Part
+from bq_harper_assets.sync.cells.window import Window, floor_to_window, windows_between
+from bq_harper_assets.sync.diff.cell_diff import compare_cells
+from bq_harper_assets.sync.diff.diff_job import CellDiff
+from bq_harper_assets.sync.diff.target_rows import text_of
+from bq_harper_assets.sync.ledger_facts import table_facts
+from bq_harper_assets.sync.turn_context import Source
+
+KIND = "adopt"
+COUNTED = 1_000  # rows outside every window; more are told as more
+WINDOWS_AT_ONCE = 96
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class WindowDiff:
+    """One window: what the source has now against what Harper held before any sync."""
+
+    window: Window
+    rows: int = 0
+    equal: int = 0
+    missing: int = 0
+    changed: int = 0
+    phantom: int = 0
+
+    @classmethod
+    def of(cls, window: Window, cells: Sequence[CellDiff]) -> "WindowDiff":
+        """The sum of its cells."""
+        return cls(
+            window,
+            sum(cell.read for cell in cells),
+            sum(cell.equal for cell in cells),
+            sum(len(cell.missing) for cell in cells),
+            sum(len(cell.changed) for cell in cells),
+            sum(len(cell.vanished) for cell in cells),
+        )
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether Harper holds exactly the source's rows."""
+        return self.equal == self.rows and not self.phantom
+
+
+def held_outside(
+    harper: HarperClient, contract: TableContract, kind: Kind, start: datetime, now: datetime
+) -> Outside:
+    """Rows of Harper that no window will ever look at; each count ends at COUNTED + 1."""
+    name = contract.timestamp_column
+    wanted = (
+        Condition(name, "equals", None),
+        Condition(name, "less_than", text_of(kind, start)),
+        Condition(name, "greater_than_equal", text_of(kind, now)),
+    )
+    found = (
+        harper.search_by_conditions(contract.target_table, [each], (name,), limit=COUNTED + 1)
+        for each in wanted
+    )
+    return Outside(*(len(rows) for rows in found))
+
+
+def oldest_held(harper: HarperClient, contract: TableContract) -> object:
+    """The timestamp of the oldest row, as it is stored; None if there is no row with one."""
+    name = contract.timestamp_column
+    # A walk by "*" comes in the order of ids, not of times.
+    has_one = Condition(name, "greater_than", "")
+    rows = harper.search_by_conditions(
+        contract.target_table, [has_one], (name,), sort_by=name, limit=1
+    )
+    return rows[0].get(name) if rows else None
+
+
+def start_where_others_began(
+    contract: TableContract, held: datetime, in_source: datetime | None
+) -> datetime:
+    """The window of the oldest row held, but none before the day of the source's oldest row.
+
+    What lies before that is gone from the source, perhaps because it expired there: it is left.
+    """
+    start = floor_to_window(held, contract.window)
+    return max(start, floor_to_window(in_source, _DAY)) if in_source else start
+
+
+def compare_range(source: Source, start: datetime, end: datetime) -> Iterator[WindowDiff]:
+    """Every row of [start, end), by all that is stored of it: nobody wrote hashes that we know."""
+    windows = list(windows_between(start, end, source.contract.window))
+    for first in range(0, len(windows), WINDOWS_AT_ONCE):
+        yield from _compared(source, windows[first : first + WINDOWS_AT_ONCE], end)
+
+
+def _compared(source: Source, windows: Sequence[Window], end: datetime) -> Iterator[WindowDiff]:
+    contract = source.contract
+    last = min(windows[-1].end, end)
+    prints = fingerprints(
+        source.queries, source.pin.source, windows[0].start, last, contract.window
+    )
+    keyless = not source.pin.plan.selection.key
+    parts = {
+        Cell(window, number): Part(1, window.start, min(window.end, end))
+        for window in windows
+        for number in range(contract.slices)
+    }
+    diffs = compare_cells(
+        source,
+        parts,
+        {window: prints[window.start].rows for window in windows},
+        has_equal_rows=keyless and any(each.distinct < each.rows for each in prints.values()),
+        deep=True,
+    )
+    for window, cells in groupby(parts, lambda cell: cell.window):
+        yield WindowDiff.of(window, [diffs[cell] for cell in cells])
+
+
+def take_over(
+    ledger: Ledger,
+    bigquery: BigQueryConnection,
+    contract: TableContract,
+    start: datetime | None,
+    diffs: Sequence[WindowDiff],
+) -> LogicalTable:
+    """The ledger knows the table from now on; no row is moved by this."""
+    table = ledger.register_table(table_facts(contract, bigquery))
+    if start is not None:
+        ledger.record_start(contract.id, start)
+    detail = {
+        "start": start.isoformat() if start else None,
+        "windows": len(diffs),
+        "windows_equal": sum(diff.is_equal for diff in diffs),
+        **{
+            name: sum(getattr(diff, name) for diff in diffs)
+            for name in ("rows", "equal", "missing", "changed", "phantom")
+        },
+    }
+    ledger.record_audit(table, Note(KIND, contract.target_table, "adopted", detail))
+    return table

@@ -1,0 +1,1 @@
+"""Arithmetic on whole columns, in Arrow's own memory, makes no Python object per row."""

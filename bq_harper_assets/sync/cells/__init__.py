@@ -1,0 +1,1 @@
+"""Cells are windows times slices: the units in which rows are moved, recorded and proved."""

@@ -1,0 +1,83 @@
+"""The cells of one run laid out as an array, so that rows find theirs by arithmetic alone."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+
+from bq_harper_assets.sync.arrays.arrow_memory import Int64s, fixed_width, null_mask
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import micros_at, micros_of
+
+NOT_OURS = -1
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a run does of one cell: the batch, and the times [begin, end) that it covers."""
+
+    batch: int
+    begin: datetime
+    end: datetime
+
+    @classmethod
+    def whole(cls, cell: Cell, batch: int) -> "Part":
+        """All of the cell's window."""
+        return cls(batch, cell.window.start, cell.window.end)
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Windows of one length times all slices; a cell outside the run has the batch 0."""
+
+    first: int  # microseconds since 1970 to the first window
+    length: int  # microseconds
+    slices: int
+    batches: Int64s  # ledger sequence by place, window by window
+    begins: Int64s  # microseconds since 1970, by place
+    ends: Int64s
+
+    @classmethod
+    def of(cls, parts: Mapping[Cell, Part], slices: int) -> "Grid":
+        """The smallest grid that holds the cells."""
+        starts = [cell.window.start_micros for cell in parts]
+        window = next(iter(parts)).window
+        length = micros_at(window.end) - micros_at(window.start)
+        first = min(starts)
+        size = ((max(starts) - first) // length + 1) * slices
+        batches, begins, ends = (np.zeros(size, np.int64) for _ in range(3))
+        grid = cls(first, length, slices, batches, begins, ends)
+        for cell, part in parts.items():
+            place = grid.place_of(cell)
+            batches[place] = part.batch
+            begins[place], ends[place] = micros_at(part.begin), micros_at(part.end)
+        return grid
+
+    def place_of(self, cell: Cell) -> int:
+        """Where the cell is in `batches`."""
+        return (cell.window.start_micros - self.first) // self.length * self.slices + cell.slice
+
+    def places_of(self, timestamps: pa.Array, slices: Int64s) -> Int64s:
+        """The place of each row; NOT_OURS for rows that no part of the run covers."""
+        micros = micros_of(timestamps)
+        times = fixed_width(micros, np.int64)
+        windows = (times - self.first) // self.length
+        places = windows * self.slices + slices
+        inside = (windows >= 0) & (places < len(self.batches))
+        at = np.where(inside, places, 0)
+        inside &= (self.batches[at] != 0) & (times >= self.begins[at]) & (times < self.ends[at])
+        nulls = null_mask(micros)
+        if nulls is not None:
+            inside &= ~nulls
+        places[~inside] = NOT_OURS
+        return places
+
+    def count(self, places: Int64s) -> Int64s:
+        """How many rows each place has."""
+        return np.bincount(places, minlength=len(self.batches))
+
+    def occupied(self) -> Iterable[int]:
+        """The places of the run's cells."""
+        return (int(place) for place in np.flatnonzero(self.batches))

@@ -1,0 +1,42 @@
+"""The worker slice of each row: of its id, never of its timestamp, which may change windows."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bq_harper_assets.sync.arrays.arrow_memory import (
+    Int64s,
+    UInt64s,
+    fixed_width,
+    null_mask,
+    plain,
+    variable_width,
+)
+from bq_harper_assets.sync.arrays.splitmix import LANES, hash_bytes, mix
+
+KEYLESS_LENGTH = 23  # characters of a keyless id before its occurrence number
+
+
+def id_hashes(ids: pa.Array, *, keyless: bool) -> UInt64s:
+    """A number per id, the same whether the id was just made or read back from Harper.
+
+    Equal rows of a keyless table share it: the occurrence number does not count. No id gives 0.
+    """
+    values = plain(ids)
+    if pa.types.is_integer(values.type):
+        hashes = mix(fixed_width(values.cast(pa.int64()), np.uint64) + np.uint64(LANES[0]))
+    elif keyless:
+        texts = pc.binary_slice(values.cast(pa.binary()), 0, KEYLESS_LENGTH)
+        hashes = hash_bytes(*variable_width(texts), 0)
+    else:
+        hashes = hash_bytes(*variable_width(values), 0)
+    nulls = null_mask(values)
+    if nulls is not None:
+        hashes[nulls] = 0
+    return hashes
+
+
+def slice_of(hashes: UInt64s, slices: int) -> Int64s:
+    """The slice, 0 to slices - 1, of each id hash."""
+    upper = hashes >> np.uint64(32)
+    return ((upper * np.uint64(slices)) >> np.uint64(32)).astype(np.int64)

@@ -1,0 +1,79 @@
+"""Half-open ranges of the timestamp column, all of one length, counted from 1970 in UTC."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.sync.arrays.arrow_memory import plain
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class NotATime(BqhError):
+    """The timestamp column holds something else."""
+
+    def __init__(self, type_: pa.DataType) -> None:
+        super().__init__(
+            f"the timestamp column arrives as {type_}; windows need TIMESTAMP, DATETIME or DATE. "
+            "Nothing was written. Name another timestampColumn in config/tables.yaml, "
+            "then run `bqh doctor`"
+        )
+
+
+@dataclass(frozen=True, order=True)
+class Window:
+    """[start, end), both in UTC."""
+
+    start: datetime
+    end: datetime
+
+    @property
+    def key(self) -> str:
+        """Its Dagster partition: 2026-11-16T07:00."""
+        return self.start.replace(tzinfo=None).isoformat(timespec="minutes")
+
+    @property
+    def start_micros(self) -> int:
+        """Microseconds from 1970 to its start."""
+        return micros_at(self.start)
+
+    @classmethod
+    def parse(cls, key: str, length: timedelta) -> "Window":
+        """The window of this key; ValueError if there is none of this length."""
+        start = datetime.strptime(key, "%Y-%m-%dT%H:%M").replace(tzinfo=UTC)
+        window = cls(start, start + length)
+        if (start - EPOCH) % length or window.key != key:
+            raise ValueError(f"{key!r} is not the start of a window of {length}")
+        return window
+
+
+def micros_at(moment: datetime) -> int:
+    """Microseconds from 1970 to the moment."""
+    return (moment - EPOCH) // _MICROSECOND
+
+
+def floor_to_window(moment: datetime, length: timedelta) -> datetime:
+    """The start of the window that holds this moment."""
+    return (moment - (moment - EPOCH) % length).astimezone(UTC)
+
+
+def windows_between(start: datetime, end: datetime, length: timedelta) -> Iterator[Window]:
+    """Every window that holds a moment of [start, end), in order."""
+    at = floor_to_window(start, length)
+    while start < end and at < end:
+        yield Window(at, at + length)
+        at += length
+
+
+def micros_of(timestamps: pa.Array) -> pa.Int64Array:
+    """Microseconds since 1970 of TIMESTAMP, DATETIME (taken as UTC) or DATE; NULLs stay NULL."""
+    array = plain(timestamps)
+    if pa.types.is_date(array.type):
+        array = array.cast(pa.date32()).cast(pa.timestamp("us"))
+    if not pa.types.is_timestamp(array.type):
+        raise NotATime(array.type)
+    return array.cast(pa.timestamp("us", array.type.tz)).view(pa.int64())

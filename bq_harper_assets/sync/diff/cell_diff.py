@@ -1,0 +1,57 @@
+"""Cells of a pinned source against what Harper holds of them now."""
+
+from collections.abc import Iterator, Mapping
+
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.grid import Grid, Part
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.diff.diff_job import CellDiff, Survey, compare
+from bq_harper_assets.sync.diff.target_rows import TimeRange, ranges_of
+from bq_harper_assets.sync.spark.hash_blobs import bins_per_place
+from bq_harper_assets.sync.turn_context import Source
+
+
+def compare_cells(
+    source: Source,
+    parts: Mapping[Cell, Part],
+    rows: Mapping[Window, int],
+    *,
+    has_equal_rows: bool,
+    deep: bool = False,
+    as_written: bool = False,
+) -> Mapping[Cell, CellDiff]:
+    """By cell; `rows` is about how many each window has.
+
+    Deep is by all values, which is what a proof of them wants. Who writes what differs wants rows
+    `as_written`: also their stored hash must be right, since whoever looks next goes by that.
+    """
+    reading = source.reading(parts, has_equal_rows=has_equal_rows)
+    survey = Survey(
+        reading,
+        source.harper_of_tasks,
+        source.contract.target_table,
+        _dealt(_held_ranges(source, parts, rows, reading.grid), source.tasks),
+        source.retry,
+        bins_per_place(max(rows.values())),
+        deep,
+        as_written,
+    )
+    found = compare(source.spark, survey)
+    return {cell: found[reading.grid.place_of(cell)] for cell in parts}
+
+
+def _held_ranges(
+    source: Source, parts: Mapping[Cell, Part], rows: Mapping[Window, int], grid: Grid
+) -> Iterator[TimeRange]:
+    kind = source.pin.plan.selection.timestamp.kind
+    ends: dict[Window, Part] = {}
+    for cell, part in parts.items():
+        ends[cell.window] = max(part, ends.get(cell.window, part), key=lambda each: each.end)
+    for window, part in sorted(ends.items(), key=lambda item: item[0]):
+        first = grid.place_of(Cell(window, 0))
+        yield from ranges_of(first, window.start, part.end, rows[window], kind)
+
+
+def _dealt(ranges: Iterator[TimeRange], tasks: int) -> tuple[tuple[TimeRange, ...], ...]:
+    everything = list(ranges)
+    return tuple(tuple(everything[n::tasks]) for n in range(min(tasks, len(everything))))

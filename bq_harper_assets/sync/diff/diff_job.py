@@ -1,0 +1,215 @@
+"""The comparison of source and target, cell by cell: by id and row hash, joined in Spark.
+
+Applied it is a reconcile, reported a proof, printed a plan. It reads both sides and writes nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
+from bq_harper_assets.sync.diff.deep_hash import RecordHashes, source_hashes
+from bq_harper_assets.sync.diff.target_rows import FLAGGED, StoredHashes, TimeRange, read_held
+from bq_harper_assets.sync.identity.digest import Digest, digests_by_place
+from bq_harper_assets.sync.source.cell_rows import Reading, cell_rows
+from bq_harper_assets.sync.spark.hash_blobs import (
+    PACKED_DDL,
+    RECEIPTS,
+    SourcePacker,
+    keys_stream,
+    pack_held,
+    receipt_row,
+    unpacked,
+    unpacked_keys,
+)
+from bq_harper_assets.sync.spark.receipts import Failure, Receipt, Tally, merged
+from bq_harper_assets.sync.spark.task_login import HarperOfTasks
+from bq_harper_assets.sync.spark.task_waits import noted_for_driver
+from bq_harper_assets.sync.transient_errors import error_of, failure_of
+from bq_harper_assets.sync.write.write_job import one_row_per_task
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NUMBERS = ("place", "ids", "distinct", "equal", "held", "flagged")
+_BLOBS = ("missing", "changed", "vanished", "receipt")
+_COMPARED = pa.schema(
+    [(name, pa.int64()) for name in _NUMBERS] + [(name, pa.binary()) for name in _BLOBS]
+)
+_COMPARED_DDL = ", ".join(
+    [f"{name} long" for name in _NUMBERS] + [f"{name} binary" for name in _BLOBS]
+)
+_NO_IDS = np.empty(0, np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What is compared; it travels to the executors."""
+
+    reading: Reading
+    harper: HarperOfTasks
+    target: str
+    ranges: tuple[tuple[TimeRange, ...], ...]  # of the target, by task
+    retry: RetryPolicy
+    per_place: int = 1  # bins
+    deep: bool = False  # by every stored value, not by the hash that was stored with them
+    as_written: bool = False  # and then by that hash too
+
+
+@dataclass(eq=False)
+class CellDiff:
+    """One cell: what the source has at T against what the target holds."""
+
+    ids: int = 0  # of the source's rows
+    distinct: int = 0
+    equal: int = 0
+    held: int = 0  # rows of the target, without those marked as deleted
+    flagged: int = 0
+    missing: UInt64s = field(default_factory=lambda: _NO_IDS)  # id hashes
+    changed: UInt64s = field(default_factory=lambda: _NO_IDS)
+    vanished: list[Any] = field(default_factory=list)  # ids, as the target has them
+    read: int = 0  # rows of the source, also those that can have no id
+    digest: Digest = field(default_factory=Digest)
+    # Attributes that rows of the survey have and should not, whichever rows these are.
+    extras: frozenset[str] = frozenset()
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether nothing is to be done."""
+        differs = len(self.missing) or len(self.changed) or self.vanished
+        return not differs and self.read == self.ids
+
+
+def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
+    """By place, every occupied one; NotCompared if a task could not end its part."""
+    tasks = [*survey.reading.streams, *survey.ranges]
+    sources = len(survey.reading.streams)
+
+    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with noted_for_driver(survey.harper.waits):
+            for batch in numbers:
+                for number in batch.column(0).to_pylist():
+                    if number < sources:
+                        yield from _read_source(survey, survey.reading.streams[number])
+                    else:
+                        yield from _read_target(survey, survey.ranges[number - sources])
+
+    def join(rows: pa.Table) -> pa.Table:
+        return _compared(rows, survey.per_place)
+
+    found = {place: CellDiff() for place in survey.reading.grid.occupied()}
+    if not tasks:
+        return found
+    rows = (
+        one_row_per_task(spark, len(tasks))
+        .mapInArrow(run, PACKED_DDL)
+        .groupBy("bin")
+        .applyInArrow(join, _COMPARED_DDL)
+        .collect()
+    )
+    receipts = [Receipt.loads(bytes(row.receipt)) for row in rows if row.receipt is not None]
+    if failure := next((r.failure for r in receipts if r.failure), None):
+        raise error_of(failure)
+    for row in rows:
+        # A row that somebody put into a slice of its own window is none of a cell outside the run.
+        if row.receipt is None and row.place in found:
+            _add(found[row.place], row)
+    extras = frozenset(name for receipt in receipts for name in receipt.extras)
+    for diff in found.values():
+        diff.extras = extras
+    for place, tally in merged(receipts).items():
+        found[place].read, found[place].digest = tally.read, tally.digest
+    return found
+
+
+def _read_source(survey: Survey, streams: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    packer = SourcePacker(survey.per_place)
+    tallies: dict[int, Tally] = {}
+    failure: Failure | None = None
+    try:
+        for rows in cell_rows(survey.reading, streams):
+            for place, digest in digests_by_place(rows.places, rows.identity.row_hashes).items():
+                tallies.setdefault(place, Tally()).__iadd__(Tally(digest.count, digest=digest))
+            named = rows.where(rows.identity.ids.is_valid().to_numpy(zero_copy_only=False))
+            identity = named.identity
+            hashes = identity.row_hashes
+            if survey.deep:
+                plan = survey.reading.plan
+                hashes = source_hashes(named, plan, as_written=survey.as_written)
+            yield from packer.add(named.places, identity.whole_id_hashes, hashes)
+    except BqhError as error:
+        failure = failure_of(error)
+    yield from packer.rest()
+    yield receipt_row(Receipt(tallies, (), 0, 0, None, failure).dumps())
+
+
+def _read_target(survey: Survey, ranges: Sequence[TimeRange]) -> Iterator[pa.RecordBatch]:
+    failure: Failure | None = None
+    reading = survey.reading
+    by_values = RecordHashes(survey.as_written)
+    with HarperClient(survey.harper.connection(), retry=survey.retry) as client:
+        try:
+            for each, held in read_held(
+                client,
+                survey.target,
+                reading.plan,
+                ranges,
+                reading.grid.slices,
+                by_values if survey.deep else StoredHashes(),
+            ):
+                places = held.slices + each.place
+                yield pack_held(places, held.ids, held.hashes, held.keys, survey.per_place)
+        except BqhError as error:
+            failure = failure_of(error)
+    extras = frozenset(by_values.extras)
+    yield receipt_row(Receipt({}, (), 0, 0, None, failure, extras=extras).dumps())
+
+
+def _compared(rows: pa.Table, per_place: int) -> pa.Table:
+    """One bin; receipts pass."""
+    number = rows.column("bin")[0].as_py()
+    if number == RECEIPTS:
+        nothing = dict.fromkeys(_COMPARED.names)
+        receipts = rows.column("receipt").to_pylist()
+        return pa.Table.from_pylist([nothing | {"receipt": r} for r in receipts], _COMPARED)
+    ids, hashes = unpacked(rows.column("ids")), unpacked(rows.column("hashes"))
+    held_ids, held_hashes = unpacked(rows.column("held_ids")), unpacked(rows.column("held_hashes"))
+    order = np.argsort(held_ids, kind="stable")
+    at = np.searchsorted(held_ids, ids, sorter=order)
+    at = order[np.minimum(at, len(order) - 1)] if len(order) else at
+    known = held_ids[at] == ids if len(order) else np.zeros(len(ids), np.bool_)
+    same = np.zeros(len(ids), np.bool_)
+    same[known] = held_hashes[at[known]] == hashes[known]
+    flagged = held_hashes == FLAGGED
+    gone = ~np.isin(held_ids, ids) & ~flagged
+    keys = unpacked_keys(rows.column("held_keys"))
+    result = {
+        "place": number // per_place,
+        "ids": len(ids),
+        "distinct": len(np.unique(ids)),
+        "equal": int(same.sum()),
+        "held": len(held_ids) - int(flagged.sum()),
+        "flagged": int(flagged.sum()),
+        "missing": ids[~known].tobytes(),
+        "changed": ids[known & ~same].tobytes(),
+        "vanished": keys_stream(keys.filter(pa.array(gone))),
+        "receipt": None,
+    }
+    return pa.Table.from_pylist([result], _COMPARED)
+
+
+def _add(diff: CellDiff, row: Any) -> None:
+    diff.ids += row.ids
+    diff.distinct += row.distinct
+    diff.equal += row.equal
+    diff.held += row.held
+    diff.flagged += row.flagged
+    diff.missing = np.append(diff.missing, np.frombuffer(row.missing, np.uint64))
+    diff.changed = np.append(diff.changed, np.frombuffer(row.changed, np.uint64))
+    diff.vanished += unpacked_keys(pa.chunked_array([[bytes(row.vanished)]])).to_pylist()

@@ -1,0 +1,62 @@
+"""Rows of the source by their id hashes: who they are, and what should be stored of them."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
+from bq_harper_assets.sync.diff.deep_hash import records_of
+from bq_harper_assets.sync.source.cell_rows import Reading, cell_rows
+from bq_harper_assets.sync.write.write_job import one_row_per_task
+from bq_harper_assets.sync.write.write_task import Chosen
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ROWS = pa.schema({"place": pa.int64(), "hash": pa.int64(), "row": pa.string()})
+_ROWS_DDL = "place long, hash long, row string"
+
+
+@dataclass(frozen=True)
+class NamedRow:
+    """One row of the source."""
+
+    place: int
+    id_hash: int
+    id: Any  # None: it can have none
+    record: Mapping[str, Any]
+    reason: str | None  # why it cannot be stored
+
+
+def name_rows(spark: "SparkSession", reading: Reading, ids: UInt64s) -> list[NamedRow]:
+    """The rows with these ids, and those that can have none; meant for few."""
+    if not reading.streams:
+        return []
+
+    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from _named(reading, reading.streams[number], np.sort(ids))
+
+    found = one_row_per_task(spark, len(reading.streams)).mapInArrow(run, _ROWS_DDL).collect()
+    return [
+        NamedRow(row.place, row.hash & 0xFFFFFFFFFFFFFFFF, *json.loads(row.row)) for row in found
+    ]
+
+
+def _named(reading: Reading, streams: tuple[str, ...], ids: UInt64s) -> Iterator[pa.RecordBatch]:
+    chosen = Chosen(np.zeros(len(reading.grid.batches), np.bool_), ids)
+    for rows in cell_rows(reading, streams):
+        some = rows.where(chosen.among(rows))
+        texts = [
+            json.dumps([row_id, record, reason])
+            for row_id, (record, reason) in zip(
+                some.identity.ids.to_pylist(), records_of(some, reading.plan), strict=True
+            )
+        ]
+        hashes = some.identity.whole_id_hashes.view(np.int64)
+        yield pa.record_batch([some.places, hashes, pa.array(texts, pa.string())], schema=_ROWS)

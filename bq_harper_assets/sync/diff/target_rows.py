@@ -1,0 +1,120 @@
+"""What Harper holds of some windows: ids and row hashes, read in ranges of time.
+
+A range is one request, which Harper answers from the index of the timestamp; pages by offset would
+be slow, and would miss rows while others are written.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.schema.table_plan import DELETED_AT
+from bq_harper_assets.stores.harper.answers import require_ids
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.sync.arrays.arrow_memory import Int64s, UInt64s
+from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
+from bq_harper_assets.sync.identity.row_id import hashes_of_text
+from bq_harper_assets.sync.values.column_values import TEXTS
+from bq_harper_assets.sync.values.row_plan import HASH, RowPlan
+
+ROWS_PER_REQUEST = 50_000
+FLAGGED = np.uint64(0xFFFFFFFFFFFFFFFF)  # the hash of a row that is marked as deleted
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """A part of one window, in the text that its rows' timestamps have."""
+
+    place: int  # of the window's first cell
+    low: str
+    high: str
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Rows of one range."""
+
+    slices: Int64s
+    ids: UInt64s  # hashes of whole ids
+    hashes: UInt64s
+    keys: pa.Array  # the ids themselves
+
+
+def ranges_of(
+    place: int, begin: datetime, end: datetime, expected_rows: int, kind: Kind
+) -> list[TimeRange]:
+    """[begin, end) in as many equal parts as keep an answer to a size that is good to handle."""
+    count = 1 + expected_rows // ROWS_PER_REQUEST
+    bounds = [begin + (end - begin) * n / count for n in range(count)] + [end]
+    texts = [text_of(kind, bound) for bound in bounds]
+    pairs = pairwise(texts)
+    return [TimeRange(place, low, high) for low, high in pairs if low != high]
+
+
+def text_of(kind: Kind, instant: datetime) -> str:
+    """The first time of that kind at or after the instant, as Harper has it."""
+    utc = instant.astimezone(UTC)
+    if kind is Kind.DATE:
+        midnight = utc.replace(hour=0, minute=0, second=0, microsecond=0)
+        day = midnight if midnight == utc else midnight + _DAY
+        return day.date().isoformat()
+    type_ = pa.timestamp("us", "UTC") if kind is Kind.TIMESTAMP else pa.timestamp("us")
+    moment = utc if kind is Kind.TIMESTAMP else utc.replace(tzinfo=None)
+    text: str = TEXTS[kind](pa.array([moment], type_))[0].as_py()
+    return text
+
+
+class RowHashes(Protocol):
+    """How the hash of a row that Harper holds is found."""
+
+    def attributes(self, plan: RowPlan) -> Sequence[str]:
+        """What must be read of each row."""
+        ...
+
+    def of(self, rows: Sequence[Mapping[str, Any]], plan: RowPlan) -> UInt64s:
+        """One per row."""
+        ...
+
+
+class StoredHashes:
+    """The hash that was written with the row."""
+
+    def attributes(self, plan: RowPlan) -> Sequence[str]:
+        """Few, so that reading back costs little."""
+        return (plan.primary_key, HASH, *((DELETED_AT,) if plan.flags_deletes else ()))
+
+    def of(self, rows: Sequence[Mapping[str, Any]], plan: RowPlan) -> UInt64s:
+        """0 where there is none."""
+        return hashes_of_text(pa.array([row.get(HASH) for row in rows], pa.string()))
+
+
+def read_held(
+    client: HarperClient,
+    table: str,
+    plan: RowPlan,
+    ranges: Sequence[TimeRange],
+    slices: int,
+    hashed: RowHashes,
+) -> Iterator[tuple[TimeRange, Held]]:
+    """Range by range; rows marked as deleted are told by their hash."""
+    for each in ranges:
+        within = Condition(plan.timestamp, "gelt", [each.low, each.high])
+        where = f"{each.low} to {each.high}"
+        rows = client.search_by_conditions(table, [within], hashed.attributes(plan), cell=where)
+        if not rows:
+            continue
+        keys = pa.array(require_ids(rows, plan.primary_key, "search_by_conditions", table, where))
+        hashes = hashed.of(rows, plan)
+        if plan.flags_deletes:
+            marked = np.array([row.get(DELETED_AT) is not None for row in rows], np.bool_)
+            hashes[marked] = FLAGGED
+        parts = slice_of(id_hashes(keys, keyless=not plan.key), slices)
+        yield each, Held(parts, id_hashes(keys, keyless=False), hashes, keys)

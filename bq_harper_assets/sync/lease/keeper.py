@@ -1,0 +1,242 @@
+"""Holds a run's leases: renews them beside the work, mirrors them to Harper, gives them back.
+
+Two clocks are used on purpose. The ledger's decides who holds a lease; the owner's own deadline
+counts from when it asked, so that it never believes longer than the ledger does.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from types import TracebackType
+from typing import Any
+
+from bq_harper_assets.activity import doing
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.errors import LeaseHeld, LedgerError
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import Leases, LogicalTable
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.waiting import WAITS, clock_text
+from bq_harper_assets.sync.lease.send_deadline import LeaseRanOut, LeaseTerms, mirror_id
+from bq_harper_assets.sync.mirror.tables import LEASES
+from bq_harper_assets.sync.stop_request import Stop
+
+RENEWALS_PER_TTL = 6
+RENEW_AGAIN_S = 5.0  # after a renewal that failed, or that Harper did not hear of
+ASK_EVERY_S = 1.0  # for a lease that another run holds; less than a live run pauses
+RENEWAL_ENDS_WITHIN_S = 2.0  # of a run that was asked to stop
+CLUSTER_CLOCK_SKEW = timedelta(seconds=2)
+
+
+@dataclass(frozen=True)
+class LeaseTimes:
+    """`effect_within` is the longest time from a request to its effect: Harper queues writes."""
+
+    ttl: timedelta = timedelta(seconds=180)
+    effect_within: timedelta = timedelta(seconds=45)
+    max_clock_skew: timedelta = timedelta(0)
+    patience: timedelta = timedelta(0)  # to wait for leases that another run holds
+
+
+def lease_times(spark_master: str, patience: timedelta = timedelta(0)) -> LeaseTimes:
+    """The machines of a cluster do not agree on the time to the millisecond."""
+    one_machine = spark_master.startswith("local")
+    skew = timedelta(0) if one_machine else CLUSTER_CLOCK_SKEW
+    return LeaseTimes(max_clock_skew=skew, patience=patience)
+
+
+class Keeper:
+    """The leases of some slices of a table, for as long as the block runs.
+
+    Renewals are mirrored through `mirror`, which should not be patient: while it waited for a
+    Harper that is busy, the lease would run out.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        harper: HarperClient,
+        table: LogicalTable,
+        slices: Sequence[int],
+        owner: str,
+        times: LeaseTimes,
+        *,
+        stop: Stop | None = None,
+        mirror: HarperClient | None = None,
+        wall: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ledger = ledger
+        self._harper = harper
+        self._table = table
+        self._slices = slices
+        self._owner = owner
+        self._times = times
+        self._stop = stop or Stop()
+        self._mirror_client = mirror or harper
+        self._wall = wall
+        self._monotonic = monotonic
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        # One copy at a time: Harper merges each into what it has read of the row before.
+        self._mirroring = threading.Lock()
+        self._may_release = True
+        self._is_unanswered = False  # a copy that names a batch, and may still take effect
+
+    def __enter__(self) -> "Keeper":
+        LEASES.create(self._harper)
+        self.leases = self._acquire()
+        try:
+            self._mirror(self._harper)
+        except BaseException:
+            self._release()
+            raise
+        self._renewing = threading.Thread(target=self._renew, daemon=True)
+        self._renewing.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        # A renewal that Harper does not answer must not hold up a run that is to end.
+        self._renewing.join(RENEWAL_ENDS_WITHIN_S if self._stop.is_asked else None)
+        if not self._may_release or self._is_unanswered or self._renewing.is_alive():
+            return
+        if kind is not None:
+            self._release()
+        elif (batch := self._mirror_end()) is not None:
+            self._release(batch)
+        # Else that copy may still take effect: over the next owner's it would look like a backup.
+
+    def leave_to_expire(self) -> None:
+        """A request may still take effect: nobody else may begin before it did."""
+        self._may_release = False
+
+    def give_back(self) -> None:
+        """All that was sent is answered: the leases are free at the end of the block."""
+        self._may_release = True
+
+    def note_planned(self) -> None:
+        """Harper's copies name the newest batch, and the ledger knows it: before the first write.
+
+        A run that is killed leaves no other trace by which a Harper that was restored from a backup
+        can be told from one that nobody wrote to.
+        """
+        batch = self._ledger.newest(self._table).batch
+        with self._mirroring:
+            self._mirror_batch(self._harper, {"batch": batch})
+        self._ledger.note_mirrored(self.leases, batch)
+
+    @property
+    def terms(self) -> LeaseTerms:
+        """What the tasks must know."""
+        with self._lock:
+            return LeaseTerms(
+                self._table.facts.target,
+                self.leases.epochs,
+                self._wall_deadline(self.leases),
+                self._times.effect_within.total_seconds(),
+                self._times.max_clock_skew.total_seconds(),
+            )
+
+    def _acquire(self) -> Leases:
+        patience_s = self._times.patience.total_seconds()
+        give_up = self._monotonic() + patience_s
+        try:
+            return self._ask()
+        except LeaseHeld as error:
+            if not patience_s:
+                raise
+            held = error
+        then = f"asks every {ASK_EVERY_S:g} s, gives up at {clock_text(patience_s)}"
+        # Worded anew each time: a holder that is alive renews its lease.
+        with doing("waiting for the lease"), WAITS.waiting(lambda: held.what, then, at_once=True):
+            while True:
+                self._stop.sleep(ASK_EVERY_S)
+                try:
+                    return self._ask()
+                except LeaseHeld as error:
+                    held = error
+                    if self._monotonic() >= give_up:
+                        raise
+
+    def _ask(self) -> Leases:
+        return self._ledger.acquire(self._table, self._slices, self._owner, self._times.ttl)
+
+    def _wall_deadline(self, leases: Leases) -> float:
+        return self._wall() + leases.deadline - self._monotonic()
+
+    def _release(self, mirrored_batch: int | None = None) -> None:
+        # What cannot be given back expires; what was done with it is done.
+        with suppress(LedgerError):
+            self._ledger.release(self.leases, mirrored_batch)
+
+    def _mirror_end(self) -> int | None:
+        """The newest batch, for whoever finds another ledger or another Harper; None if not told.
+
+        The deadline is over too, so that nobody waits for this run.
+        """
+        with suppress(BqhError):
+            batch = self._ledger.newest(self._table).batch
+            self._mirror_batch(self._mirror_client, {"batch": batch, "deadline": self._wall()})
+            return batch
+        return None
+
+    def _mirror_batch(self, harper: HarperClient, values: dict[str, Any]) -> None:
+        """Only while its effect, however late, comes before another owner's."""
+        if self._monotonic() + self._times.effect_within.total_seconds() >= self.leases.deadline:
+            raise LeaseRanOut(
+                f"the lease of {self._table.name} could not be renewed in time. Rows written so far"
+                f" are safe and nothing else is sent. Next: bqh sync {self._table.name}"
+            )
+        unanswered = harper.last_unanswered_at
+        try:
+            harper.upsert(LEASES.name, [row | values for row in self._copies()])
+        finally:
+            # A try that was made again with success does not recall the first.
+            self._is_unanswered |= harper.last_unanswered_at != unanswered
+
+    def _renew(self) -> None:
+        usual_s = self._times.ttl.total_seconds() / RENEWALS_PER_TTL
+        pause_s = usual_s
+        while not self._ended.wait(pause_s):
+            pause_s = usual_s
+            try:
+                renewed = self._ledger.renew(self.leases, self._times.ttl)
+                with self._lock:
+                    self.leases = renewed
+                # The ledger's lease must not run out while a copy waits for a Harper that is busy.
+                if self._mirroring.acquire(blocking=False):
+                    try:
+                        self._mirror(self._mirror_client)
+                    finally:
+                        self._mirroring.release()
+                else:
+                    pause_s = min(usual_s, RENEW_AGAIN_S)
+            except BqhError:
+                # The tasks stop by themselves when the deadline is near.
+                pause_s = min(usual_s, RENEW_AGAIN_S)
+
+    def _mirror(self, harper: HarperClient) -> None:
+        # Without `batch`: Harper merges, so that it goes on naming the one before.
+        deadline = {"deadline": self._wall_deadline(self.leases)}
+        harper.upsert(LEASES.name, [row | deadline for row in self._copies()])
+
+    def _copies(self) -> list[dict[str, Any]]:
+        ledger = str(self._ledger.identity())
+        return [
+            {
+                "id": mirror_id(self._table.facts.target, lease.slice),
+                "ledger": ledger,
+                "owner": self._owner,
+                "epoch": lease.epoch,
+            }
+            for lease in self.leases.held
+        ]

@@ -1,0 +1,167 @@
+"""Whether the ledger and Harper tell the same story: asked before anything is written.
+
+Either may have been restored from a backup, lost or replaced. Each run leaves its ledger's id, its
+epoch and the newest batch in Harper's table SyncLease, and notes in the ledger what it left there.
+So an older ledger finds copies that are newer than itself, and an older Harper has copies that are
+older than the ledger knows them to be.
+
+Harper is asked between two looks at the ledger: what the ledger knew before must be there, and what
+is there must be known to the ledger after, whatever other runs do meanwhile.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.questions.mirrored_facts import Mirrored, Newest
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.stores.harper.answers import TableDescription
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.errors import (
+    HarperNotFound,
+    HarperRefused,
+    HarperRowBroken,
+    HarperUnauthorized,
+)
+from bq_harper_assets.sync.lease.send_deadline import mirror_id
+from bq_harper_assets.sync.mirror.tables import LEASES
+
+MOST_SLICES = 64  # that a contract may have
+
+
+class OutOfStep(BqhError):
+    """The ledger does not say what Harper holds: what it calls synced cannot be believed."""
+
+    def __init__(self, table: LogicalTable, why: str, instead: str = "") -> None:
+        super().__init__(
+            f"{why}. Nothing was written: what Harper holds is as it was. {instead}To compare "
+            "every window with BigQuery and write only what differs, type: "
+            f"bqh reconcile {table.name}"
+        )
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One slice's lease as Harper has it."""
+
+    slice: int
+    ledger: str
+    epoch: int
+    batch: int | None  # the newest of the table; None: an earlier release wrote it
+    deadline: float  # in seconds of its owner's clock
+
+
+def copies_of(harper: HarperClient, table: LogicalTable) -> list[Copy]:
+    """Those that are there, also of slices that only another ledger has."""
+    target = table.facts.target
+    ids = {mirror_id(target, number): number for number in range(MOST_SLICES)}
+    try:
+        # By no names: Harper answers 500 to one that an earlier release did not declare.
+        rows = harper.search_by_id(LEASES.name, list(ids))
+    except HarperNotFound:
+        return []
+    return [_copy(ids[row["id"]], row) for row in rows]
+
+
+def _copy(number: int, row: dict[str, Any]) -> Copy:
+    return Copy(number, row["ledger"], row["epoch"], row.get("batch"), row.get("deadline") or 0.0)
+
+
+def require_in_step(
+    ledger: Ledger, harper: HarperClient, table: LogicalTable, *, adopted: bool
+) -> None:
+    """OutOfStep with what happened, and the one command that mends it."""
+    target = table.facts.target
+    mirrored, before = ledger.mirrored(table), ledger.newest(table)
+    rows_before = ledger.rows_surely_held(table)
+    copies = copies_of(harper, table)
+    found = harper.describe_table(target)
+    is_empty = found is None or not holds_a_row(harper, found)
+    rows, after = ledger.rows_surely_held(table), ledger.newest(table)
+    _require_this_ledger(table, str(ledger.identity()), copies)
+    _require_same_age(table, mirrored, copies, after)
+    if found is None:
+        if before.has_commits and after.has_commits:
+            raise OutOfStep(
+                table, f"Harper has no table {target}, and the ledger says that it was synced"
+            )
+        return
+    if is_empty and rows_before and rows:
+        raise OutOfStep(
+            table, f"Harper's table {target} holds no row, and the ledger says that it has {rows:,}"
+        )
+    if not is_empty and not after.has_cells and not adopted:
+        raise OutOfStep(
+            table,
+            f"Harper's table {target} holds {_count(found)}rows that this ledger knows nothing of",
+            f"If somebody else fills it, write manage: adopt and type: bqh adopt {table.name}. ",
+        )
+
+
+def holds_a_row(harper: HarperClient, found: TableDescription) -> bool:
+    """Asked for, because the count in a description is Harper's own estimate."""
+    key = found.primary_key
+    try:
+        return bool(harper.search_by_value(found.name, key, "*", (key,), limit=1))
+    except HarperNotFound:
+        return False
+    except HarperUnauthorized:
+        raise
+    except (HarperRefused, HarperRowBroken):
+        return True  # it has one that it cannot read
+
+
+def _count(found: TableDescription) -> str:
+    if not found.record_count:
+        return ""
+    return f"{'' if found.is_count_exact else 'about '}{found.record_count:,} "
+
+
+def _require_this_ledger(table: LogicalTable, own: str, copies: Sequence[Copy]) -> None:
+    for copy in copies:
+        if copy.ledger != own:
+            raise OutOfStep(
+                table,
+                f"Harper's table {table.facts.target} is kept by the ledger {copy.ledger}, and "
+                f"this is the ledger {own}",
+                "If that ledger is still there, point ledger.url to it. If it is gone for good, "
+                "this one can take the table over. ",
+            )
+
+
+def _require_same_age(
+    table: LogicalTable, before: Sequence[Mirrored], copies: Sequence[Copy], after: Newest
+) -> None:
+    own = [copy for copy in copies if copy.slice in after.epochs]  # others are from more slices
+    for copy in own:
+        epoch = after.epochs[copy.slice]
+        # Named is only what tells it: a run that planned nothing yet has a new epoch and no batch.
+        newer = [
+            f"{what} is {theirs}, the ledger's {ours}"
+            for what, theirs, ours in (
+                ("Harper's newest batch", copy.batch or 0, after.batch),
+                (f"the epoch of slice {copy.slice} in Harper", copy.epoch, epoch),
+            )
+            if theirs > ours
+        ]
+        if newer:
+            raise OutOfStep(
+                table,
+                f"the ledger is older than Harper's table {table.facts.target}, as if it was "
+                f"restored from a backup: {'; '.join(newer)}",
+                "If there is a newer ledger, put that back. ",
+            )
+    there = {copy.slice: copy for copy in own}
+    for known in before:
+        copy = there.get(known.slice, Copy(known.slice, "", 0, 0, 0.0))
+        # By the batch alone: a renewal that takes effect late puts an older epoch there, no batch.
+        if known.slice not in there or (copy.batch or 0) < known.batch:
+            raise OutOfStep(
+                table,
+                f"Harper's table {table.facts.target} is older than the ledger, as if it was "
+                f"restored from a backup: Harper's newest batch is {copy.batch or 0} (epoch "
+                f"{copy.epoch}), and the ledger has seen {known.batch} there (epoch "
+                f"{known.epoch})",
+            )

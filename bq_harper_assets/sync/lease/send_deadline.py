@@ -1,0 +1,83 @@
+"""Until when a task may send: the deadline of its run's leases, and where to hear of a later one.
+
+A request is sent only if its effect, however late, falls before the deadline. The
+driver renews the leases and mirrors each new deadline to Harper; a task that runs out of time looks
+there. Missing a renewal only stops work, so the mirror need not be trusted.
+
+A deadline has to lie ahead by two clocks. The wall clock may be set back, by which a lease that has
+expired would seem to last for longer; by the other clock it does not. The wall clock may be set
+forward, by which a ledger on this machine ends the lease at once; so the task stops as well.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.mirror.tables import LEASES
+
+
+class LeaseRanOut(BqhError):
+    """A task stopped by itself, so that nobody else's rows are overwritten."""
+
+
+@dataclass(frozen=True)
+class LeaseTerms:
+    """As they travel to the tasks. Times are wall-clock seconds of the driver."""
+
+    target: str
+    epochs: Mapping[int, int]  # by slice
+    deadline: float
+    effect_within_s: float  # the longest time from a request to its effect
+    max_clock_skew_s: float
+
+
+def mirror_id(target: str, part: int) -> str:
+    """The row of one slice in the mirror."""
+    return f"{target}|s{part:02}"
+
+
+class Deadline:
+    """Asked directly before each send; raises LeaseRanOut where it would be too late."""
+
+    def __init__(
+        self,
+        terms: LeaseTerms,
+        mirror: HarperClient,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._terms = terms
+        self._mirror = mirror
+        self._now = now
+        self._monotonic = monotonic
+        self._deadline = terms.deadline
+        self._ends = self._by_monotonic(terms.deadline)
+
+    def __call__(self) -> None:
+        if self._is_early_enough():
+            return
+        mirrored = self._mirrored()
+        self._deadline = max(self._deadline, mirrored)
+        self._ends = max(self._ends, self._by_monotonic(mirrored))
+        if not self._is_early_enough():
+            raise LeaseRanOut(
+                f"the lease of {self._terms.target} could not be renewed in time. Rows written "
+                "so far are safe and nothing else is sent; the next run does these cells again"
+            )
+
+    def _is_early_enough(self) -> bool:
+        terms = self._terms
+        left_s = min(self._deadline - self._now(), self._ends - self._monotonic())
+        return terms.effect_within_s < left_s - terms.max_clock_skew_s
+
+    def _by_monotonic(self, deadline: float) -> float:
+        return self._monotonic() + deadline - self._now()
+
+    def _mirrored(self) -> float:
+        """The earliest deadline of our own epochs; 0 if one of them is not ours any more."""
+        ids = {mirror_id(self._terms.target, part): e for part, e in self._terms.epochs.items()}
+        rows = self._mirror.search_by_id(LEASES.name, list(ids), ("id", "epoch", "deadline"))
+        ours = [row["deadline"] for row in rows if row["epoch"] == ids[row["id"]]]
+        return min(ours) if len(ours) == len(ids) else 0.0

@@ -1,0 +1,88 @@
+"""What the ledger keeps of a contract, a schema and a cell."""
+
+from dataclasses import replace
+
+from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.errors import TableChanged
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import CellKey, LogicalTable, SchemaVersion, TableFacts
+from bq_harper_assets.schema.change import Change, dated
+from bq_harper_assets.schema.changes import changes_between
+from bq_harper_assets.schema.table_plan import TablePlan
+from bq_harper_assets.schema.version import TableVersion
+from bq_harper_assets.sync.cells.cell import Cell
+
+
+def version_of(recorded: SchemaVersion | None) -> TableVersion | None:
+    """A version as the ledger has it, with columns that can be worked with."""
+    return None if recorded is None else TableVersion.parse(recorded.body)
+
+
+def record_version(
+    ledger: Ledger,
+    table: LogicalTable,
+    contract: TableContract,
+    seen: SchemaVersion | None,  # the newest before the source was read
+    plan: TablePlan,
+    by: str,
+    cause: str,
+) -> SchemaVersion:
+    """The plan's schema, with what it changes as the contract of today tells it."""
+    changes = changes_between(version_of(seen), plan.version, contract)
+    return ledger.record_schema(
+        table,
+        plan.version.body(),
+        seen.version if seen else 0,
+        by=by,
+        cause=cause,
+        changes=[change.body() for change in changes],
+        source_fingerprint=plan.source_fingerprint,
+    )
+
+
+def changes_of(
+    recorded: SchemaVersion, before: SchemaVersion | None, contract: TableContract
+) -> tuple[Change, ...]:
+    """What the version changed, as it was told then; of old records, as it would be told now."""
+    if recorded.changes is not None:
+        changes = tuple(Change.parse(body) for body in recorded.changes)
+    else:
+        after = TableVersion.parse(recorded.body)
+        changes = changes_between(version_of(before), after, contract)
+    return tuple(dated(change, recorded.recorded_at) for change in changes)
+
+
+def table_facts(contract: TableContract, bigquery: BigQueryConnection) -> TableFacts:
+    """What must not change once the table is synced."""
+    source = f"{bigquery.project}.{contract.dataset}.{contract.table}"
+    return TableFacts(
+        name=contract.id,
+        source="query" if contract.custom_query else source,
+        target=contract.target_table,
+        timestamp_column=contract.timestamp_column,
+        key=contract.key or (),
+        window=contract.window,
+        slices=contract.slices,
+    )
+
+
+def refused_change(
+    ledger: Ledger, contract: TableContract, bigquery: BigQueryConnection | None = None
+) -> TableChanged | None:
+    """Why the contract cannot be synced as it is declared now; None if it can.
+
+    Without the connection, which names the project, the source is taken to be the same.
+    """
+    known = ledger.find_table(contract.id)
+    if bigquery is not None:
+        return ledger.refused_change(table_facts(contract, bigquery))
+    if known is None:
+        return None
+    facts = table_facts(contract, BigQueryConnection(project=""))
+    return ledger.refused_change(replace(facts, source=known.facts.source))
+
+
+def cell_key(cell: Cell) -> CellKey:
+    """The ledger knows cells without knowing how they are cut."""
+    return CellKey(cell.window.start, cell.window.end, cell.slice)

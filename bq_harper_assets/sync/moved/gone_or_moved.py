@@ -1,0 +1,139 @@
+"""Rows that the target holds and the source's cell does not: gone, or alive in another window."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.stores.bigquery.key_lookup import KEYS_PER_QUERY, key_text, times_of_keys
+from bq_harper_assets.stores.bigquery.materialised_query import query_of
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.harper.answers import require_ids
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.cells.window import micros_at
+from bq_harper_assets.sync.source.pinned import Pinned, asked_again
+from bq_harper_assets.sync.values.row_plan import RowPlan
+
+IDS_PER_REQUEST = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A row as a query had it after T, and where that is kept."""
+
+    micros: int
+    pin: Pinned
+
+
+@dataclass
+class Vanished:
+    """The rows of one cell that are not in its source any more."""
+
+    gone: list[Any] = field(default_factory=list)  # ids
+    elsewhere: dict[Any, int] = field(default_factory=dict)  # id -> its time in the source at T
+    later: dict[Any, Seen] = field(default_factory=dict)  # what T cannot tell of
+
+    @property
+    def alive(self) -> dict[Any, int]:
+        """The time of each row that is not gone."""
+        return self.elsewhere | {row_id: seen.micros for row_id, seen in self.later.items()}
+
+
+def find_vanished(
+    queries: Queries,
+    harper: HarperClient,
+    contract: TableContract,
+    pin: Pinned,
+    start: datetime,
+    ids: Sequence[Any],
+) -> Vanished:
+    """A row without a key is gone; one with a key is asked for at T, in all windows from `start`.
+
+    Where its time is NULL, before the start or after T no window holds it: then it is gone too.
+    """
+    if not pin.plan.selection.key or not ids:
+        return Vanished(list(ids))
+    times = times_of_rows(queries, harper, contract, pin, pin.source.sql, ids)
+    elsewhere = _in_windows(times, start, pin.t)
+    return Vanished([row_id for row_id in ids if row_id not in elsewhere], elsewhere)
+
+
+def find_later(
+    queries: Queries,
+    harper: HarperClient,
+    contract: TableContract,
+    pin: Pinned,
+    start: datetime,
+    ids: Sequence[Any],
+    keep: ExitStack,
+) -> dict[Any, Seen]:
+    """Rows that a query's kept result, of some windows only, does not have: it is asked again.
+
+    What it answers is kept too, for as long as `keep`: the rows are then written as they are there.
+    """
+    if not pin.plan.selection.key:
+        return {}
+    query = f"({query_of(contract, queries.connection.project, pin.names)})"
+    # Of most there is nothing: this reads a few columns, and the rows themselves cost more.
+    there = list(times_of_rows(queries, harper, contract, pin, query, ids)) if ids else []
+    found: dict[Any, Seen] = {}
+    for first in range(0, len(there), KEYS_PER_QUERY):
+        some = there[first : first + KEYS_PER_QUERY]
+        texts = [text for text in _key_texts(harper, contract, pin, some) if text is not None]
+        again = keep.enter_context(asked_again(queries, contract, pin, texts))
+        times = times_of_rows(queries, harper, contract, again, again.source.sql, some)
+        in_windows = _in_windows(times, start, again.t)
+        found |= {row_id: Seen(micros, again) for row_id, micros in in_windows.items()}
+    return found
+
+
+def _in_windows(times: Mapping[Any, int | None], start: datetime, end: datetime) -> dict[Any, int]:
+    first, last = micros_at(start), micros_at(end)
+    return {i: time for i, time in times.items() if time is not None and first <= time <= last}
+
+
+def times_of_rows(
+    queries: Queries,
+    harper: HarperClient,
+    contract: TableContract,
+    pin: Pinned,
+    origin: str,
+    ids: Sequence[Any],
+) -> dict[Any, int | None]:
+    """The time of each row in `origin`, in microseconds; one that is not there is left out."""
+    texts = _key_texts(harper, contract, pin, ids)
+    known = [row_id for row_id, text in zip(ids, texts, strict=True) if text is not None]
+    columns = {column.name: column for column in pin.plan.selection.columns}
+    times = times_of_keys(
+        queries,
+        origin,
+        pin.source.row_filter,
+        [columns[name] for name in pin.plan.selection.key],
+        pin.plan.selection.timestamp,
+        [text for text in texts if text is not None],
+        table=contract.id,
+    )
+    return {known[at]: time for at, time in times.items()}
+
+
+def _key_texts(
+    harper: HarperClient, contract: TableContract, pin: Pinned, ids: Sequence[Any]
+) -> list[list[str] | None]:
+    """The key of each row as text; None for a row that is not there, or has none."""
+    if RowPlan.of(pin.plan).id_column is not None:
+        return [[key_text(row_id)] for row_id in ids]
+    key = pin.plan.selection.key
+    primary = pin.plan.primary_key
+    held: dict[Any, dict[str, Any]] = {}
+    for first in range(0, len(ids), IDS_PER_REQUEST):
+        some = ids[first : first + IDS_PER_REQUEST]
+        rows = harper.search_by_id(contract.target_table, some, (primary, *key))
+        found = require_ids(rows, primary, "search_by_id", contract.target_table)
+        held.update(zip(found, rows, strict=True))
+    texts: list[list[str] | None] = []
+    for row_id in ids:
+        values = [held.get(row_id, {}).get(name) for name in key]
+        texts.append(None if None in values else [key_text(value) for value in values])
+    return texts

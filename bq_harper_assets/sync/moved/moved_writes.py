@@ -1,0 +1,71 @@
+"""Rows that left their window, written where they are now: before any row is taken out."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bq_harper_assets.sync.cells.grid import Part
+from bq_harper_assets.sync.cells.slicing import id_hashes
+from bq_harper_assets.sync.cells.window import EPOCH
+from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.source.pinned import Pinned
+from bq_harper_assets.sync.turn_context import Scene, Source
+from bq_harper_assets.sync.write.write_job import Moved, move_all
+from bq_harper_assets.sync.write.write_task import Chosen
+
+INSTANTS_PER_SESSION = 1_000
+
+ByTime = dict[int, list[tuple[Any, Work]]]  # ids, by microseconds
+
+
+def write_moved(scene: Scene, works: Sequence[Work]) -> list[Moved]:
+    """Rows that left their window are brought up to date where they are now."""
+    written = [work for work in works if not work.refusal]
+    moved = [
+        _write_at(scene, scene.source, some)
+        for some in _by_time((work, work.vanished.elsewhere) for work in written)
+    ]
+    # These are newer than T; so is every later run of the cells they go to, which are marked.
+    kept = [seen.pin for work in written for seen in work.vanished.later.values()]
+    for pin in {id(each): each for each in kept}.values():
+        rows = ((work, _seen_in(work, pin)) for work in written)
+        source = replace(scene.source, pin=pin)
+        moved += [_write_at(scene, source, some) for some in _by_time(rows)]
+    return moved
+
+
+def _seen_in(work: Work, pin: Pinned) -> dict[Any, int]:
+    return {i: seen.micros for i, seen in work.vanished.later.items() if seen.pin is pin}
+
+
+def _by_time(
+    elsewhere: Iterable[tuple[Work, Mapping[Any, int]]],
+) -> Iterator[ByTime]:
+    """Rows by their time, so many times at once."""
+    by_time: ByTime = {}
+    for work, rows in elsewhere:
+        for row_id, micros in rows.items():
+            by_time.setdefault(micros, []).append((row_id, work))
+    times = sorted(by_time)
+    for first in range(0, len(times), INSTANTS_PER_SESSION):
+        yield {time: by_time[time] for time in times[first : first + INSTANTS_PER_SESSION]}
+
+
+def _write_at(scene: Scene, source: Source, by_time: ByTime) -> Moved:
+    parts = {}
+    for micros, rows in by_time.items():
+        for _, work in rows:
+            cell = scene.cell_at(micros, work.cell.slice)
+            parts[cell] = Part.whole(cell, work.batch.seq)
+    instants = [EPOCH + timedelta(microseconds=micros) for micros in by_time]
+    reading = source.reading_at(instants, parts)
+    ids = [row_id for rows in by_time.values() for row_id, _ in rows]
+    chosen = Chosen(
+        np.zeros(len(reading.grid.batches), np.bool_),
+        np.sort(id_hashes(pa.array(ids), keyless=False)),
+    )
+    return move_all(source.spark, scene.move(reading, rows=len(ids), chosen=chosen))

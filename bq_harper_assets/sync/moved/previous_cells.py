@@ -1,0 +1,111 @@
+"""Rows that a write would take away from another cell: found by id before the write is sent.
+
+A keyed row keeps its id when its time changes. Writing it into its new window takes it out of the
+old one, whose commit is then no longer true; so the old cell is marked first.
+"""
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.stores.harper.answers import require_ids
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.diff.target_times import stored_micros
+from bq_harper_assets.sync.source.cell_rows import CellRows, Reading, cell_rows
+from bq_harper_assets.sync.spark.receipts import Failure
+from bq_harper_assets.sync.spark.task_login import HarperOfTasks
+from bq_harper_assets.sync.transient_errors import error_of, failure_of
+from bq_harper_assets.sync.write.write_job import one_row_per_task
+from bq_harper_assets.sync.write.write_task import Chosen
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+IDS_PER_REQUEST = 1_000
+_FOUND_DDL = "found binary"
+
+OldCells = dict[tuple[int, int], int]  # (window start, slice) -> the latest time of such a row
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Which rows are about to be written, and where older versions of them may be."""
+
+    reading: Reading
+    harper: HarperOfTasks
+    target: str
+    timestamp_kind: Kind
+    chosen: Chosen
+    retry: RetryPolicy
+
+
+def cells_elsewhere(spark: "SparkSession", look: Look) -> OldCells:
+    """Other cells that hold a row which is about to be written; times in microseconds."""
+    tasks = look.reading.streams
+    if not tasks:
+        return {}
+
+    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                found = pickle.dumps(_look(look, tasks[number]))
+                yield pa.record_batch([[found]], names=["found"])
+
+    answers = [
+        pickle.loads(bytes(row.found))
+        for row in one_row_per_task(spark, len(tasks)).mapInArrow(run, _FOUND_DDL).collect()
+    ]
+    merged: OldCells = {}
+    for answer in answers:
+        if isinstance(answer, Failure):
+            raise error_of(answer)
+        _merge(merged, answer)
+    return merged
+
+
+def _look(look: Look, streams: Sequence[str]) -> OldCells | Failure:
+    found: OldCells = {}
+    with HarperClient(look.harper.connection(), retry=look.retry) as client:
+        try:
+            for rows in cell_rows(look.reading, streams):
+                written = rows.where(look.chosen.among(rows))
+                named = written.where(
+                    written.identity.ids.is_valid().to_numpy(zero_copy_only=False)
+                )
+                _merge(found, _held_elsewhere(look, client, named))
+        except BqhError as error:
+            return failure_of(error)
+    return found
+
+
+def _held_elsewhere(look: Look, client: HarperClient, rows: CellRows) -> OldCells:
+    grid, plan = look.reading.grid, look.reading.plan
+    ids, places = rows.identity.ids, rows.places
+    found: OldCells = {}
+    for first in range(0, len(ids), IDS_PER_REQUEST):
+        some = ids.slice(first, IDS_PER_REQUEST).to_pylist()
+        held = client.search_by_id(look.target, some, (plan.primary_key, plan.timestamp))
+        if not held:
+            continue
+        own = dict(zip(some, places[first : first + IDS_PER_REQUEST].tolist(), strict=True))
+        times = stored_micros([row.get(plan.timestamp) for row in held], look.timestamp_kind)
+        found_ids = require_ids(held, plan.primary_key, "search_by_id", look.target)
+        for row_id, time in zip(found_ids, times, strict=True):
+            if time is None:
+                continue
+            window, part = divmod(own[row_id], grid.slices)
+            start = time - time % grid.length
+            if start != grid.first + window * grid.length:
+                _merge(found, {(start, part): time})
+    return found
+
+
+def _merge(into: OldCells, more: OldCells) -> None:
+    for cell, time in more.items():
+        into[cell] = max(time, into.get(cell, time))

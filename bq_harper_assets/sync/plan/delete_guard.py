@@ -1,0 +1,160 @@
+"""Refuses to delete much at once: a source that was emptied by accident must not empty the target.
+
+Counted are real deletes, after rows that live on elsewhere were told from those that are gone, and
+net of the rows that the same cell gains. What other runs took out lately, or are about to, counts
+with this run's: else a table that is emptied by many small runs, or by runs that all fail, would be
+emptied without a word.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bq_harper_assets.ledger.questions.losses import CellLoss
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
+
+MOST_ROWS = 1_000
+REMEMBERED = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a reconcile would take out of one cell, and what it would bring."""
+
+    deletes: int
+    held: int
+    gained: int = 0  # a keyless row that changes goes under one id and comes under another
+
+    @property
+    def lost(self) -> int:
+        """How many rows fewer the cell would hold."""
+        return max(self.deletes - self.gained, 0)
+
+    @property
+    def is_too_much(self) -> bool:
+        """More than a thousand rows and more than half."""
+        return self.lost > MOST_ROWS and 2 * self.lost > self.held
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The guard's no to one cell."""
+
+    why: str  # and what to type
+    until: datetime | None = None  # when others' losses, its only cause, are forgotten
+
+
+def refusals(
+    table: str,
+    losses: Mapping[Cell, Loss],
+    others: Sequence[CellLoss] = (),
+    open_after: datetime | None = None,
+) -> dict[Cell, Refused]:
+    """Why cells must not be reconciled, by cell; empty if nothing speaks against it.
+
+    Windows that end after `open_after` are still open.
+    """
+    before = _lacking(losses, others)
+    both = {cell: _with(loss, before.get(cell)) for cell, loss in losses.items()}
+    both |= {cell: loss for cell, loss in before.items() if cell not in losses}
+    counted = [each for each in others if _cell(each) in before]
+    by_whom = _by_whom(counted)
+    refused = {
+        cell: f"would lose {_told(loss, both[cell], 'it', by_whom)}"
+        for cell, loss in losses.items()
+        if loss.is_too_much or (loss.lost and both[cell].is_too_much)
+    }
+    # A cell that is refused for itself loses nothing, and is no reason to refuse others.
+    passing = {cell: loss for cell, loss in losses.items() if cell not in refused}
+    still = {cell: before[cell] for cell in refused if cell in before}
+    total = _sum(passing)
+    total_of_both = _sum({cell: loss for cell, loss in both.items() if cell not in refused} | still)
+    if total.is_too_much or total_of_both.is_too_much:
+        told = _told(total, total_of_both, f"its {len(passing)} cells", by_whom)
+        refused |= {
+            cell: f"the run would lose {told}" for cell, loss in passing.items() if loss.lost
+        }
+    forgotten = max((each.until for each in counted), default=None)
+    by_others = {cell for cell in refused if not (total.is_too_much or losses[cell].is_too_much)}
+    command = command_that_allows(table, refused, open_after) if refused else ""
+    return {
+        cell: _refused(table, why, command, forgotten if cell in by_others else None)
+        for cell, why in refused.items()
+    }
+
+
+def command_that_allows(
+    table: str, cells: Iterable[Cell], open_after: datetime | None = None
+) -> str:
+    """What to type if the rows are really gone: for all of the cells at once."""
+    windows = sorted(cell.window for cell in cells)
+    start, end = windows[0].start, windows[-1].end
+    # A command with --to leaves out the open window.
+    until = "" if open_after and end > open_after else f" --to {end:%Y-%m-%dT%H:%M}"
+    return f"bqh sync {table} --from {start:%Y-%m-%dT%H:%M}{until} --allow-deletes"
+
+
+def _refused(table: str, why: str, command: str, forgotten: datetime | None) -> Refused:
+    until = forgotten + REMEMBERED if forgotten else None
+    then = (
+        f" Those are forgotten at {until:%F %T} UTC, and revisit_{table} asks for it again then."
+        if until
+        else ""
+    )
+    return Refused(
+        f"{why}. Nothing of it was written.{then} If these rows are really gone from BigQuery: "
+        f"{command}",
+        until,
+    )
+
+
+def _lacking(losses: Mapping[Cell, Loss], others: Sequence[CellLoss]) -> dict[Cell, Loss]:
+    """Rows that other runs took out and that are not back, nor still there to be taken out.
+
+    What a cell of this run holds was just read. So what a failed run was about to delete counts
+    once: here if it was deleted, and with this run's deletes if it was not.
+    """
+    found = {}
+    for each in others:
+        cell = _cell(each)
+        rows = losses[cell].held if cell in losses else each.rows
+        lacking = min(each.lost, each.held - rows)
+        if lacking > 0:
+            found[cell] = Loss(lacking, each.held)
+    return found
+
+
+def _with(now: Loss, before: Loss | None) -> Loss:
+    if before is None:
+        return now
+    return Loss(before.lost + now.lost, max(before.held, now.held))
+
+
+def _cell(loss: CellLoss) -> Cell:
+    return Cell(Window(loss.cell.window_start, loss.cell.window_end), loss.cell.slice)
+
+
+def _sum(losses: Mapping[Cell, Loss]) -> Loss:
+    return Loss(
+        sum(loss.lost for loss in losses.values()), sum(loss.held for loss in losses.values())
+    )
+
+
+def _by_whom(others: Sequence[CellLoss]) -> str:
+    if not others:
+        return ""
+    since = min(each.since for each in others)
+    if all(each.is_committed for each in others):
+        return f"earlier runs took out since {since:%F %T} UTC"
+    return f"other runs took out, or were about to take out, since {since:%F %T} UTC"
+
+
+def _told(now: Loss, both: Loss, what: str, by_whom: str) -> str:
+    told = f"{now.lost:,} of the {now.held:,} rows that Harper holds of {what}"
+    if now.is_too_much or not by_whom:
+        return told
+    return (
+        f"{told}; with the {both.lost - now.lost:,} rows that {by_whom} it would be "
+        f"{both.lost:,} of {both.held:,}"
+    )

@@ -1,0 +1,118 @@
+"""Which part of each cell a run covers, and in which mode: decided under the lease, at one T."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.questions.status import CellRecord
+from bq_harper_assets.ledger.records import Mode, Wanted
+from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.identity.digest import Digest
+from bq_harper_assets.sync.ledger_facts import cell_key
+from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.plan.shared_columns import Bases
+from bq_harper_assets.sync.turn_context import Scene
+
+
+class WindowStillOpen(BqhError):
+    """Rows of the window may still arrive."""
+
+
+def plan_cells(
+    scene: Scene, version: int, cells: Sequence[Cell], run_id: str, *, deep: bool = False
+) -> list[Work]:
+    """A batch per cell, in one transaction; `deep` believes no hash that is stored."""
+    source = scene.source
+    uptos = {cell.window: _upto(source.contract, cell.window, scene.t) for cell in cells}
+    start, end = min(uptos).start, max(uptos.values())
+    length = source.contract.window
+    prints = fingerprints(source.queries, source.pin.source, start, end, length)
+    held = _held_before(scene, cells)
+    bases = Bases.of(scene.ledger, scene.table, source.pin.plan.version)
+    # A top-up does not look at the rows that are held already.
+    since = {} if deep else _prefixes(scene, held, bases)
+    keyless = not source.pin.plan.selection.key
+    wanted = []
+    for cell in cells:
+        found = prints[cell.window.start]
+        mode = Mode.NUMBER if keyless and found.distinct < found.rows else Mode.COPY
+        if source.contract.manage == "adopt":
+            mode = Mode.RECONCILE  # it may hold rows that no batch wrote
+        upto = uptos[cell.window]
+        if cell in since and upto < cell.window.end:
+            wanted.append(Wanted(cell_key(cell), Mode.TOPUP, found.text, upto, since[cell][0]))
+        else:
+            wanted.append(Wanted(cell_key(cell), mode, found.text, upto))
+    batches = scene.ledger.plan(scene.keeper.leases, scene.t, version, wanted, run_id)
+    works = []
+    for cell, batch in zip(cells, batches, strict=True):
+        found = prints[cell.window.start]
+        before = since[cell][1].rows if batch.mode is Mode.TOPUP else 0
+        commit = held[cell].commit if cell in held else None
+        work = Work(
+            cell,
+            batch,
+            found.rows - before,
+            keyless and found.distinct < found.rows,
+            deep or bases.may_be_stale(_version_of_all_rows(held.get(cell))),
+        )
+        if batch.mode is Mode.TOPUP and commit:
+            work.digest_before = Digest.parse(commit.digest)
+        works.append(work)
+    return works
+
+
+def _upto(contract: TableContract, window: Window, t: datetime) -> datetime:
+    """Up to where the window is read; WindowStillOpen if that must wait."""
+    closed = t - contract.safety_lag
+    if window.end <= closed:
+        return window.end
+    if contract.live and window.start < closed:
+        return closed
+    what = "is open until" if window.start < closed or not contract.live else "begins at"
+    when = window.end if what == "is open until" else window.start
+    raise WindowStillOpen(
+        f"the window {window.key} of {contract.id} {what} {when + contract.safety_lag:%F %T} UTC. "
+        "Nothing was written; run it again then"
+    )
+
+
+def _held_before(scene: Scene, cells: Sequence[Cell]) -> Mapping[Cell, CellRecord]:
+    starts = [cell.window.start for cell in cells]
+    end = max(starts) + scene.source.contract.window
+    records = scene.ledger.cells(scene.table, min(starts), end)
+    by_key = {record.cell: record for record in records}
+    return {cell: by_key[cell_key(cell)] for cell in cells if cell_key(cell) in by_key}
+
+
+def _version_of_all_rows(record: CellRecord | None) -> int | None:
+    """None if a batch that was not committed, or a row that moved here, may be of another."""
+    return record.commit.schema_version if record and record.commit and record.is_clean else None
+
+
+def _prefixes(
+    scene: Scene, held: Mapping[Cell, CellRecord], bases: Bases
+) -> Mapping[Cell, tuple[datetime, Fingerprint]]:
+    """Open cells whose part that is held already is still as it was: up to where it is held."""
+    source = scene.source
+    seen: dict[tuple[Window, datetime], Fingerprint] = {}
+    unchanged = {}
+    for cell, record in held.items():
+        commit = record.commit
+        if commit is None or not record.is_clean or commit.is_closed:
+            continue
+        if bases.may_be_stale(commit.schema_version):
+            continue
+        place = (cell.window, commit.upto)
+        if place not in seen:
+            length = source.contract.window
+            found = fingerprints(
+                source.queries, source.pin.source, cell.window.start, commit.upto, length
+            )
+            seen[place] = found[cell.window.start]
+        if seen[place].text == commit.fingerprint:
+            unchanged[cell] = (commit.upto, seen[place])
+    return unchanged

@@ -1,0 +1,46 @@
+"""Fingerprints of cells told anew, without columns that have gone since."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from bq_harper_assets.ledger.questions.status import CellCommit
+from bq_harper_assets.ledger.records import CellKey
+from bq_harper_assets.schema.version import TableVersion
+from bq_harper_assets.stores.bigquery.fingerprint import fingerprints
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.sync.source.pinned import Pinned
+
+# BigQuery keeps the past of a table for a week; an hour less, so that a query has time to run.
+TIME_TRAVEL = timedelta(days=6, hours=23)
+
+
+def is_kept(pin: Pinned, t: datetime) -> bool:
+    """Whether BigQuery can still be asked how the table was then."""
+    return pin.t - t < TIME_TRAVEL
+
+
+def told_anew(
+    queries: Queries,
+    pin: Pinned,
+    window: timedelta,
+    cells: Mapping[CellKey, CellCommit],
+    versions: Mapping[int, TableVersion],
+) -> dict[CellKey, str]:
+    """Of the columns of `pin`, as of each cell's own instant: a query for each such instant.
+
+    Left out where BigQuery does not keep that instant.
+    """
+    if pin.source.at is None:
+        return {}
+    groups: dict[tuple[datetime, datetime | None, int], list[CellKey]] = {}
+    for cell, commit in cells.items():
+        if is_kept(pin, commit.t):
+            upto = None if commit.is_closed else commit.upto
+            groups.setdefault((commit.t, upto, commit.schema_version), []).append(cell)
+    told = {}
+    for (t, upto, version), group in groups.items():
+        start = min(cell.window_start for cell in group)
+        end = upto or max(cell.window_end for cell in group)
+        then = fingerprints(queries, pin.at(t, versions[version]).source, start, end, window)
+        told.update({cell: then[cell.window_start].text for cell in group})
+    return told

@@ -1,0 +1,39 @@
+"""Rows that the source lets go by age: the delete guard does not count them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bq_harper_assets.stores.harper.answers import require_ids
+from bq_harper_assets.sync.diff.target_rows import text_of
+from bq_harper_assets.sync.moved.gone_or_moved import IDS_PER_REQUEST
+from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.turn_context import Scene
+
+
+def younger_than_retention(scene: Scene, work: Work) -> Sequence[Any]:
+    """The rows of a cell that are gone, but for those older than the contract's retention.
+
+    Only where the boundary lies within the window are the rows' own times read, from Harper.
+    """
+    contract, gone = scene.source.contract, work.vanished.gone
+    if contract.deletes_older_than is None or not gone:
+        return gone
+    boundary = scene.t - contract.deletes_older_than
+    if work.cell.window.end <= boundary:
+        return ()
+    if work.cell.window.start >= boundary:
+        return gone
+    plan = scene.source.pin.plan
+    first = text_of(plan.selection.timestamp.kind, boundary)
+    names = (plan.primary_key, contract.timestamp_column)
+    older = set()
+    for at in range(0, len(gone), IDS_PER_REQUEST):
+        some = gone[at : at + IDS_PER_REQUEST]
+        rows = scene.source.harper.search_by_id(contract.target_table, some, names)
+        ids = require_ids(rows, plan.primary_key, "search_by_id", contract.target_table)
+        older |= {
+            row_id
+            for row_id, row in zip(ids, rows, strict=True)
+            if str(row.get(contract.timestamp_column)) < first
+        }
+    return [row_id for row_id in gone if row_id not in older]

@@ -1,0 +1,1 @@
+"""Windows are visited again when their source has changed: which ones, when, and in which runs."""

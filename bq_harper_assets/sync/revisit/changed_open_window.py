@@ -1,0 +1,40 @@
+"""A look at the open window: whether rows came, changed or went since it was last synced."""
+
+from collections.abc import Sequence
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.questions.status import CellRecord
+from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.ledger_facts import cell_key, version_of
+from bq_harper_assets.sync.source.pinned import pinned
+
+
+def open_cells_due(
+    ledger: Ledger, queries: Queries, contract: TableContract, cells: Sequence[Cell]
+) -> list[Cell]:
+    """Those of one open window that a sync would change; BigQuery is asked once.
+
+    If no row came, the fingerprint up to now is the one that was committed up to then.
+    """
+    window = cells[0].window
+    table = ledger.find_table(contract.id)
+    before = version_of(ledger.newest_schema(table)) if table else None
+    with pinned(queries, contract, window.start, window.end, before) as pin:
+        upto = max(window.start, min(pin.t - contract.safety_lag, window.end))
+        if upto == window.start:
+            return []
+        found = fingerprints(queries, pin.source, window.start, upto, contract.window)
+    records = ledger.cells(table, window.start, window.end) if table else ()
+    known = {record.cell: record for record in records}
+    return [cell for cell in cells if _is_due(known.get(cell_key(cell)), found[window.start])]
+
+
+def _is_due(record: CellRecord | None, now: Fingerprint) -> bool:
+    if record is None:
+        return now.rows > 0
+    if record.commit is None or not record.is_clean:
+        return True
+    return record.commit.fingerprint != now.text

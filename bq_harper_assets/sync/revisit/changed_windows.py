@@ -1,0 +1,173 @@
+"""A look at the source: which windows are no longer what was synced.
+
+BigQuery makes both fingerprints, at the sync and now, so equal ones mean equal rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord, Refusal
+from bq_harper_assets.ledger.records import CellKey, LogicalTable
+from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
+from bq_harper_assets.stores.bigquery.partition_times import is_untouched, partition_times
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.ledger_facts import version_of
+from bq_harper_assets.sync.plan.recomputed_fingerprints import told_anew
+from bq_harper_assets.sync.plan.shared_columns import Bases, Basis
+from bq_harper_assets.sync.revisit.due_cells import Reason, Seen, due_cells, is_comparable
+from bq_harper_assets.sync.revisit.horizon import Range
+from bq_harper_assets.sync.source.pinned import Pinned, pinned
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at the source found."""
+
+    changed: Mapping[datetime, Seen] = field(default_factory=dict)  # by the start of a window
+    windows: int = 0  # that were compared
+    bytes_billed: int = 0
+
+
+def look(
+    ledger: Ledger, queries: Queries, contract: TableContract, ranges: Sequence[Range]
+) -> Look:
+    """Compares the cells of the ranges with the source: one query for each range, and one more for
+    each earlier schema version that cells in it were synced under.
+    """
+    table = ledger.find_table(contract.id)
+    if table is None:
+        return Look()
+    billed = queries.bytes_billed
+    changed: dict[datetime, Seen] = {}
+    windows = 0
+    for start, end in ranges:
+        records = [r for r in ledger.cells(table, start, end) if is_comparable(r)]
+        if records:
+            found, compared = _compared(ledger, queries, contract, table, records)
+            windows += compared
+            changed |= found
+    return Look(changed, windows, queries.bytes_billed - billed)
+
+
+def _compared(
+    ledger: Ledger,
+    queries: Queries,
+    contract: TableContract,
+    table: LogicalTable,
+    records: Sequence[CellRecord],
+) -> tuple[dict[datetime, Seen], int]:
+    """The windows that changed, and how many were compared."""
+    start = min(record.cell.window_start for record in records)
+    end = max(record.cell.window_end for record in records)
+    newest = ledger.newest_schema(table)
+    before = version_of(newest)
+    changed: dict[datetime, Seen] = {}
+    windows = 0
+    with pinned(queries, contract, start, end, before) as pin:
+        bases = Bases.of(ledger, table, pin.plan.version)
+        groups: dict[Basis, list[CellRecord]] = {}
+        for record in _not_spared(queries, contract, pin, bases, records):
+            basis = bases.basis(_last_look(record).schema_version)
+            groups.setdefault(basis, []).append(record)
+        for basis, group in groups.items():
+            # A new column leaves no trace where it is empty: what differs has values to be filled.
+            wanted = bases.all if contract.backfill else basis
+            prints = _prints(queries, contract, pin.restricted(wanted), group)
+            now = {start: each.text for start, each in prints.items()}
+            windows += len(now)
+            # What was refused needs none: if columns went since, the guard is asked once more.
+            clean = [record for record in group if not record.refusal]
+            untold = {r.cell: c for r in clean if not bases.is_told(c := _commit(r))}
+            told = told_anew(
+                queries, pin.restricted(basis), contract.window, untold, bases.versions
+            )
+            if newest is not None and pin.plan.version == before:
+                anew = [(cell, untold[cell].batch, text) for cell, text in told.items()]
+                ledger.rebase_fingerprints(table, newest.version, anew)
+            seen = {at: Seen(text, pin.t) for at, text in now.items()}
+            changed |= _changed(table, group, told, seen)
+            for record in clean:
+                start = record.cell.window_start
+                if why := _due_all_the_same(record, prints[start], bases, contract):
+                    changed[start] = Seen(f"{now[start]} {why}", pin.t)
+    return changed, windows
+
+
+def _prints(
+    queries: Queries, contract: TableContract, pin: Pinned, records: Sequence[CellRecord]
+) -> Mapping[datetime, Fingerprint]:
+    start = min(record.cell.window_start for record in records)
+    end = max(record.cell.window_end for record in records)
+    return fingerprints(queries, pin.source, start, end, contract.window)
+
+
+def _due_all_the_same(
+    record: CellRecord, print_: Fingerprint, bases: Bases, contract: TableContract
+) -> str | None:
+    """Why a window has to be synced again though its fingerprint is what it was."""
+    if contract.backfill and bases.may_be_stale(_commit(record).schema_version):
+        return "holds values of a column from before it went"
+    if print_.distinct < print_.rows and _may_be_numbered_otherwise(record, bases):
+        return "numbers its equal rows by a column that is gone"
+    return None
+
+
+def _may_be_numbered_otherwise(record: CellRecord, bases: Bases) -> bool:
+    """Rows without a key that are equal by now were told apart by a column that is gone."""
+    return not bases.now.key and not bases.has_stored_hashes(_last_look(record).schema_version)
+
+
+def _commit(record: CellRecord) -> CellCommit:
+    assert record.commit is not None  # is_comparable() says so
+    return record.commit
+
+
+def _last_look(record: CellRecord) -> CellCommit | Refusal:
+    """What the source is compared with."""
+    return record.refusal or _commit(record)
+
+
+def _not_spared(
+    queries: Queries,
+    contract: TableContract,
+    pin: Pinned,
+    bases: Bases,
+    records: Sequence[CellRecord],
+) -> Sequence[CellRecord]:
+    """Without the windows whose partitions did not change since they were synced."""
+    is_partitioned = pin.schema.partition_field == contract.timestamp_column
+    # An old partition may hold values for a column that came since.
+    if pin.source.at is None or not is_partitioned or contract.backfill:
+        return records
+    times = partition_times(queries, pin.source.table)
+    return [
+        record
+        for record in records
+        if _may_be_numbered_otherwise(record, bases) or not _is_untouched(record, times)
+    ]
+
+
+def _is_untouched(record: CellRecord, times: Mapping[str, datetime]) -> bool:
+    cell = record.cell
+    return is_untouched(times, cell.window_start, cell.window_end, _last_look(record).t)
+
+
+def _changed(
+    table: LogicalTable,
+    records: Sequence[CellRecord],
+    told: Mapping[CellKey, str],
+    seen: Mapping[datetime, Seen],
+) -> dict[datetime, Seen]:
+    windows = sorted({Window(r.cell.window_start, r.cell.window_end) for r in records})
+    as_told = [_with_fingerprint(r, told[r.cell]) if r.cell in told else r for r in records]
+    due = due_cells(windows, table.facts.slices, as_told, seen=seen)
+    starts = {each.cell.window.start for each in due if each.reason is Reason.SOURCE_CHANGED}
+    return {start: seen[start] for start in starts}
+
+
+def _with_fingerprint(record: CellRecord, text: str) -> CellRecord:
+    return replace(record, commit=replace(_commit(record), fingerprint=text))

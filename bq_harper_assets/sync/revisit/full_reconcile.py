@@ -1,0 +1,80 @@
+"""Every window of a table is compared anew: after the ledger and Harper fell out of step."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.cells.window import windows_between
+from bq_harper_assets.sync.lease.ledger_agreement import MOST_SLICES, copies_of
+from bq_harper_assets.sync.lease.send_deadline import mirror_id
+from bq_harper_assets.sync.ledger_facts import table_facts
+from bq_harper_assets.sync.mirror.tables import LEASES
+
+
+class HarperInUse(BqhError):
+    """A run that another ledger started may still be writing."""
+
+    def __init__(self, table: LogicalTable, until: float) -> None:
+        when = datetime.fromtimestamp(until, UTC)
+        super().__init__(
+            f"a run of another ledger may still be writing to Harper's table "
+            f"{table.facts.target}, until {when:%F %T} UTC at most. Nothing was changed. Stop "
+            f"whatever uses that ledger; then, after that time, type: bqh reconcile {table.name}"
+        )
+
+
+def distrust_everything(
+    ledger: Ledger,
+    harper: HarperClient,
+    contract: TableContract,
+    bigquery: BigQueryConnection,
+    start: datetime,
+    end: datetime,
+    wall: Callable[[], float] = time.time,
+) -> LogicalTable:
+    """This ledger keeps the table from now on, and no window from `start` to `end` may be copied.
+
+    No row is moved by this: the next run of each cell compares it. If it is cut off before its end,
+    runs go on refusing, and it can be done again.
+    """
+    table = ledger.register_table(table_facts(contract, bigquery))
+    LEASES.create(harper)
+    copies = copies_of(harper, table)
+    own, epochs = str(ledger.identity()), ledger.newest(table).epochs
+    others = [  # also of a newer copy of this ledger: what it has leased is not known here
+        copy.deadline
+        for copy in copies
+        if copy.ledger != own or copy.epoch > epochs.get(copy.slice, 0)
+    ]
+    if (until := max(others, default=0.0)) > wall():
+        raise HarperInUse(table, until)
+    ledger.distrust(
+        table,
+        [window.start for window in windows_between(start, end, contract.window)],
+        epoch=max((copy.epoch for copy in copies), default=0),
+        batch=max((copy.batch or 0 for copy in copies), default=0),
+    )
+    newest = ledger.newest(table)
+    target, slices = table.facts.target, table.facts.slices
+    harper.delete(LEASES.name, [mirror_id(target, n) for n in range(slices, MOST_SLICES)])
+    harper.upsert(
+        LEASES.name,
+        [
+            {
+                "id": mirror_id(target, number),
+                "ledger": own,
+                "owner": "bqh reconcile",
+                "epoch": epoch,
+                "deadline": wall(),
+                "batch": newest.batch,
+            }
+            for number, epoch in newest.epochs.items()
+        ],
+    )
+    return table

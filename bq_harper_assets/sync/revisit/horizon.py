@@ -1,0 +1,119 @@
+"""Late, changed and deleted rows: which windows are compared with BigQuery again, and when.
+
+Windows inside the horizon are compared at every look, and of all older ones a part, so that each of
+them has its turn within the scrub period.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import CellState
+from bq_harper_assets.sync.cells.window import floor_to_window, windows_between
+from bq_harper_assets.sync.phases import Phase, phase_of
+from bq_harper_assets.sync.revisit.due_cells import (
+    Due,
+    Reason,
+    Seen,
+    closed_until,
+    due_cells,
+)
+from bq_harper_assets.sync.revisit.pace import look_delay
+
+Range = tuple[datetime, datetime]  # half-open, of whole windows
+
+
+@dataclass(frozen=True)
+class ScrubPart:
+    """Old windows that have their turn."""
+
+    begin: datetime
+    end: datetime
+    after: datetime  # where the part after this one begins
+    pause: timedelta  # until that one's turn, so that the whole history takes one period
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a table stands by its ledger."""
+
+    phase: Phase
+    due: tuple[Due, ...]  # cells of closed windows
+    until: datetime  # the end of the newest closed window
+
+    @property
+    def by_reason(self) -> dict[Reason, int]:
+        """How many cells are due for each."""
+        return {
+            reason: count
+            for reason in Reason
+            if (count := sum(each.reason is reason for each in self.due))
+        }
+
+
+def standing(
+    ledger: Ledger,
+    contract: TableContract,
+    start: datetime,
+    now: datetime,
+    changed: Mapping[datetime, Seen] | None = None,
+) -> Standing:
+    """At `now`; neither BigQuery nor Harper is asked, and `changed` is what a look has found."""
+    until = closed_until(contract, now)
+    table = ledger.find_table(contract.id)
+    if table is None:
+        windows = windows_between(start, until, contract.window)
+        phase = phase_of(max(now - start, timedelta(0)), contract.sync)
+        return Standing(phase, tuple(due_cells(windows, contract.slices, ())), until)
+    progress = ledger.progress(table, start)
+    first = start
+    if not progress.dirty and not set(progress.cells) - {CellState.SYNCED}:
+        # Up to here nothing is missing: only what changed can be due.
+        first = floor_to_window(
+            min(progress.synced_until, *(changed or ()), until), contract.window
+        )
+    due = due_cells(
+        windows_between(first, until, contract.window),
+        contract.slices,
+        ledger.cells(table, first, until),
+        [lease.slice for lease in ledger.leases(table) if lease.is_live],
+        changed,
+        now,
+    )
+    phase = phase_of(max(now - progress.synced_until, timedelta(0)), contract.sync)
+    return Standing(phase, tuple(due), until)
+
+
+def known_after(
+    before: Mapping[datetime, Seen], ranges: Sequence[Range], found: Mapping[datetime, Seen]
+) -> dict[datetime, Seen]:
+    """What a look found, and what was known of windows that it did not look at."""
+    elsewhere = {
+        at: seen
+        for at, seen in before.items()
+        if not any(start <= at < end for start, end in ranges)
+    }
+    return {**elsewhere, **found}
+
+
+def horizon(contract: TableContract, start: datetime, until: datetime) -> Range:
+    """What every look compares; empty if the contract has no horizon."""
+    return max(start, floor_to_window(until - contract.revisit, contract.window)), until
+
+
+def scrub_part(
+    contract: TableContract, start: datetime, until: datetime, scrubbed_to: datetime | None
+) -> ScrubPart | None:
+    """The next part of what is older than the horizon; None if nothing is."""
+    older_until, _ = horizon(contract, start, until)
+    count = (older_until - start) // contract.window
+    if count <= 0:
+        return None
+    looks = contract.scrub // look_delay(contract)
+    size = -(-count // looks)
+    begin = scrubbed_to if scrubbed_to and start <= scrubbed_to < older_until else start
+    end = min(begin + size * contract.window, older_until)
+    pause = contract.scrub / -(-count // size)
+    return ScrubPart(begin, end, end if end < older_until else start, pause)

@@ -1,0 +1,84 @@
+"""Versions that a person asks for: what waits is synced, or an earlier version's columns are."""
+
+from dataclasses import dataclass
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
+from bq_harper_assets.schema.change import Change
+from bq_harper_assets.schema.changes import changes_between, waiting_changes
+from bq_harper_assets.schema.evolution import applied, rolled_back
+from bq_harper_assets.schema.schema_rules import policy_of
+from bq_harper_assets.schema.table_plan import TablePlan, plan_table
+from bq_harper_assets.schema.version import TableVersion
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.sync.ledger_facts import record_version
+from bq_harper_assets.sync.schema_sync.numbered_version import version_named
+from bq_harper_assets.sync.source.pinned import source_schema
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The version that would be next, or is."""
+
+    changes: tuple[Change, ...]
+    waiting: tuple[Change, ...]  # that it still leaves to a person
+    version: int  # the newest; the one before if nothing was recorded
+    is_recorded: bool
+    schema: TableVersion
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """Decisions about one table; without `record` they are only shown."""
+
+    ledger: Ledger
+    queries: Queries
+    contract: TableContract
+    by: str
+
+    def apply(self, *, record: bool) -> Decision:
+        """What waits is synced from now on, but for what the contract freezes."""
+        table, newest = version_named(self.ledger, self.contract)
+        current = self._planned(TableVersion.parse(newest.body)).version
+        sources = {
+            column.source
+            for column in current.waiting
+            if policy_of(self.contract, column.source) != "freeze"
+        }
+        return self._decided(table, newest, applied(current, sources), "applied", record)
+
+    def roll_back(self, to: int, *, record: bool) -> Decision:
+        """The columns of an earlier version are synced from now on, and what came since waits."""
+        table, newest = version_named(self.ledger, self.contract)
+        _, earlier = version_named(self.ledger, self.contract, to)
+        current = self._planned(TableVersion.parse(newest.body)).version
+        after = rolled_back(current, TableVersion.parse(earlier.body))
+        return self._decided(table, newest, after, f"rollback to {to}", record)
+
+    def _decided(
+        self,
+        table: LogicalTable,
+        newest: SchemaVersion,  # that was decided upon: one recorded since is an error
+        wanted: TableVersion,
+        cause: str,
+        record: bool,
+    ) -> Decision:
+        plan = self._planned(wanted)  # with the indexes that its columns get
+        after = plan.version
+        version = newest.version
+        if record:
+            recorded = record_version(
+                self.ledger, table, self.contract, newest, plan, self.by, cause
+            )
+            version = recorded.version
+        return Decision(
+            changes_between(TableVersion.parse(newest.body), after, self.contract),
+            waiting_changes(after, self.contract),
+            version,
+            version != newest.version,
+            after,
+        )
+
+    def _planned(self, before: TableVersion) -> TablePlan:
+        return plan_table(self.contract, source_schema(self.queries, self.contract), before)

@@ -1,0 +1,95 @@
+"""The rows that Harper holds of a table, each read as a row of one version of its schema."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.schema.reading_as import as_version
+from bq_harper_assets.schema.table_plan import DELETED_AT
+from bq_harper_assets.schema.version import TableVersion
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.sync.diff.target_rows import text_of
+from bq_harper_assets.sync.schema_sync.numbered_version import version_named
+from bq_harper_assets.sync.values.row_plan import BATCH
+
+ROWS_PER_REQUEST = 1_000
+_FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+
+
+def read_rows_as(
+    harper: HarperClient,
+    ledger: Ledger,
+    contract: TableContract,
+    version: int | None = None,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    limit: int | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Rows of [start, end) in the order of time, as `version` has them, or as the newest has.
+
+    Rows that are marked as deleted are left out. NoSuchVersion if there is none of that number.
+    """
+    table, recorded = version_named(ledger, contract, version)
+    wanted = TableVersion.parse(recorded.body)
+    timestamp = wanted.find(contract.timestamp_column)
+    assert timestamp is not None  # no version is recorded without it
+    low, high = (text_of(timestamp.kind, each) for each in (start or _FIRST, end or _LAST))
+    # One more than are wanted shows whether the last instant is complete.
+    size = ROWS_PER_REQUEST if limit is None else min(limit + 1, ROWS_PER_REQUEST)
+    pages = _pages(harper, contract, low, high, size)
+    return islice(_rows(ledger, table, wanted, pages), limit)
+
+
+def _pages(
+    harper: HarperClient, contract: TableContract, low: str, high: str, rows_per_request: int
+) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """Each goes on where the one before ended: an offset would miss rows while others go."""
+    name = contract.timestamp_column
+    size = rows_per_request
+    while True:
+        within = Condition(name, "gelt", [low, high])
+        rows = harper.search_by_conditions(
+            contract.target_table, [within], sort_by=name, limit=size
+        )
+        if len(rows) < size:
+            yield rows
+            return
+        # Others of the last instant may not be among them.
+        last = rows[-1][name]
+        if complete := [row for row in rows if row[name] != last]:
+            yield complete
+            low, size = last, rows_per_request
+        else:
+            size *= 2
+
+
+def _rows(
+    ledger: Ledger,
+    table: LogicalTable,
+    wanted: TableVersion,
+    pages: Iterator[Sequence[Mapping[str, Any]]],
+) -> Iterator[dict[str, Any]]:
+    parsed = _parsed(ledger, table)
+    for page in pages:
+        batches: set[int] = {row[BATCH] for row in page if row.get(BATCH) is not None}
+        versions = ledger.schema_versions_of_batches(table, batches)
+        for row in page:
+            if row.get(DELETED_AT) is None:
+                # What no batch has written was there before the first.
+                yield as_version(row, parsed(versions.get(row.get(BATCH) or 0, 1)), wanted)
+
+
+def _parsed(ledger: Ledger, table: LogicalTable) -> Callable[[int], TableVersion]:
+    @cache
+    def parsed(number: int) -> TableVersion:
+        recorded = ledger.schema_version(table, number)
+        assert recorded is not None  # batches refer to it
+        return TableVersion.parse(recorded.body)
+
+    return parsed

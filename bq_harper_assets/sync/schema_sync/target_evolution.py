@@ -1,0 +1,81 @@
+"""The newest recorded schema takes effect in Harper: what it needs is made, and nothing dropped."""
+
+from dataclasses import dataclass, replace
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.verbs.audit import Note
+from bq_harper_assets.schema.logical import TableSchema
+from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.schema.version import State, TableVersion
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.ensure_table import Ensured, ensure_table
+from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
+from bq_harper_assets.sync.mirror.schemas import mirror_schemas
+from bq_harper_assets.sync.schema_sync.version_history import Step, version_steps
+
+_KIND, _APPLIED = "schema", "applied"
+_NOTES = 50  # newest audit entries that are searched for a version
+
+
+class NeverSynced(BqhError):
+    """The table has no schema yet."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(
+            f"{table} was never synced, so that it has no recorded schema. Nothing was changed. Its"
+            f" first run makes the Harper table: bqh sync {table}"
+        )
+
+
+@dataclass(frozen=True)
+class Evolved:
+    """What was done for the newest version."""
+
+    steps: tuple[Step, ...]  # to it, from the first
+    ensured: Ensured
+    warning: str | None  # Harper has no copy of the versions
+
+
+def evolve_table(ledger: Ledger, harper: HarperClient, contract: TableContract) -> Evolved:
+    """Makes what the newest version needs in Harper, and copies the versions there."""
+    table = ledger.find_table(contract.id)
+    steps = version_steps(ledger, contract)
+    if table is None or not steps:
+        raise NeverSynced(contract.id)
+    number, version = steps[-1].recorded.version, steps[-1].version
+    plan = plan_table(contract, _source_of(version), version)
+    adopted = contract.manage == "adopt"
+    require_in_step(ledger, harper, table, adopted=adopted)
+    ensured = ensure_table(harper, plan, adopted=adopted, alone=lambda: ledger.alone(table))
+    if not is_applied(ledger, table, number):
+        detail = {"action": ensured.action.value, "added": list(ensured.added)}
+        ledger.record_audit(table, Note(_KIND, f"version {number}", _APPLIED, detail))
+    return Evolved(steps, ensured, mirror_schemas(ledger, harper, contract))
+
+
+def is_applied(ledger: Ledger, table: LogicalTable, version: int) -> bool:
+    """Whether Harper is ready for rows of that version: by a run that planned them, or by us."""
+    if any((lease.schema_version or 0) >= version for lease in ledger.leases(table)):
+        return True
+    return any(
+        (entry.subject, entry.outcome) == (f"version {version}", _APPLIED)
+        for entry in ledger.audit(table, _NOTES, kind=_KIND)
+    )
+
+
+def _source_of(version: TableVersion) -> TableSchema:
+    """The source as the version has seen it: what became of it since is the next version's."""
+    layout = version.layout
+    return TableSchema(
+        tuple(
+            replace(column.logical, name=column.source, source_name="")
+            for column in version.columns
+            if column.state is not State.RETIRED
+        ),
+        layout.partition_field,
+        layout.clustering,
+        layout.primary_key,
+    )

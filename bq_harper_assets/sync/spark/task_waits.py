@@ -1,0 +1,66 @@
+"""What tasks wait for, told by the driver: each task keeps its newest line in a file of its own.
+
+That is for tasks on the driver's machine. Elsewhere the folder is not there, and only Spark's log
+has the retries of a task.
+"""
+
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bq_harper_assets.stores.waiting import TOLD_AGAIN_AFTER_S, WAITS
+from bq_harper_assets.sync.spark.task_login import PRIVATE_FOLDER
+
+FRESH_S = TOLD_AGAIN_AFTER_S + 5  # a wait that goes on is written again within this time
+
+
+@contextmanager
+def noted_for_driver(folder: Path | None) -> Iterator[None]:
+    """For a task, as long as the block runs."""
+    if folder is None or not folder.is_dir():
+        yield
+        return
+    file = folder / f"{os.getpid()}-{uuid.uuid4().hex}"
+
+    def note(line: str) -> None:
+        file.write_text(line, encoding="utf-8")
+
+    try:
+        with WAITS.listen(note):
+            yield
+    finally:
+        with suppress(OSError):
+            file.unlink()
+
+
+@contextmanager
+def told_by_driver(folder: Path) -> Iterator[None]:
+    """For a block that runs Spark jobs: what their tasks note is told as the driver's own waits."""
+    with suppress(OSError):  # a full disk must not stop the jobs
+        # The folder of the secrets first: what mkdir() makes on the way gets no mode.
+        for each in (folder.parent, folder):
+            each.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+    try:
+        with WAITS.told_by(lambda now: newest_wait(folder)):
+            yield
+    finally:
+        with suppress(OSError):  # another block's tasks may still use it
+            folder.rmdir()
+
+
+def newest_wait(folder: Path) -> str | None:
+    """The line that was written last, and how many other tasks wait; None if none of them does."""
+    lines: list[tuple[float, str]] = []
+    with suppress(OSError):  # a task that ends takes its file away
+        for file in folder.iterdir():
+            written_at = file.stat().st_mtime
+            if time.time() - written_at < FRESH_S:
+                lines.append((written_at, file.read_text(encoding="utf-8")))
+    if not any(text for _, text in lines):
+        return None
+    newest = max(line for line in lines if line[1])[1]
+    others = f"; {len(lines) - 1} other tasks wait too" if len(lines) > 1 else ""
+    return f"a task {newest}{others}"

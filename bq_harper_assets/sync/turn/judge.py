@@ -1,0 +1,182 @@
+"""Whether a cell is done: counts that must agree, from BigQuery, the tasks, Spark and Harper."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bq_harper_assets.ledger.records import CellResult, Rejection
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.grid import Grid
+from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.spark.receipts import Tally, merged
+from bq_harper_assets.sync.write.removal import DeletePolicy
+from bq_harper_assets.sync.write.write_job import Moved
+
+
+@dataclass(frozen=True)
+class Removed:
+    """How taking vanished rows out of the target went."""
+
+    policy: DeletePolicy
+    failed: Mapping[Cell, str]
+    is_transient: bool
+    all_answered: bool
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """One cell after the move: its result, or why it is not done."""
+
+    cell: Cell
+    result: CellResult
+    problem: str | None = None
+
+
+def judge(
+    works: Sequence[Work],
+    grid: Grid | None,
+    moved: Moved,
+    elsewhere: Sequence[Moved],
+    removed: Removed,
+    seconds: float,
+) -> list[CellOutcome]:
+    """Every cell of the run; `grid` tells where each was in the move.
+
+    A window all of whose slices are in the run is done when its cells add up to what BigQuery
+    counted in it, even if a task failed; cells of any other window are done only if no task did.
+    """
+    counts = _Counts(grid, moved)
+    failed_elsewhere = _failure(*elsewhere)
+    outcomes = []
+    whole = {window: _is_whole(of_window) for window, of_window in _by_window(works).items()}
+    settled = {
+        window: sum(counts.settled(work) for work in of_window)
+        for window, of_window in _by_window(works).items()
+    }
+    for work in works:
+        result = counts.result(work, removed.policy, seconds)
+        problem = work.refusal or removed.failed.get(work.cell)
+        if problem is None and work.destinations and failed_elsewhere:
+            problem = failed_elsewhere
+        if problem is None:
+            window = work.cell.window
+            problem = counts.problem(work, result, settled[window] if whole[window] else None)
+        outcomes.append(CellOutcome(work.cell, result, problem))
+    return outcomes
+
+
+class _Counts:
+    """What the move's jobs say of each cell."""
+
+    def __init__(self, grid: Grid | None, moved: Moved) -> None:
+        self._grid = grid
+        self._moved = moved
+        self._tallies = merged(moved.receipts)
+        self._failed = _failure(moved)
+        self._refused: dict[int, list[Rejection]] = {}
+        self._stale: dict[int, str] = {}  # an old version of a refused row may still be there
+        for receipt in moved.receipts:
+            for refusal in receipt.refusals:
+                if receipt.failure:
+                    self._stale[refusal.place] = receipt.failure.error
+                rejection = Rejection(refusal.row_id, refusal.reason, refusal.payload)
+                self._refused.setdefault(refusal.place, []).append(rejection)
+
+    def _place(self, work: Work) -> int:
+        return self._grid.place_of(work.cell) if self._grid and work.has_rows_to_write else -1
+
+    def settled(self, work: Work) -> int:
+        """Rows that are written, were there already, or are known to be refused."""
+        place = self._place(work)
+        written = self._tallies.get(place, Tally()).written + len(self._refused.get(place, []))
+        return written + (work.diff.equal if work.diff else 0)
+
+    def result(self, work: Work, policy: DeletePolicy, seconds: float) -> CellResult:
+        place = self._place(work)
+        tally = self._tallies.get(place, Tally())
+        read = work.diff.read if work.diff else tally.read
+        equal = work.diff.equal if work.diff else 0
+        gone = 0 if work.refusal else len(work.vanished.gone)
+        return CellResult(
+            read=read,
+            written=tally.written,
+            unchanged=equal,
+            quarantined=read - tally.written - equal,
+            digest=str((work.diff.digest if work.diff else tally.digest) + work.digest_before),
+            deleted=gone if policy == "mirror" else 0,
+            flagged=gone if policy == "flag" else 0,
+            kept=gone if policy == "keep" else 0,
+            moved=0 if work.refusal else len(work.destinations),
+            held=work.diff.held if work.diff else 0,
+            bytes=tally.bytes,
+            seconds=seconds,
+            rejections=tuple(self._refused.get(place, [])),
+        )
+
+    def problem(self, work: Work, result: CellResult, settled: int | None) -> str | None:
+        """`settled` of the whole window, if all of it is in the run."""
+        place = self._place(work)
+        if settled is not None and settled != work.rows:
+            return self._failed or (
+                f"BigQuery counts {work.rows} rows in the window and {settled} arrived"
+            )
+        if settled is None and self._failed and work.has_rows_to_write:
+            return self._failed
+        if place in self._stale:
+            return self._stale[place]
+        if result.quarantined != len(result.rejections):
+            return self._failed or (
+                f"{result.read} rows read, {result.written} written, {result.unchanged} there "
+                f"already and {len(result.rejections)} refused"
+            )
+        sent, distinct = self._moved.sent.get(place, 0), self._moved.distinct.get(place, 0)
+        if work.diff and work.diff.ids != work.diff.distinct:
+            sent, distinct = work.diff.ids, work.diff.distinct
+        if sent != distinct:
+            return f"{sent} rows have only {distinct} different ids: rows would be lost"
+        return None
+
+
+def spared_from_deletes(
+    works: Sequence[Work], grid: Grid | None, moved: Moved, *, allowed: bool
+) -> dict[Cell, str]:
+    """Cells whose old rows must stay, and why: what should have come in their place did not."""
+    failed = _failure(moved)
+    refused = Counter(refusal.place for receipt in moved.receipts for refusal in receipt.refusals)
+    spared = {}
+    for work in works:
+        if grid is None or not (work.vanished.gone and work.has_rows_to_write):
+            continue
+        unstored = refused[grid.place_of(work.cell)]
+        after = (
+            replace(work.loss, gained=max(work.loss.gained - unstored, 0)) if work.loss else None
+        )
+        if failed:
+            spared[work.cell] = f"its new rows were not all written, so none was deleted: {failed}"
+        elif after and after.is_too_much and not allowed:
+            spared[work.cell] = (
+                f"{unstored:,} of its new rows cannot be stored, so none was deleted: it would lose"
+                f" {after.lost:,} of the {after.held:,} rows that Harper holds of it"
+            )
+    return spared
+
+
+def _failure(*moves: Moved) -> str | None:
+    failures = (r.failure for moved in moves for r in moved.receipts)
+    return next((failure.error for failure in failures if failure), None)
+
+
+def _by_window(works: Sequence[Work]) -> dict[Window, list[Work]]:
+    windows: dict[Window, list[Work]] = {}
+    for work in works:
+        windows.setdefault(work.cell.window, []).append(work)
+    return windows
+
+
+def _is_whole(of_window: Sequence[Work]) -> bool:
+    """Whether all slices are here and cover the same times, so that BigQuery's count is theirs."""
+    slices = of_window[0].batch.table.facts.slices
+    parts = {(work.part.begin, work.part.end) for work in of_window}
+    refused = any(work.refusal for work in of_window)
+    return len(of_window) == slices and len(parts) == 1 and not refused

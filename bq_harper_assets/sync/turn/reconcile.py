@@ -1,0 +1,204 @@
+"""Cells that may hold rows: compared with their source, and the difference applied.
+
+The order is what keeps every row present. Whatever a write will take out of another cell is marked
+in the ledger first; rows that moved are written before any row is deleted.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from bq_harper_assets.ledger.records import CellKey, Intent, Mark
+from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
+from bq_harper_assets.sync.cells.grid import Grid
+from bq_harper_assets.sync.cells.window import EPOCH, micros_at
+from bq_harper_assets.sync.diff.cell_diff import compare_cells
+from bq_harper_assets.sync.diff.diff_job import CellDiff
+from bq_harper_assets.sync.ledger_facts import cell_key
+from bq_harper_assets.sync.moved.gone_or_moved import Vanished, find_later, find_vanished
+from bq_harper_assets.sync.moved.previous_cells import Look, cells_elsewhere
+from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.plan.delete_guard import REMEMBERED, Loss, refusals
+from bq_harper_assets.sync.plan.retention import younger_than_retention
+from bq_harper_assets.sync.source.cell_rows import Reading
+from bq_harper_assets.sync.turn_context import Scene, Source
+from bq_harper_assets.sync.write.write_task import Chosen
+
+
+def compare_works(source: Source, works: Sequence[Work]) -> None:
+    """Gives each its difference: by stored hashes, or by all values where those may not do."""
+    for deep in (False, True):
+        some = [work for work in works if work.may_be_stale is deep]
+        if not some:
+            continue
+        found = compare_cells(
+            source,
+            {work.cell: work.part for work in some},
+            {work.cell.window: work.rows for work in some},
+            has_equal_rows=any(work.has_equal_rows for work in some),
+            deep=deep,
+            as_written=True,
+        )
+        for work in some:
+            work.diff = found[work.cell]
+
+
+def find_gone(scene: Scene, works: Sequence[Work]) -> None:
+    """Tells rows that are gone from rows that live on in another window."""
+    source = scene.source
+    ids = [row_id for work in works if work.diff for row_id in work.diff.vanished]
+    found = find_vanished(
+        source.queries, source.harper, source.contract, source.pin, scene.start, ids
+    )
+    if source.pin.source.at is None:
+        found.later = find_later(
+            source.queries,
+            source.harper,
+            source.contract,
+            source.pin,
+            scene.start,
+            found.gone,
+            scene.keep,
+        )
+    alive = found.alive
+    for work in works:
+        if work.diff:
+            work.destinations = {
+                row_id: scene.cell_at(alive[row_id], work.cell.slice)
+                for row_id in work.diff.vanished
+                # A record whose key is that of a row of this very part is no version of that row.
+                if row_id in alive and not _is_in(work, found.elsewhere.get(row_id))
+            }
+            work.vanished = Vanished(
+                [row_id for row_id in work.diff.vanished if row_id not in work.destinations],
+                {i: found.elsewhere[i] for i in work.destinations if i in found.elsewhere},
+                {i: found.later[i] for i in work.destinations if i in found.later},
+            )
+
+
+def _is_in(work: Work, micros: int | None) -> bool:
+    """At T; times of an open window that come after the part are as good as another window's."""
+    if micros is None:
+        return False
+    return micros_at(work.part.begin) <= micros < micros_at(work.part.end)
+
+
+def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -> None:
+    """By the guard, unless they are allowed; a table that keeps what is gone loses nothing."""
+    if scene.source.contract.deletes == "keep":
+        return
+    for work in works:
+        work.loss = _loss(scene, work)
+    losses = {work.cell: work.loss for work in works if work.loss is not None}
+    intents = [
+        # Also where nothing is lost: else what it takes out counts as it is committed.
+        Intent(work.batch, losses[work.cell].lost, losses[work.cell].held)
+        for work in works
+        if work.diff is not None and work.vanished.gone
+    ]
+    if not intents:
+        return
+    # Before others are looked at: of two runs side by side, one at least sees the other.
+    scene.ledger.intend_deletes(scene.keeper.leases, intents, allowed=allowed)
+    if allowed:
+        return
+    others = scene.ledger.recent_losses(scene.table, REMEMBERED, [work.batch for work in works])
+    contract = scene.source.contract
+    refused = refusals(contract.id, losses, others, open_after=scene.t - contract.safety_lag)
+    for work in works:
+        if (found := refused.get(work.cell)) is not None:
+            work.refusal = found.why
+            # At once: until then other runs count what it will not take out.
+            scene.ledger.refuse_batch(work.batch, found.why, found.until)
+
+
+def _loss(scene: Scene, work: Work) -> Loss | None:
+    """What a compared cell is about to lose; rows past their retention are neither lost nor held.
+
+    They must not count as held: so many of them would make any loss of the others a small share.
+    """
+    if work.diff is None:
+        return None
+    young = len(younger_than_retention(scene, work))
+    expired = len(work.vanished.gone) - young
+    return Loss(young, work.diff.held - expired, len(work.diff.missing))
+
+
+def mark_destinations(scene: Scene, works: Sequence[Work]) -> None:
+    """The cells that get a row which left its window; a cell that has it at T needs no mark."""
+    written = [work for work in works if not work.refusal]
+    at_t = _marks((work, work.vanished.elsewhere) for work in written)
+    if at_t:
+        scene.ledger.mark(scene.keeper.leases, scene.t, at_t, unless_committed_at_t=True)
+    # As of when they were seen: a commit at T, of this run too, does not know of them.
+    for t in sorted({seen.pin.t for work in written for seen in work.vanished.later.values()}):
+        later = _marks(
+            (work, {i: seen.micros for i, seen in work.vanished.later.items() if seen.pin.t == t})
+            for work in written
+        )
+        scene.ledger.mark(scene.keeper.leases, t, later)
+
+
+def _marks(moved: Iterable[tuple[Work, Mapping[Any, int]]]) -> list[Mark]:
+    latest: dict[CellKey, int] = {}
+    for work, rows in moved:
+        for row_id, micros in rows.items():
+            key = cell_key(work.destinations[row_id])
+            latest[key] = max(micros, latest.get(key, micros))
+    return [
+        Mark(key, EPOCH + timedelta(microseconds=micros), "a row moved here")
+        for key, micros in latest.items()
+    ]
+
+
+def mark_origins(scene: Scene, works: Sequence[Work], reading: Reading, chosen: Chosen) -> None:
+    """The cells out of which a write will take a row; only rows with a key can be in another."""
+    source = scene.source
+    if not source.pin.plan.selection.key:
+        return
+    slices = scene.ledger.slices_committed_at_other_times(scene.table, scene.t)
+    if not slices & {work.cell.slice for work in works}:
+        return
+    found = cells_elsewhere(
+        source.spark,
+        Look(
+            reading,
+            source.harper_of_tasks,
+            source.contract.target_table,
+            source.pin.plan.selection.timestamp.kind,
+            chosen,
+            source.retry,
+        ),
+    )
+    marks = [
+        Mark(
+            cell_key(scene.cell_at(start, part)),
+            EPOCH + timedelta(microseconds=micros),
+            "a row moved away",
+        )
+        for (start, part), micros in found.items()
+    ]
+    if marks:
+        scene.ledger.mark(scene.keeper.leases, scene.t, marks)
+
+
+def chosen_rows(works: Sequence[Work], grid: Grid) -> Chosen:
+    """What is written of cells that are written whole, and of those that were compared."""
+    whole = np.zeros(len(grid.batches), np.bool_)
+    for work in works:
+        whole[grid.place_of(work.cell)] = work.diff is None
+    return Chosen(whole, _ids([work.diff for work in works if work.diff]))
+
+
+def unseen_rows(works: Sequence[Work], grid: Grid) -> Chosen:
+    """Of these, the rows that reading the target back has not shown where they are."""
+    chosen = chosen_rows(works, grid)
+    ids = [work.diff.missing for work in works if work.diff]
+    return Chosen(chosen.whole, np.unique(np.concatenate(ids)) if ids else chosen.ids[:0])
+
+
+def _ids(diffs: Sequence[CellDiff]) -> UInt64s:
+    parts = [part for diff in diffs for part in (diff.missing, diff.changed)]
+    return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint64)

@@ -1,0 +1,89 @@
+"""What a run did, for metadata and terminals."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.records import CellResult, Mode
+from bq_harper_assets.schema.change import Change
+from bq_harper_assets.schema.harper_types import HarperColumn
+from bq_harper_assets.stores.harper.ensure_table import TableAction
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.phases import Phase
+
+
+@dataclass(frozen=True)
+class CellReport:
+    """One cell of a run."""
+
+    cell: Cell
+    mode: Mode
+    batch: int
+    result: CellResult
+    problem: str | None
+    upto: datetime  # before the window's end while it is open
+    is_refused: bool = False  # by the delete guard
+
+    @property
+    def is_open(self) -> bool:
+        """Whether rows of the window may still arrive."""
+        return self.upto < self.cell.window.end
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a run did, for metadata and terminals."""
+
+    table: str
+    t: datetime
+    phase: Phase
+    table_action: TableAction
+    schema_version: int
+    cells: tuple[CellReport, ...]
+    requests: int
+    retries: int
+    seconds: float
+    warnings: tuple[str, ...] = ()
+    is_transient: bool = False
+    columns: tuple[HarperColumn, ...] = ()  # of the Harper table
+    bytes_read: int = 0  # from BigQuery, as it estimates them
+    bytes_billed: int = 0  # by BigQuery, for the run's queries
+    schema_is_new: bool = False  # the run recorded its version
+    waiting: tuple[Change, ...] = ()  # what the source has and the run has left out
+
+    @property
+    def not_synced(self) -> str:
+        """What waits for a person, or is frozen, and what to do about it."""
+        return "; ".join(map(str, self.waiting))
+
+    @property
+    def rows(self) -> int:
+        """Rows written by the cells that are done."""
+        return sum(cell.result.written for cell in self.cells if not cell.problem)
+
+
+class RunFailed(BqhError):
+    """Some cells are not done; those that are stay done."""
+
+    def __init__(self, report: "RunReport") -> None:
+        self.report = report
+        refused = [cell for cell in report.cells if cell.problem and cell.is_refused]
+        failed = [cell for cell in report.cells if cell.problem and not cell.is_refused]
+        told = [f"{len(failed)} failed"] if failed else []
+        told += [f"the delete guard refused {len(refused)}"] if refused else []
+        count = len(refused) + len(failed)
+        done = len(report.cells) - count
+        committed = f"The other {done} are committed" if done else "None is committed"
+        lines = [
+            f"{report.table}: {count} of {len(report.cells)} cells are not done: "
+            f"{' and '.join(told)}",
+            committed,
+        ]
+        if failed:
+            lines.append(f"The first that failed is {failed[0].cell.key}: {failed[0].problem}")
+            # What was refused would be refused again: its own text says what to type.
+            lines.append(f"Next: bqh sync {report.table}")
+        if refused:
+            which = "The first that was refused" if failed else "The first"
+            lines.append(f"{which} is {refused[0].cell.key}: {refused[0].problem}")
+        super().__init__(". ".join(lines))

@@ -1,0 +1,362 @@
+"""One run: one table, many cells, in the order that loses nothing.
+
+Lease, schema, T, plan, write, quarantine, commit. What is done is committed even if the rest fails.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from bq_harper_assets.activity import doing
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.errors import LedgerConflict
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.schema.changes import waiting_changes
+from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.ensure_table import ensure_table
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.grid import Grid
+from bq_harper_assets.sync.cells.window import floor_to_window
+from bq_harper_assets.sync.lease.keeper import Keeper, LeaseTimes
+from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
+from bq_harper_assets.sync.ledger_facts import record_version, table_facts
+from bq_harper_assets.sync.moved.moved_writes import write_moved
+from bq_harper_assets.sync.phases import Phase, phase_of, rows_per_request
+from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.plan.planned_cells import plan_cells
+from bq_harper_assets.sync.schema_sync.version_of_rows import version_of_rows
+from bq_harper_assets.sync.source.cell_rows import Reading
+from bq_harper_assets.sync.source.pinned import pinned, require_unique_key
+from bq_harper_assets.sync.spark.errors import errors_of_spark
+from bq_harper_assets.sync.spark.hash_blobs import bins_per_place
+from bq_harper_assets.sync.spark.job_watch import told_while_quiet
+from bq_harper_assets.sync.spark.receipts import Receipt
+from bq_harper_assets.sync.stop_request import Stop, cancelled_by
+from bq_harper_assets.sync.transient_errors import TRANSIENT
+from bq_harper_assets.sync.turn import reconcile
+from bq_harper_assets.sync.turn.judge import CellOutcome, Removed, judge, spared_from_deletes
+from bq_harper_assets.sync.turn.report import CellReport, RunFailed, RunReport
+from bq_harper_assets.sync.turn_context import Scene, Source, Stores, known_attributes
+from bq_harper_assets.sync.write.removal import Removal
+from bq_harper_assets.sync.write.write_job import Moved, move_all
+from bq_harper_assets.sync.write.write_task import Move
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_UNCOMMITTED = (
+    "None of them is committed; what was written stays and is written again by the next run, which"
+    " has to wait until the lease runs out, three minutes at most"
+)
+
+
+SESSIONS_LOST = 3  # in one move; one that is lost each time is no accident
+
+
+@dataclass(frozen=True)
+class Written:
+    """All that a run has sent, and what it knows of its effect."""
+
+    grid: Grid | None  # of the move
+    moved: Moved  # rows of the cells themselves
+    elsewhere: tuple[Moved, ...]  # rows that left their window
+    removed: Removed
+    given_up: tuple[Moved, ...] = ()  # tries whose read session was lost
+
+    @property
+    def parts(self) -> tuple[Moved, ...]:
+        """Every job whose rows count."""
+        return (self.moved, *self.elsewhere)
+
+    @property
+    def all_receipts(self) -> list[Receipt]:
+        """Of every job that wrote, also of tries that were made again."""
+        return [receipt for part in (*self.parts, *self.given_up) for receipt in part.receipts]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of one contract's cells."""
+
+    stores: Stores
+    contract: TableContract
+    spark: "SparkSession"
+    run_id: str
+    times: LeaseTimes = field(default_factory=LeaseTimes)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    say: Callable[[str], None] = lambda line: None
+    allow_deletes: bool = False  # also beyond what the guard lets pass
+    deep: bool = False  # compares what is held by all values: a stored hash may be wrong
+    key_is_known: bool = False  # to be unique: this reads the key of the whole table
+    stop: Stop = field(default_factory=Stop)
+
+    def sync(self, cells: Sequence[Cell]) -> RunReport:
+        """Make the cells equal to the source at one instant; RunFailed if some could not be."""
+        self.stop.check()
+        began = time.monotonic()
+        ledger = self.stores.ledger
+        retry = self._retry
+        table = ledger.register_table(table_facts(self.contract, self.stores.bigquery))
+        calls = BigQueryCalls(
+            self.stores.bigquery,
+            breakers=PROCESS_BREAKERS,
+            give_up_after=self.contract.sync.give_up_after,
+            sleep=self.stop.sleep,
+        )
+        queries = Queries(calls, labels={"bqh": "sync", "bqh_table": self.contract.id})
+        slices = sorted({cell.slice for cell in cells})
+        with (
+            doing("reading BigQuery's columns and fingerprints"),
+            queries.client,
+            WAITS.listen(self.say),
+            HarperClient(self.stores.harper, retry=retry) as harper,
+            HarperClient(self.stores.harper, retry=self.retry.once()) as mirror,
+            self._keeper(harper, mirror, table, slices) as keeper,
+        ):
+            start = min(cell.window.start for cell in cells)
+            end = max(cell.window.end for cell in cells)
+            seen = ledger.newest_schema(table)
+            before = version_of_rows(ledger, harper, table, seen, self.run_id)
+            with (
+                pinned(queries, self.contract, start, end, before) as pin,
+                ExitStack() as keep,
+            ):
+                if not self.key_is_known:
+                    require_unique_key(queries, self.contract, pin)
+                ensured = ensure_table(
+                    harper,
+                    pin.plan,
+                    adopted=self.contract.manage == "adopt",
+                    alone=lambda: ledger.alone(table),
+                    sleep=self.stop.sleep,
+                )
+                cause = "a sync saw it" if seen else "first sync"
+                version = record_version(
+                    ledger, table, self.contract, seen, pin.plan, self.run_id, cause
+                ).version
+                first = self._start(start)
+                phase = self._phase(table, pin.t, first)
+                tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
+                source = Source(
+                    self.stores,
+                    self.contract,
+                    self.spark,
+                    queries,
+                    harper,
+                    pin,
+                    retry,
+                    tasks,
+                    others=known_attributes(harper, pin) if self.deep else None,
+                )
+                most_rows = rows_per_request(phase, self.contract.sync)
+                scene = Scene(source, table, keeper, first, most_rows, keep)
+                works = plan_cells(scene, version, cells, self.run_id, deep=self.deep)
+                keeper.note_planned()
+                self.say(f"{self.contract.id}: moving {len(cells)} cells at {pin.t:%F %T}")
+                waiting = waiting_changes(pin.plan.version, self.contract)
+                for change in waiting:
+                    self.say(f"{self.contract.id} goes on with the columns it has: {change}")
+                then = f"{_UNCOMMITTED}. Next: bqh sync {self.contract.id}"
+                what = f"moving {len(cells)} cells of {self.contract.id}"
+                with (
+                    told_while_quiet(self.spark, what),
+                    errors_of_spark(self.contract.id, cells, then),
+                    cancelled_by(self.stop, self.spark),
+                ):
+                    with doing(f"comparing {len(cells):,} cells with what Harper holds"):
+                        self._prepare(scene, works)
+                    self.stop.check()
+                    with doing(f"writing rows of {len(cells):,} cells to Harper"):
+                        written = self._write(scene, works)
+                if self._all_answered(written):
+                    keeper.give_back()
+                seconds = time.monotonic() - began
+                outcomes = judge(
+                    works,
+                    written.grid,
+                    written.moved,
+                    written.elsewhere,
+                    written.removed,
+                    seconds,
+                )
+                with doing(f"committing {len(cells):,} cells to the ledger"):
+                    self._commit(scene, works, outcomes)
+        receipts = [receipt for part in written.parts for receipt in part.receipts]
+        report = RunReport(
+            self.contract.id,
+            pin.t,
+            phase,
+            ensured.action,
+            version,
+            tuple(_report(work, outcome) for work, outcome in zip(works, outcomes, strict=True)),
+            sum(receipt.requests for receipt in written.all_receipts),
+            sum(receipt.retries for receipt in written.all_receipts),
+            time.monotonic() - began,
+            pin.plan.warnings,
+            any(r.failure.is_transient for r in receipts if r.failure)
+            or written.removed.is_transient,
+            pin.plan.columns,
+            source.bytes_read,
+            queries.bytes_billed,
+            version != (seen.version if seen else 0),
+            waiting,
+        )
+        if any(cell.problem for cell in report.cells):
+            raise RunFailed(report)
+        return report
+
+    @property
+    def _retry(self) -> RetryPolicy:
+        """As the caller has it, under the deadline of the table; its waits end with the run."""
+        within = self.retry.within(self.contract.sync.give_up_after)
+        # Whoever brings a clock of its own decides how it waits.
+        return replace(within, sleep=self.stop.sleep) if within.sleep is time.sleep else within
+
+    def _keeper(
+        self,
+        harper: HarperClient,
+        mirror: HarperClient,
+        table: LogicalTable,
+        slices: Sequence[int],
+    ) -> Keeper:
+        """Of a table of which ledger and Harper tell the same story."""
+        ledger, run_id = self.stores.ledger, self.run_id
+        require_in_step(ledger, harper, table, adopted=self.contract.manage == "adopt")
+        return Keeper(
+            ledger, harper, table, slices, run_id, self.times, stop=self.stop, mirror=mirror
+        )
+
+    def _prepare(self, scene: Scene, works: Sequence[Work]) -> None:
+        """Compares what may hold rows, and decides before the first write what must not be done."""
+        compared = [work for work in works if work.is_reconcile]
+        reconcile.compare_works(scene.source, compared)
+        reconcile.find_gone(scene, compared)
+        reconcile.refuse_great_losses(scene, compared, allowed=self.allow_deletes)
+
+    def _write(self, scene: Scene, works: Sequence[Work]) -> Written:
+        move = self._move(scene, [work for work in works if work.has_rows_to_write])
+        reconcile.mark_destinations(scene, works)
+        scene.keeper.leave_to_expire()  # whatever ends the tasks, until their receipts say more
+        elsewhere = tuple(write_moved(scene, works))
+        tries = self._moved(scene, works, move) if move else [Moved()]
+        grid = move.reading.grid if move else None
+        spared = spared_from_deletes(works, grid, tries[-1], allowed=self.allow_deletes)
+        removed = self._remove(scene, works, spared)
+        return Written(grid, tries[-1], elsewhere, removed, tuple(tries[:-1]))
+
+    def _moved(self, scene: Scene, works: Sequence[Work], move: Move) -> list[Moved]:
+        """What each try did. A session that BigQuery lost is opened again at the same instant.
+
+        Which rows its streams would still have given is not known, so all of them are written
+        again, which changes nothing twice; only the last try's receipts are counted.
+        """
+        tries = [move_all(self.spark, move)]
+        while len(tries) <= SESSIONS_LOST and (lost := _lost_session(tries[-1])):
+            self.say(f"{self.contract.id}: opens a new session at {scene.t:%F %T}: {lost}")
+            moving = [work for work in works if work.has_rows_to_write]
+            tries.append(move_all(self.spark, replace(move, reading=self._reading(scene, moving))))
+        return tries
+
+    def _move(self, scene: Scene, works: Sequence[Work]) -> Move | None:
+        """The rows to write, and marks on every cell that this will take rows from."""
+        if not works:
+            return None
+        reading = self._reading(scene, works)
+        unseen = reconcile.unseen_rows(works, reading.grid)
+        reconcile.mark_origins(scene, works, reading, unseen)
+        chosen = reconcile.chosen_rows(works, reading.grid)
+        return scene.move(
+            reading,
+            rows=sum({work.cell.window: work.rows for work in works}.values()),
+            per_place=bins_per_place(max(work.rows for work in works)),
+            chosen=None if chosen.whole[reading.grid.batches > 0].all() else chosen,
+            clears=tuple(
+                sorted({name for work in works if work.diff for name in work.diff.extras})
+            ),
+        )
+
+    def _reading(self, scene: Scene, works: Sequence[Work]) -> Reading:
+        parts = {work.cell: work.part for work in works}
+        has_equal_rows = any(work.has_equal_rows for work in works)
+        return scene.source.reading(parts, has_equal_rows=has_equal_rows)
+
+    def _remove(self, scene: Scene, works: Sequence[Work], spared: Mapping[Cell, str]) -> Removed:
+        """Last, when every row that lives on is where it belongs."""
+        contract, pin = self.contract, scene.source.pin
+        failed: dict[Cell, BqhError] = {}
+        retry = scene.source.retry
+        with Removal(
+            self.stores.harper, contract.target_table, scene.keeper.terms, retry
+        ) as removal:
+            for work in works:
+                ids = [] if work.refusal or work.cell in spared else work.vanished.gone
+                try:
+                    if ids:
+                        self.stop.check()
+                    removal.remove(ids, contract.deletes, pin.plan.primary_key, pin.t)
+                except BqhError as error:
+                    failed[work.cell] = error
+            return Removed(
+                contract.deletes,
+                {**spared, **{cell: str(error) for cell, error in failed.items()}},
+                any(isinstance(error, TRANSIENT) for error in failed.values()),
+                removal.all_answered,
+            )
+
+    def _all_answered(self, written: Written) -> bool:
+        # Of two tries that run side by side, the one that is killed leaves no trace.
+        speculative = self.spark.conf.get("spark.speculation", "false") == "true"
+        receipts = written.all_receipts
+        answered = all(receipt.all_answered for receipt in receipts)
+        return not speculative and answered and written.removed.all_answered
+
+    def _start(self, first: datetime) -> datetime:
+        """Of the table's first window."""
+        declared = self.contract.sync.start_timestamp
+        start = declared or self.stores.ledger.start_of(self.contract.id) or first
+        return floor_to_window(start, self.contract.window)
+
+    def _phase(self, table: LogicalTable, t: datetime, start: datetime) -> Phase:
+        """By how far the table is behind before this run; the first is behind from its start."""
+        synced_until = self.stores.ledger.progress(table, start).synced_until
+        return phase_of(max(t - synced_until, timedelta(0)), self.contract.sync)
+
+    def _commit(self, scene: Scene, works: Sequence[Work], outcomes: Sequence[CellOutcome]) -> None:
+        both = list(zip(works, outcomes, strict=True))
+        done = [(work.batch, outcome.result) for work, outcome in both if not outcome.problem]
+        self.stores.ledger.commit_cells(
+            scene.keeper.leases, done, deletes_allowed=self.allow_deletes
+        )
+        for work, outcome in both:
+            if outcome.problem and not work.refusal:
+                # If the lease ran out, the next run may have taken the cell: then it is that run's.
+                with suppress(LedgerConflict):
+                    self.stores.ledger.fail_batch(work.batch, outcome.problem)
+
+
+def _lost_session(moved: Moved) -> str | None:
+    """Why, where a task could not read on; None where none lost its session."""
+    failures = (receipt.failure for receipt in moved.receipts)
+    return next((each.error for each in failures if each and each.lost_session), None)
+
+
+def _report(work: Work, outcome: CellOutcome) -> CellReport:
+    batch = work.batch
+    return CellReport(
+        work.cell,
+        batch.mode,
+        batch.seq,
+        outcome.result,
+        outcome.problem,
+        batch.upto,
+        work.refusal is not None,
+    )

@@ -1,0 +1,174 @@
+"""What the steps of one run share: stores, leases, the pinned source, and sessions to read it."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.stores.bigquery import restriction
+from bq_harper_assets.stores.bigquery.client import connect_storage
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.bigquery.read_session import ReadPlan, open_session
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.grid import Grid, Part
+from bq_harper_assets.sync.cells.window import EPOCH, Window, floor_to_window
+from bq_harper_assets.sync.lease.keeper import Keeper
+from bq_harper_assets.sync.source.arrival_check import require_planned
+from bq_harper_assets.sync.source.cell_rows import Reading, spread
+from bq_harper_assets.sync.source.pinned import Pinned
+from bq_harper_assets.sync.spark.task_login import FOLDER_SETTING, HarperOfTasks, harper_of_tasks
+from bq_harper_assets.sync.values.row_plan import RowPlan
+from bq_harper_assets.sync.write.write_job import numbered
+from bq_harper_assets.sync.write.write_task import Chosen, Move
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Where a run reads, writes and records."""
+
+    bigquery: BigQueryConnection
+    harper: HarperConnection
+    ledger: Ledger
+
+
+@dataclass(frozen=True)
+class Source:
+    """A contract's rows at one instant, and Spark to read them with."""
+
+    stores: Stores
+    contract: TableContract
+    spark: "SparkSession"
+    queries: Queries
+    harper: HarperClient
+    pin: Pinned
+    retry: RetryPolicy
+    tasks: int  # as many as Harper takes requests at once
+    sessions: list[ReadPlan] = field(default_factory=list)  # opened so far
+    others: frozenset[str] | None = None  # what else rows may have, where that is looked at
+
+    @property
+    def harper_of_tasks(self) -> HarperOfTasks:
+        """How tasks reach Harper; their secrets do not travel."""
+        return harper_of_tasks(self.stores.harper, self.spark.conf.get(FOLDER_SETTING, None))
+
+    @property
+    def rows(self) -> RowPlan:
+        """How its rows become records."""
+        return replace(RowPlan.of(self.pin.plan), others=self.others)
+
+    @property
+    def bytes_read(self) -> int:
+        """From BigQuery by all sessions, as it estimates them; 0 where it does not."""
+        return sum(session.estimated_bytes for session in self.sessions)
+
+    def reading(self, parts: Mapping[Cell, Part], *, has_equal_rows: bool = False) -> Reading:
+        """One session for all parts; a keyless table's equal rows get their numbers here."""
+        begin = min(part.begin for part in parts.values())
+        end = max(part.end for part in parts.values())
+        column, row_filter = self.pin.plan.selection.timestamp, self.pin.source.row_filter
+        reading = self._open(restriction.between(column, begin, end, row_filter), parts)
+        return numbered(self.spark, reading) if has_equal_rows else reading
+
+    def reading_at(self, instants: Sequence[datetime], parts: Mapping[Cell, Part]) -> Reading:
+        """Only the rows of these times."""
+        column, row_filter = self.pin.plan.selection.timestamp, self.pin.source.row_filter
+        return self._open(restriction.at_any(column, instants, row_filter), parts)
+
+    def _open(self, within: str, parts: Mapping[Cell, Part]) -> Reading:
+        source = self.pin.source
+        storage = connect_storage(self.stores.bigquery)
+        session = open_session(
+            storage,
+            self.queries.calls,
+            source.table,
+            [column.read_as for column in source.columns],
+            within,
+            source.at,
+            self.tasks,
+        )
+        storage.transport.close()  # type: ignore[no-untyped-call]
+        require_planned(self.contract.id, session.schema, self.pin.plan.columns)
+        self.sessions.append(session)
+        return Reading(
+            self.stores.bigquery,
+            spread(session.streams, self.tasks),
+            session.schema,
+            self.rows,
+            Grid.of(parts, self.contract.slices),
+            self.contract.sync.give_up_after,
+        )
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A run in the middle of its work."""
+
+    source: Source
+    table: LogicalTable
+    keeper: Keeper
+    start: datetime  # of the table's first window
+    most_rows: int  # per request
+    keep: ExitStack  # of what is read besides, until the run is over
+
+    @property
+    def t(self) -> datetime:
+        """The instant of all that the run reads."""
+        return self.source.pin.t
+
+    @property
+    def ledger(self) -> Ledger:
+        """Who coordinates."""
+        return self.source.stores.ledger
+
+    def cell_at(self, micros: int, part: int) -> Cell:
+        """The cell of a row of this time and slice."""
+        length = self.source.contract.window
+        start = floor_to_window(EPOCH + timedelta(microseconds=micros), length)
+        return Cell(Window(start, start + length), part)
+
+    def move(
+        self,
+        reading: Reading,
+        *,
+        rows: int,
+        per_place: int = 1,
+        chosen: Chosen | None = None,
+        clears: tuple[str, ...] = (),
+    ) -> Move:
+        """Writes what is read, all of it or the chosen rows, while the lease lasts."""
+        source, contract = self.source, self.source.contract
+        return Move(
+            reading,
+            source.harper_of_tasks,
+            contract.target_table,
+            self.keeper.terms,
+            self.t,
+            self.most_rows,
+            contract.max_request_bytes,
+            source.retry,
+            rows,
+            per_place,
+            chosen,
+            contract.quarantine_limit.of(rows),
+            clears,
+        )
+
+
+def known_attributes(harper: HarperClient, pin: Pinned) -> frozenset[str]:
+    """What rows may have besides the synced columns: what a version knows, or the table declares.
+
+    An attribute that is declared is its owner's, as in a table that was adopted.
+    """
+    described = harper.describe_table(pin.plan.table)
+    declared = described.attributes if described else ()
+    return pin.plan.version.known_paths | {attribute.name for attribute in declared}

@@ -1,0 +1,42 @@
+"""NUMERIC and BIGNUMERIC as text, digit by digit, and what of it a number can hold."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bq_harper_assets.sync.arrays.arrow_memory import Bools
+
+MOST_DIGITS = 15  # every decimal of so many digits survives the way through a double
+
+
+def decimal_text(array: pa.Array) -> pa.StringArray:
+    """The shortest plain text: no exponent, and no zeros that say nothing."""
+    scale = array.type.scale
+    signed = pc.cast(_unscaled(array), pa.string())
+    if scale == 0:
+        return signed
+    digits = pc.ascii_lpad(pc.ascii_ltrim(signed, "-"), scale + 1, "0").cast(pa.binary())
+    whole = pc.binary_slice(digits, 0, -scale).cast(pa.string())
+    fraction = pc.ascii_rtrim(pc.binary_slice(digits, -scale).cast(pa.string()), "0")
+    point = pc.if_else(pc.equal(fraction, ""), "", ".")
+    sign = pc.if_else(pc.starts_with(signed, "-"), "-", "")
+    return pc.binary_join_element_wise(sign, whole, point, fraction, "")
+
+
+def exceeds_number(texts: pa.StringArray) -> Bools:
+    """Where a decimal's text has more significant digits than a number is trusted with."""
+    longest = pc.max(pc.binary_length(texts)).as_py()
+    if longest is None or longest <= MOST_DIGITS:
+        return np.zeros(len(texts), np.bool_)
+    digits = pc.ascii_trim(pc.replace_substring(texts, ".", ""), "-0")
+    beyond = pc.fill_null(pc.greater(pc.binary_length(digits), MOST_DIGITS), False)
+    found: Bools = beyond.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _unscaled(array: pa.Array) -> pa.Array:
+    """Without the point: Arrow prints small decimals with an exponent, whole ones never."""
+    if array.type.bit_width < 128:
+        array = array.cast(pa.decimal128(38, array.type.scale))
+    whole = pa.decimal128(38, 0) if array.type.bit_width == 128 else pa.decimal256(76, 0)
+    return pa.Array.from_buffers(whole, len(array), array.buffers(), array.null_count, array.offset)

@@ -1,0 +1,39 @@
+"""Rows that cannot be stored as they are, and why."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bq_harper_assets.sync.arrays.arrow_memory import Bools, Int64s
+
+
+@dataclass(frozen=True, eq=False)
+class Fault:
+    """One reason, and the rows it holds for."""
+
+    rows: Bools
+    reason: str
+
+    def of_lists(self, offsets: Int64s) -> "Fault":
+        """The same fault, of the lists that these rows are the elements of."""
+        faulty = np.zeros(len(self.rows) + 1, np.int64)
+        np.cumsum(self.rows, out=faulty[1:])
+        return Fault(faulty[offsets[1:]] > faulty[offsets[:-1]], self.reason)
+
+
+def fault_if(rows: Bools, reason: str) -> tuple[Fault, ...]:
+    """Nothing, if there is no such row."""
+    return (Fault(rows, reason),) if rows.any() else ()
+
+
+def reasons_of(faults: Sequence[Fault], count: int) -> pa.StringArray:
+    """All reasons against each row as one text; NULL where there is none."""
+    reasons = pa.nulls(count, pa.string())
+    for fault in faults:
+        more = pc.binary_join_element_wise(reasons, fault.reason, "; ")
+        both = pc.if_else(reasons.is_null(), fault.reason, more)
+        reasons = pc.if_else(pa.array(fault.rows), both, reasons)
+    return reasons

@@ -1,0 +1,56 @@
+"""Takes vanished rows out of the target as the table's policy says, within the lease."""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.schema.table_plan import DELETED_AT
+from bq_harper_assets.schema.text_forms import timestamp_text
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.lease.send_deadline import Deadline, LeaseTerms
+
+ROWS_PER_REQUEST = 1_000
+
+DeletePolicy = Literal["mirror", "keep", "flag"]
+
+
+class Removal:
+    """Sends deletes one request after the other; knows whether all of them were answered."""
+
+    def __init__(
+        self, connection: HarperConnection, table: str, lease: LeaseTerms, retry: RetryPolicy
+    ) -> None:
+        self._table = table
+        self._mirror = HarperClient(connection, retry=retry)
+        self._client = HarperClient(
+            connection, retry=retry, send_guard=Deadline(lease, self._mirror), clock=time.time
+        )
+
+    def __enter__(self) -> "Removal":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._client.close()
+        self._mirror.close()
+
+    @property
+    def all_answered(self) -> bool:
+        """False if Harper may still apply a delete that it never answered."""
+        return self._client.last_unanswered_at is None
+
+    def remove(
+        self, ids: Sequence[Any], policy: DeletePolicy, primary_key: str, t: datetime
+    ) -> None:
+        """Deletes the rows, or marks them as deleted at T, or leaves them."""
+        if policy == "keep":
+            return
+        for first in range(0, len(ids), ROWS_PER_REQUEST):
+            some = list(ids[first : first + ROWS_PER_REQUEST])
+            if policy == "mirror":
+                self._client.delete(self._table, some)
+            else:
+                marks = [{primary_key: each, DELETED_AT: timestamp_text(t)} for each in some]
+                self._client.upsert(self._table, marks)

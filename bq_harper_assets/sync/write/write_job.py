@@ -1,0 +1,165 @@
+"""One Spark job moves all cells of a run: few tasks, each with its streams, no data in the JVM."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bq_harper_assets.sync.identity.occurrences import numbers_by_stream
+from bq_harper_assets.sync.identity.row_hash import row_hashes
+from bq_harper_assets.sync.identity.row_id import hashes_of_ids
+from bq_harper_assets.sync.source.cell_rows import Reading, batches_of
+from bq_harper_assets.sync.spark.hash_blobs import PACKED_DDL, RECEIPTS, unpacked
+from bq_harper_assets.sync.spark.receipts import Receipt
+from bq_harper_assets.sync.spark.task_waits import noted_for_driver
+from bq_harper_assets.sync.write.write_task import Move, Task, within_limit
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_COUNTED = pa.schema(
+    {"place": pa.int64(), "sent": pa.int64(), "distinct": pa.int64(), "receipt": pa.binary()}
+)
+_COUNTED_DDL = "place long, sent long, distinct long, receipt binary"
+ROWS_COUNTED_HERE = 5_000_000
+_HASHES = pa.schema(
+    {"bin": pa.int64(), "stream": pa.string(), "ids": pa.binary(), "hashes": pa.binary()}
+)
+_HASHES_DDL = "bin long, stream string, ids binary, hashes binary"
+_DOUBLED = pa.schema({"id": pa.int64(), "hash": pa.int64(), "stream": pa.string(), "n": pa.int64()})
+_DOUBLED_DDL = "id long, hash long, stream string, n long"
+_UNSIGNED = 0xFFFFFFFFFFFFFFFF
+_BIN_BITS = 6
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What all tasks did, and what was counted apart from them of the ids they sent."""
+
+    receipts: tuple[Receipt, ...] = ()
+    sent: Mapping[int, int] = field(default_factory=dict)  # by place
+    distinct: Mapping[int, int] = field(default_factory=dict)
+
+
+def move_all(spark: "SparkSession", move: Move) -> Moved:
+    """One job; an executor that dies is replaced by Spark, and its streams are moved again."""
+    tasks = move.reading.streams
+    if not tasks:
+        return Moved()
+
+    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        with noted_for_driver(move.harper.waits):
+            for batch in numbers:
+                for number in batch.column(0).to_pylist():
+                    yield from Task(move, context.attemptNumber()).run(tasks[number])
+
+    packed = one_row_per_task(spark, len(tasks)).mapInArrow(run, PACKED_DDL)
+    counted = _count_here if move.rows <= ROWS_COUNTED_HERE else _count_in_spark
+    sent: dict[int, int] = {}
+    distinct: dict[int, int] = {}
+    receipts = []
+    for row in counted(packed, move.per_place):
+        if row["receipt"] is not None:
+            receipts.append(Receipt.loads(bytes(row["receipt"])))
+        else:
+            place = row["place"]
+            sent[place] = sent.get(place, 0) + row["sent"]
+            distinct[place] = distinct.get(place, 0) + row["distinct"]
+    return Moved(within_limit(receipts, move.target, move.most_refused), sent, distinct)
+
+
+def _count_here(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str, Any]]:
+    """In the driver: eight bytes per row cost less than a second round of Python workers."""
+    rows = packed.toArrow()
+    for number in rows.column("bin").unique().to_pylist():
+        of_bin = rows.filter(pc.equal(rows.column("bin"), number))
+        yield from _counted(of_bin, per_place).to_pylist()
+
+
+def _count_in_spark(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str, Any]]:
+    def count(rows: pa.Table) -> pa.Table:
+        return _counted(rows, per_place)
+
+    for row in packed.groupBy("bin").applyInArrow(count, _COUNTED_DDL).collect():
+        yield row.asDict()
+
+
+def _counted(rows: pa.Table, per_place: int) -> pa.Table:
+    """The ids of one bin, sent and different; receipts pass."""
+    number = rows.column("bin")[0].as_py()
+    if number == RECEIPTS:
+        receipts = rows.column("receipt").combine_chunks()
+        nothing = pa.nulls(len(receipts), pa.int64())
+        return pa.table([rows.column("bin"), nothing, nothing, receipts], schema=_COUNTED)
+    ids = unpacked(rows.column("ids"))
+    counted = [[number // per_place], [len(ids)], [len(np.unique(ids))], [None]]
+    return pa.table(counted, schema=_COUNTED)
+
+
+def numbered(spark: "SparkSession", reading: Reading) -> Reading:
+    """The reading with a number for each of several equal rows; reads the rows once more."""
+    if not reading.streams:
+        return reading
+
+    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from _hashes(reading, reading.streams[number])
+
+    rows = (
+        one_row_per_task(spark, len(reading.streams))
+        .mapInArrow(run, _HASHES_DDL)
+        .groupBy("bin")
+        .applyInArrow(_doubled, _DOUBLED_DDL)
+        .collect()
+    )
+    counts = ((row.id & _UNSIGNED, row.hash & _UNSIGNED, row.stream, row.n) for row in rows)
+    return replace(reading, numbers=numbers_by_stream(counts))
+
+
+def _hashes(reading: Reading, streams: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    for stream in streams:
+        for batch in batches_of(reading, stream):
+            hashes = row_hashes(batch, reading.plan.names)
+            ids = hashes_of_ids(batch, reading.plan, hashes)
+            order = np.argsort(ids)
+            # The highest bits: a bin's rows then lie together already.
+            bins = (ids[order] >> np.uint64(64 - _BIN_BITS)).astype(np.int64)
+            found, begins = np.unique(bins, return_index=True)
+            parts = [
+                [part.tobytes() for part in np.split(each[order], begins[1:])]
+                for each in (ids, hashes)
+            ]
+            yield pa.record_batch([found, [stream] * len(found), *parts], schema=_HASHES)
+
+
+def _doubled(rows: pa.Table) -> pa.Table:
+    """Contents of one bin whose id is not theirs alone, and how often each is in each stream."""
+    ids, hashes = (unpacked(rows.column(name)) for name in ("ids", "hashes"))
+    names, origins = np.unique(rows.column("stream").to_pylist(), return_inverse=True)
+    sizes = [len(part) // 8 for part in rows.column("ids").to_pylist()]
+    origin = np.repeat(origins, sizes)
+    order = np.lexsort((origin, hashes, ids))
+    sorted_ = np.stack([ids[order], hashes[order], origin[order].astype(np.uint64)])
+    differs = (sorted_[:, 1:] != sorted_[:, :-1]).any(axis=0)
+    begins = np.flatnonzero(np.concatenate([[True], differs]))
+    counts = np.diff(np.append(begins, len(order)))
+    of_id, of_hash, of_stream = sorted_[:, begins]
+    _, at = np.unique(of_id, return_inverse=True)
+    shared = np.bincount(at, counts)[at] > 1
+    columns = [of_id.view(np.int64), of_hash.view(np.int64), names[of_stream.astype(np.int64)]]
+    kept = [pa.array(column[shared]) for column in (*columns, counts)]
+    return pa.table(kept, schema=_DOUBLED)
+
+
+def one_row_per_task(spark: "SparkSession", tasks: int) -> "DataFrame":
+    """Numbers from 0 on, each in a task of its own."""
+    # createDataFrame().repartition() may put two of them into one task.
+    return spark.range(0, tasks, 1, tasks)

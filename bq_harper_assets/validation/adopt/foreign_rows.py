@@ -1,0 +1,145 @@
+"""Rows that somebody else wrote into Harper, some of them, held against what a sync would write."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from bq_harper_assets.schema.harper_types import HarperType
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.schema.table_plan import TablePlan
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.harper.answers import require_ids
+from bq_harper_assets.stores.harper.client import HarperClient, Row
+from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.sync.diff.deep_hash import record_hash
+from bq_harper_assets.sync.diff.target_rows import text_of
+from bq_harper_assets.sync.source.pinned import Pinned
+from bq_harper_assets.sync.values.row_plan import HASH, RowPlan
+from bq_harper_assets.validation.record_comparison import differing_columns
+from bq_harper_assets.validation.spot.source_sample import read_rows, rows_at, uncrowded
+from bq_harper_assets.validation.subject import instant_of
+
+ROWS_FROM_EACH_END = 50
+SEARCHES = 5  # for rows whose time is written in another way
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class StoredSample:
+    """What some rows of the table are like; the last four counts are of those with a time."""
+
+    rows: int = 0
+    with_hash: int = 0  # written by a sync
+    without_time: int = 0
+    other_form: int = 0  # times that a sync would write in another way
+    form: str = ""  # an example of them
+    lost: str = ""  # a time by which a search finds no row, though a row has it
+    other_type: str = ""  # an id that is a number where a sync writes text, or the reverse
+    equal: int = 0
+    changed: int = 0
+    other_id: int = 0  # the values of a row of the source, under another id
+    not_in_source: int = 0  # no row of that id or these values at that time
+    crowded: int = 0  # too many rows of the source have this time
+
+
+def rows_at_both_ends(harper: HarperClient, table: str, primary_key: str) -> list[Row]:
+    """The first and the last by id, each once."""
+    ends = (
+        harper.search_by_value(table, primary_key, "*", limit=ROWS_FROM_EACH_END, reverse=reverse)
+        for reverse in (False, True)
+    )
+    rows = [row for end in ends for row in end]
+    ids = require_ids(rows, primary_key, "search_by_value", table)
+    return list({str(row_id): row for row_id, row in zip(ids, rows, strict=True)}.values())
+
+
+def look_at_rows(
+    harper: HarperClient, queries: Queries, pin: Pinned, rows: Sequence[Row], *, searchable: bool
+) -> StoredSample:
+    """`searchable` says whether Harper has an index of the timestamp yet."""
+    plan, kind = RowPlan.of(pin.plan), pin.source.time_column.kind
+    times = [_instant(kind, row.get(plan.timestamp)) for row in rows]
+    odd = [
+        (row, moment)
+        for row, moment in zip(rows, times, strict=True)
+        if moment is None or text_of(kind, moment) != row[plan.timestamp]
+    ]
+    odd = [(row, moment) for row, moment in odd if row.get(plan.timestamp) is not None]
+    timed = [(r, moment) for r, moment in zip(rows, times, strict=True) if moment is not None]
+    compared = _compared(queries, pin, plan, timed)
+    return StoredSample(
+        rows=len(rows),
+        with_hash=sum(row.get(HASH) is not None for row in rows),
+        without_time=sum(row.get(plan.timestamp) is None for row in rows),
+        other_form=len(odd),
+        form=str(odd[0][0][plan.timestamp]) if odd else "",
+        lost=_lost(harper, pin.plan, kind, odd, searchable=searchable),
+        other_type=_other_type(pin.plan, rows),
+        **compared,
+    )
+
+
+def _instant(kind: Kind, stored: object) -> datetime | None:
+    if not isinstance(stored, str):
+        return None
+    try:
+        return instant_of(kind, stored)
+    except ValueError:
+        return None
+
+
+def _lost(
+    harper: HarperClient,
+    plan: TablePlan,
+    kind: Kind,
+    odd: Sequence[tuple[Row, datetime | None]],
+    *,
+    searchable: bool,
+) -> str:
+    """A date that Harper shows as text is not found by text, and looks the same in its answers."""
+    name = plan.selection.timestamp.name
+    for row, moment in odd[:SEARCHES]:
+        if moment is None or not searchable:
+            return str(row[name])
+        second = moment.replace(microsecond=0)
+        bounds = [text_of(kind, second), text_of(kind, second + _SECOND)]
+        if kind is Kind.DATE:
+            bounds = [text_of(kind, second), text_of(kind, second + timedelta(days=1))]
+        found = harper.search_by_conditions(
+            plan.table, [Condition(name, "gelt", bounds)], (plan.primary_key,)
+        )
+        ids = require_ids(found, plan.primary_key, "search_by_conditions", plan.table)
+        if row[plan.primary_key] not in ids:
+            return str(row[name])
+    return ""
+
+
+def _other_type(plan: TablePlan, rows: Iterable[Row]) -> str:
+    is_text = plan.attributes[0].type is HarperType.STRING
+    ids = (row[plan.primary_key] for row in rows if plan.primary_key in row)
+    return next((repr(each) for each in ids if isinstance(each, str) is not is_text), "")
+
+
+def _compared(
+    queries: Queries, pin: Pinned, plan: RowPlan, timed: Sequence[tuple[Row, datetime]]
+) -> Mapping[str, int]:
+    readable = set(uncrowded(rows_at(queries, pin.source, {moment for _, moment in timed})))
+    source = read_rows(queries, pin.source, plan, sorted(readable))
+    records: Mapping[int, dict[str, Any]] = {}
+    if source is not None:
+        records = source.records([n for n, each in enumerate(source.ids) if each is not None])
+    values = {record_hash(record, plan) for record in records.values()}
+    counted = Counter[str]()
+    for row, moment in timed:
+        place = source.place_of_id.get(row.get(plan.primary_key)) if source else None
+        expected = records.get(place) if place is not None else None
+        if moment not in readable:
+            counted["crowded"] += 1
+        elif expected is not None:
+            differs = differing_columns(expected, row, plan.columns)
+            counted["changed" if differs else "equal"] += 1
+        else:
+            counted["other_id" if record_hash(row, plan) in values else "not_in_source"] += 1
+    return counted

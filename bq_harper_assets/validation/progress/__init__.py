@@ -1,0 +1,1 @@
+"""The progress check says whether the sync keeps up, by the rows that are due."""

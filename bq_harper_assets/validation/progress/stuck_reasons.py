@@ -1,0 +1,58 @@
+"""Why a table may be stuck or look it: spoiled copies of its checkpoints, keys that collide."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.questions.progress import Checkpoint
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.sync.ledger_facts import version_of
+from bq_harper_assets.sync.mirror.checkpoints import checkpoint_id
+from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
+from bq_harper_assets.sync.source.pinned import KeyNotUnique, pinned, require_unique_key
+from bq_harper_assets.validation.subject import Subject, instant_of
+
+
+def diagnose(subject: Subject, table: LogicalTable, points: Sequence[Checkpoint]) -> Iterator[str]:
+    """What is wrong with the copy, in words; a copy that is only late is right."""
+    ids = {checkpoint_id(table.name, point.slice): point for point in points}
+    try:
+        rows = subject.harper.search_by_id(CHECKPOINTS.name, list(ids), ("*",))
+    except BqhError:
+        return  # never copied, or Harper is away, which the other checks tell
+    origin = f"ledger {subject.ledger.identity()}"
+    for row in rows:
+        if problem := _problem(row, ids[row["id"]].until, origin):
+            yield (
+                f"the row {row['id']} of {CHECKPOINTS.name} {problem}. It is only a copy: nothing "
+                "is lost, and the next run writes it again"
+            )
+
+
+def colliding_keys(
+    subject: Subject, table: LogicalTable, start: datetime, end: datetime
+) -> Iterator[str]:
+    """No run goes on while two rows have one key, so this is why rows of [start, end) wait."""
+    before = version_of(subject.ledger.newest_schema(table))
+    try:
+        with pinned(subject.queries, subject.contract, start, end, before) as pin:
+            require_unique_key(subject.queries, subject.contract, pin)
+    except KeyNotUnique as error:
+        yield str(error)
+    except BqhError:
+        return  # BigQuery is away or its columns do not fit, which other checks tell
+
+
+def _problem(row: dict[str, Any], until: datetime, origin: str) -> str | None:
+    told = row.get("lastTimestamp")
+    if row.get("derivedFrom") != origin:
+        return f"was not written by this project's {origin}"
+    try:
+        moment = instant_of(Kind.TIMESTAMP, told or "")
+    except (TypeError, ValueError):
+        return f"has the lastTimestamp {told!r}, which is no time"
+    if moment > until:
+        return f"says {told}, and the ledger says {until.isoformat()}"
+    return None

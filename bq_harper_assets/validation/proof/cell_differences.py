@@ -1,0 +1,105 @@
+"""Differences with names: which rows they are, in which columns, and which of them are known."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.grid import Part
+from bq_harper_assets.sync.diff.deep_hash import compared_values
+from bq_harper_assets.sync.diff.diff_job import CellDiff
+from bq_harper_assets.sync.diff.rows_by_id import NamedRow, name_rows
+from bq_harper_assets.sync.ledger_facts import cell_key
+from bq_harper_assets.sync.spark.receipts import is_nameless
+from bq_harper_assets.sync.turn_context import Source
+from bq_harper_assets.sync.values.row_plan import RowPlan
+from bq_harper_assets.validation.record_comparison import differing_columns
+from bq_harper_assets.validation.verdict import Difference, DifferenceKind
+
+MOST_NAMED = 5_000  # rows per cell that are looked at one by one
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One cell's differences: rows that quarantine accounts for, and some of the others by name."""
+
+    quarantined: int = 0
+    nameless: int = 0  # rows in quarantine that can have no id
+    differences: tuple[Difference, ...] = ()
+
+
+def explain(
+    source: Source,
+    parts: Mapping[Cell, Part],
+    diffs: Mapping[Cell, CellDiff],
+    *,
+    has_equal_rows: bool,
+    shown: int,
+) -> dict[Cell, Explained]:
+    """Of the cells that differ; reads their source once more."""
+    differing = {cell: diff for cell, diff in diffs.items() if not diff.is_equal}
+    if not differing:
+        return {}
+    reading = source.reading(
+        {cell: parts[cell] for cell in differing}, has_equal_rows=has_equal_rows
+    )
+    ids = [part[:MOST_NAMED] for d in differing.values() for part in (d.missing, d.changed)]
+    rows: dict[int, list[NamedRow]] = {}
+    for row in name_rows(source.spark, reading, np.unique(np.concatenate(ids))):
+        rows.setdefault(row.place, []).append(row)
+    return {
+        cell: _explained(source, cell, diff, rows.get(reading.grid.place_of(cell), []), shown)
+        for cell, diff in differing.items()
+    }
+
+
+def _explained(
+    source: Source, cell: Cell, diff: CellDiff, rows: list[NamedRow], shown: int
+) -> Explained:
+    table = source.stores.ledger.find_table(source.contract.id)
+    assert table is not None
+    in_quarantine = [
+        each.rejection.row_id
+        for each in source.stores.ledger.quarantined(table, cell_key(cell), limit=2 * MOST_NAMED)
+    ]
+    known = set(in_quarantine)
+    missing = set(diff.missing.tolist())
+    absent = [row for row in rows if row.id is not None and row.id_hash in missing]
+    explained = [row for row in absent if str(row.id) in known]
+    unexplained = [row for row in absent if str(row.id) not in known]
+    differences = [Difference(DifferenceKind.MISSING, row.id) for row in unexplained[:shown]]
+    changed = set(diff.changed.tolist())
+    differences += _changed(source, [row for row in rows if row.id_hash in changed][:shown])
+    if source.contract.deletes != "keep":
+        phantoms = diff.vanished[:shown]
+        differences += [Difference(DifferenceKind.PHANTOM, row_id) for row_id in phantoms]
+    nameless = sum(map(is_nameless, in_quarantine))
+    return Explained(len(explained), nameless, tuple(differences[:shown]))
+
+
+def _changed(source: Source, rows: list[NamedRow]) -> list[Difference]:
+    if not rows:
+        return []
+    plan = source.rows
+    stored: dict[Any, Any] = {
+        row[plan.primary_key]: row
+        for row in source.harper.search_by_id(
+            source.contract.target_table, [row.id for row in rows]
+        )
+    }
+    return [
+        Difference(DifferenceKind.CHANGED, row.id, _columns(row, stored.get(row.id, {}), plan))
+        for row in rows
+    ]
+
+
+def _columns(row: NamedRow, stored: Mapping[str, Any], plan: RowPlan) -> dict[str, tuple[Any, Any]]:
+    found = differing_columns(row.record, stored, plan.columns)
+    if plan.others is not None:
+        wanted, held = compared_values(row.record, plan), compared_values(stored, plan)
+        for name in sorted(wanted.keys() | held.keys()):
+            if name not in found and wanted.get(name) != held.get(name):
+                found[name] = (row.record.get(name), stored.get(name))
+    return found

@@ -1,0 +1,194 @@
+"""What is known of one cell once its rows were compared, or why they could not be."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
+from bq_harper_assets.ledger.records import CellKey, CellState
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.diff.diff_job import CellDiff
+from bq_harper_assets.sync.turn_context import Source
+from bq_harper_assets.validation.proof.cell_differences import Explained
+from bq_harper_assets.validation.verdict import Difference, ProofStatus, Severity, Verdict
+
+CHECK = "proof"
+SHOWN = 20  # rows named per cell
+BY_STORED_HASH = "proved by stored hash"
+
+
+@dataclass(frozen=True)
+class CellProof:
+    """What is known of one cell."""
+
+    cell: Cell
+    status: ProofStatus
+    message: str
+    t: datetime | None = None
+    rows: int = 0
+    missing: int = 0
+    changed: int = 0
+    phantom: int = 0
+    quarantined: int = 0  # rows that Harper cannot hold, and the ledger says so
+    kept: int = 0  # gone from the source, and in Harper as the contract wants it
+    source_changed: bool = False  # since T: the next revisit brings the cell up to date
+    deep: bool = False
+    differences: tuple[Difference, ...] = ()
+    left_out: tuple[str, ...] = ()  # columns that came after the cell was synced
+    batch: int | None = None  # of the commit that was looked at
+
+    @property
+    def words(self) -> str:
+        """The status as users are told it: a quick proof believes the stored hashes."""
+        if self.status is ProofStatus.PROVED and not self.deep:
+            return BY_STORED_HASH
+        return self.status.value
+
+    @property
+    def verdict(self) -> Verdict:
+        """As a check's outcome; an open cell has passed so far, and is not called proved."""
+        failed = self.status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
+        return Verdict(
+            CHECK,
+            self.status,
+            self.status in (ProofStatus.PROVED, ProofStatus.OPEN),
+            Severity.ERROR if failed else Severity.WARN,
+            f"{self.cell.key}: {self.message}",
+            {
+                "rows": self.rows,
+                "missing": self.missing,
+                "changed": self.changed,
+                "phantom": self.phantom,
+                "quarantined": self.quarantined,
+                "kept": self.kept,
+                "snapshot": self.t.isoformat() if self.t else None,
+                "form": "deep" if self.deep else "quick",
+                "source_changed_since": self.source_changed,
+                "compared_without": list(self.left_out),
+            },
+            self.differences,
+        )
+
+
+def judged(
+    cell: Cell,
+    commit: CellCommit,
+    source: Source,
+    diff: CellDiff,
+    explained: Explained,
+    source_changed: bool,
+    deep: bool,
+) -> CellProof:
+    """By what its rows are."""
+    keeps = source.contract.deletes == "keep"
+    nameless = diff.read - diff.ids
+    missing = len(diff.missing) - explained.quarantined + max(0, nameless - explained.nameless)
+    phantom = 0 if keeps else len(diff.vanished)
+    quarantined = explained.quarantined + min(nameless, explained.nameless)
+    # Compared with the source as it is now, because its past cannot be had.
+    is_late = source_changed and source.pin.t != commit.t
+    if missing or len(diff.changed) or phantom:
+        status = ProofStatus.SOURCE_CHANGED if is_late else ProofStatus.DIFFERS
+        message = f"{missing} missing, {len(diff.changed)} changed, {phantom} phantom"
+        if is_late:
+            message = f"{_changed_since(cell, commit, source)}. By what it is now: {message}"
+    elif not commit.is_closed:
+        status, message = ProofStatus.OPEN, f"equal so far, up to {commit.upto:%F %T}; still open"
+    elif deep:
+        status, message = ProofStatus.PROVED, f"proved, {diff.read} rows are equal in all values"
+    else:
+        status = ProofStatus.PROVED
+        message = f"{BY_STORED_HASH}, {diff.read} rows; the deep form (--deep) compares all values"
+    return CellProof(
+        cell,
+        status,
+        message,
+        source.pin.t if is_late else commit.t,
+        diff.read,
+        missing,
+        len(diff.changed),
+        phantom,
+        quarantined,
+        len(diff.vanished) if keeps else 0,
+        source_changed,
+        deep,
+        explained.differences,
+        batch=commit.batch,
+    )
+
+
+def _changed_since(cell: Cell, commit: CellCommit, source: Source) -> str:
+    is_query = source.pin.source.at is None
+    past = (
+        "what is read by a query has no past"
+        if is_query
+        else "BigQuery no longer keeps that instant"
+    )
+    return (
+        f"changed in BigQuery since its sync at {commit.t:%F %T}, and {past}; "
+        f"sync it: {_sync(cell, source.contract.id)}"
+    )
+
+
+def told_without(proof: CellProof, left_out: tuple[str, ...]) -> CellProof:
+    """The same, with the columns that were not compared."""
+    if not left_out:
+        return proof
+    without = f"{proof.message}; compared without {', '.join(left_out)}, newer than its sync"
+    return replace(proof, message=without, left_out=left_out)
+
+
+def not_provable(
+    cell: Cell,
+    record: CellRecord | None,
+    table: str,
+    why_failed: Callable[[CellKey], str] = lambda cell: "",
+) -> CellProof | None:
+    """Why there is nothing to compare; None if there is."""
+    if record is None or record.commit is None:
+        return CellProof(cell, ProofStatus.NOT_SYNCED, "was never synced")
+    if record.state is CellState.PLANNED:
+        return moving(cell)
+    if record.state is CellState.FAILED:
+        return half_written(cell, table, why_failed(record.cell))
+    if record.marks:
+        return marked(cell, table)
+    return None
+
+
+def moving(cell: Cell) -> CellProof:
+    """A run is at work on it."""
+    return CellProof(cell, ProofStatus.MOVING, "is being synced, so nothing can be said of it now")
+
+
+def marked(cell: Cell, table: str) -> CellProof:
+    """A row of it was written by another window's sync: the cell is owed a sync of its own."""
+    return CellProof(
+        cell,
+        ProofStatus.MOVING,
+        "waits to be synced again, because a row of it has moved to another window; nothing can be"
+        f" said of it until then. Next: {_sync(cell, table)}",
+    )
+
+
+def half_written(cell: Cell, table: str, why: str) -> CellProof:
+    """Its newest sync has failed: some of its rows may be newer than its commit, others not."""
+    because = f" ({why})" if why else ""
+    return CellProof(
+        cell,
+        ProofStatus.MOVING,
+        f"waits to be synced again, because its last sync failed{because} and may have written some"
+        f" of its rows; nothing can be said of it until then. Next: {_sync(cell, table)}",
+    )
+
+
+def _sync(cell: Cell, table: str) -> str:
+    """What to type for its window."""
+    start, end = cell.window.start, cell.window.end
+    return f"bqh sync {table} --from {start:%FT%H:%M} --to {end:%FT%H:%M}"
+
+
+def failed_proof(cell: Cell, error: BqhError) -> CellProof:
+    """A store did not answer."""
+    return CellProof(cell, ProofStatus.CHECK_FAILED, str(error))

@@ -1,0 +1,172 @@
+"""Whether windows find every row that Harper holds: rows in the order of ids against rows by time.
+
+Every proof reads a window by its times. A row that Harper stores, and leaves out of such an answer,
+is seen by none of them; in the order of ids it is there. Nothing is written, and no lease is taken:
+rows of cells that a run is at work on meanwhile are not judged.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.verbs.audit import Note
+from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.ledger_facts import version_of
+from bq_harper_assets.sync.stop_request import RunStopped, Stop
+from bq_harper_assets.validation.proof.presence_rows import NAMED, Counted, Look, Some
+from bq_harper_assets.validation.verdict import (
+    Difference,
+    DifferenceKind,
+    ProofStatus,
+    Severity,
+    Verdict,
+)
+
+CHECK = "presence"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Presence:
+    """What was counted, and what of it is wrong: in a table that others fill too, less is."""
+
+    contract_id: str
+    table: str
+    rows: Counted = field(default_factory=Counted)
+    is_adopted: bool = False
+
+    @property
+    def unfound(self) -> Some:
+        """Rows that no window finds; of an adopted table others may have written some timeless."""
+        lost, timeless = self.rows.lost, self.rows.timeless
+        if self.is_adopted:
+            return lost
+        return Some(lost.count + timeless.count, (*lost.ids, *timeless.ids)[:NAMED])
+
+    @property
+    def stray(self) -> Some:
+        """Rows that nobody here has written, where nobody else should."""
+        return Some() if self.is_adopted else self.rows.stray
+
+    @property
+    def verdict(self) -> Verdict:
+        """Passed if windows find all that they should."""
+        rows = self.rows
+        is_wrong = bool(self.unfound.count or self.stray.count)
+        said = [*self._wrong()]
+        if not self.unfound.count:
+            said.insert(
+                0, f"{rows.in_cells:,} are in synced cells, and each is found by its window"
+            )
+        listed = {
+            "kept there after they were gone from BigQuery": rows.kept,
+            "in open windows, after what is synced of them": rows.beyond,
+            "in cells that were begun and wait to be synced": rows.waiting,
+            "before the first window": rows.before,
+            "after the newest window that was synced": rows.younger,
+            "in windows that no sync has named": rows.stray.count if self.is_adopted else 0,
+            "without a time that can be read": rows.timeless.count if self.is_adopted else 0,
+            "of others, with times in another form": rows.other_form,
+            "not judged, because a run is at work on their cells": rows.unjudged,
+        }
+        said += [f"{count:,} {_are(count)} {what}" for what, count in listed.items() if count]
+        outside = rows.beyond + rows.waiting + rows.before + rows.younger + rows.stray.count
+        lost = (*self.unfound.ids, *self.stray.ids)
+        return Verdict(
+            CHECK,
+            ProofStatus.DIFFERS if is_wrong else ProofStatus.PROVED,
+            not is_wrong,
+            Severity.ERROR if is_wrong else Severity.WARN,
+            f"Harper holds {rows.held:,} rows of {self.table} in the order of ids; "
+            + "; ".join(said),
+            {
+                "held": rows.held,
+                "in_cells": rows.in_cells,
+                "kept": rows.kept,
+                "outside": outside,
+                "in_no_cell": rows.stray.count,
+                "without_time": rows.timeless.count,
+                "in_another_form": rows.other_form,
+                "not_judged": rows.unjudged,
+                "lost": self.unfound.count,
+            },
+            tuple(Difference(DifferenceKind.LOST, row_id) for row_id in lost[:NAMED]),
+        )
+
+    def _wrong(self) -> Iterator[str]:
+        if count := self.unfound.count:
+            yield (
+                f"{count:,} of them {_are(count)} found by no window, so that no cell's proof sees "
+                f"{_it(count)}: {_examples(self.unfound)}. bqh repair {self.contract_id} brings "
+                "back those that BigQuery has; others stay until somebody deletes them in Harper "
+                "by their ids"
+            )
+        if count := self.stray.count:
+            yield (
+                f"{count:,} of them {_are(count)} in windows between synced ones that no sync has "
+                f"ever named, so that nobody here has written {_it(count)} and no proof looks "
+                f"there: {_examples(self.stray)}. bqh reconcile {self.contract_id} compares these "
+                "windows with BigQuery"
+            )
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _it(count: int) -> str:
+    return "it" if count == 1 else "them"
+
+
+def _examples(rows: Some) -> str:
+    return ", ".join(repr(each)[:80] for each in rows.ids[:3])
+
+
+def note_presence(ledger: Ledger, table: LogicalTable, found: Verdict) -> None:
+    """Recorded for the proof of the table, unless nothing could be looked at."""
+    if not found.could_not_look:
+        detail = {"message": found.message, **found.metadata}
+        ledger.record_audit(table, Note(CHECK, table.name, found.status.value, detail))
+
+
+def newest_loss(ledger: Ledger, table: LogicalTable) -> str | None:
+    """What the newest look said of rows that no window finds; None if it found none."""
+    last = ledger.audit(table, 1, kind=CHECK)
+    if not last or last[0].outcome != ProofStatus.DIFFERS.value:
+        return None
+    return (
+        f"As of {last[0].at:%F %T} UTC, {last[0].detail['message']}. To look again, type: "
+        f"bqh verify {table.name} --deep"
+    )
+
+
+def check_presence(
+    harper: HarperClient, ledger: Ledger, contract: TableContract, stop: Stop | None = None
+) -> Verdict | None:
+    """Of the whole table; None if nothing of it was ever synced; RunStopped between requests."""
+    table = ledger.find_table(contract.id)
+    newest = ledger.newest_schema(table) if table else None
+    version = version_of(newest)
+    if table is None or version is None:
+        return None
+    column = version.find(contract.timestamp_column)
+    kind = column.kind if column else Kind.TIMESTAMP
+    keyed, key = bool(version.key), version.primary_key
+    look = Look(harper, ledger, table, contract, key, kind, keyed, stop or Stop())
+    try:
+        return Presence(
+            contract_id=contract.id,
+            table=contract.target_table,
+            rows=look.counted(),
+            is_adopted=contract.manage == "adopt",
+        ).verdict
+    except RunStopped:
+        raise
+    except (BqhError, pa.ArrowException) as error:  # ids of several types are no array
+        text = f"the rows of {contract.target_table} could not be counted: {error}"
+        return Verdict(CHECK, ProofStatus.CHECK_FAILED, False, Severity.ERROR, text)

@@ -1,0 +1,238 @@
+"""The proof of whole cells: every row of the source against every row that Harper holds.
+
+Each cell is compared at the instant of its commit. Where BigQuery says that a window is now as it
+was then, it is read as it is now: one read for all such windows, however long ago each was synced.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
+from bq_harper_assets.ledger.records import CellKey, LogicalTable
+from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
+from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
+from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.grid import Part
+from bq_harper_assets.sync.diff.cell_diff import compare_cells
+from bq_harper_assets.sync.ledger_facts import cell_key, version_of
+from bq_harper_assets.sync.plan.recomputed_fingerprints import is_kept, told_anew
+from bq_harper_assets.sync.plan.shared_columns import Bases, Basis
+from bq_harper_assets.sync.source.pinned import Pinned, pinned
+from bq_harper_assets.sync.spark.errors import errors_of_spark
+from bq_harper_assets.sync.spark.job_watch import told_while_quiet
+from bq_harper_assets.sync.turn_context import Source, Stores, known_attributes
+from bq_harper_assets.validation.proof.cell_differences import Explained, explain
+from bq_harper_assets.validation.proof.cell_proof import (
+    SHOWN,
+    CellProof,
+    failed_proof,
+    judged,
+    moving,
+    not_provable,
+    told_without,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Prover:
+    """Proves cells of one contract; it writes nothing and takes no lease."""
+
+    stores: Stores
+    contract: TableContract
+    spark: "SparkSession"
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+    def prove(
+        self, cells: Sequence[Cell], *, deep: bool = False, shown: int = SHOWN
+    ) -> list[CellProof]:
+        """In the order asked."""
+        table = self.stores.ledger.find_table(self.contract.id)
+        records = self._records(table, cells)
+
+        def why_failed(cell: CellKey) -> str:
+            newest = self.stores.ledger.history(table, cell, 1) if table else ()
+            return (newest[0].error or "") if newest else ""
+
+        def unprovable(cell: Cell, record: CellRecord | None) -> CellProof | None:
+            return not_provable(cell, record, self.contract.id, why_failed)
+
+        proofs = {cell: proof for cell in cells if (proof := unprovable(cell, records.get(cell)))}
+        commits = {
+            cell: record.commit
+            for cell, record in records.items()
+            if cell not in proofs and record.commit is not None
+        }
+        found: dict[Cell, CellProof] = {}
+        try:
+            for cell, proof in self._compared(table, commits, deep, shown) if table else ():
+                found[cell] = proof
+        except BqhError as error:
+            found |= {cell: failed_proof(cell, error) for cell in commits if cell not in found}
+        after = self._records(table, cells) if commits else {}
+        for cell, proof in found.items():
+            moved = after[cell].commit != commits[cell]
+            proofs[cell] = moving(cell) if moved else unprovable(cell, after[cell]) or proof
+        return [proofs[cell] for cell in cells]
+
+    def _records(
+        self, table: LogicalTable | None, cells: Sequence[Cell]
+    ) -> Mapping[Cell, CellRecord]:
+        if table is None:
+            return {}
+        starts = [cell.window.start for cell in cells]
+        end = max(starts) + self.contract.window
+        records = self.stores.ledger.cells(table, min(starts), end)
+        by_key = {record.cell: record for record in records}
+        return {cell: by_key[cell_key(cell)] for cell in cells if cell_key(cell) in by_key}
+
+    def _compared(
+        self, table: LogicalTable, commits: Mapping[Cell, CellCommit], deep: bool, shown: int
+    ) -> Iterator[tuple[Cell, CellProof]]:
+        """What some cells could not be looked at for is raised after the others."""
+        if not commits:
+            return
+        limit = self.contract.sync.give_up_after
+        calls = BigQueryCalls(self.stores.bigquery, breakers=PROCESS_BREAKERS, give_up_after=limit)
+        retry = self.retry.within(limit)
+        queries = Queries(calls, labels={"bqh": "proof", "bqh_table": self.contract.id})
+        start = min(cell.window.start for cell in commits)
+        end = max(cell.window.end for cell in commits)
+        before = version_of(self.stores.ledger.newest_schema(table))
+        with (
+            queries.client,
+            HarperClient(self.stores.harper, retry=retry) as harper,
+            pinned(queries, self.contract, start, end, before) as pin,
+        ):
+            tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
+            source = Source(
+                self.stores,
+                self.contract,
+                self.spark,
+                queries,
+                harper,
+                pin,
+                retry,
+                tasks,
+                others=known_attributes(harper, pin) if deep else None,
+            )
+            bases = Bases.of(self.stores.ledger, table, pin.plan.version)
+            groups: dict[tuple[Basis, bool], dict[Cell, CellCommit]] = {}
+            for cell, commit in commits.items():
+                version = commit.schema_version
+                # Hashes that count a column which is gone are made anew from the stored values.
+                by_values = deep or not bases.has_stored_hashes(version)
+                groups.setdefault((bases.basis(version), by_values), {})[cell] = commit
+            yield from _all_of(
+                self._grouped(source, bases, basis, group, by_values, shown)
+                for (basis, by_values), group in groups.items()
+            )
+
+    def _grouped(
+        self,
+        source: Source,
+        bases: Bases,
+        basis: Basis,
+        commits: Mapping[Cell, CellCommit],
+        deep: bool,
+        shown: int,
+    ) -> Iterator[tuple[Cell, CellProof]]:
+        """Cells that are compared by the same columns."""
+        pin, queries = source.pin.restricted(basis), source.queries
+        now = _prints(queries, pin, commits, self.contract)
+        untold = {cell_key(cell): c for cell, c in commits.items() if not bases.is_told(c)}
+        told = told_anew(queries, pin, self.contract.window, untold, bases.versions)
+        then: dict[tuple[datetime, int], dict[Cell, CellCommit]] = {}
+        as_now = {}
+        changed = set()
+        for cell, commit in commits.items():
+            if now[cell].text != told.get(cell_key(cell), commit.fingerprint):
+                changed.add(cell)
+            # A query cannot be asked as of an earlier time.
+            if cell in changed and pin.source.at is not None and is_kept(pin, commit.t):
+                then.setdefault((commit.t, commit.schema_version), {})[cell] = commit
+            else:
+                as_now[cell] = commit
+        pins = [(pin, as_now)]
+        pins += [
+            (pin.at(t, bases.versions[version]), group) for (t, version), group in then.items()
+        ]
+        left_out = bases.left_out(basis)
+        for cell, proof in _all_of(
+            self._at(replace(source, pin=each), group, now, changed, deep, shown)
+            for each, group in pins
+        ):
+            yield cell, told_without(proof, left_out)
+
+    def _at(
+        self,
+        source: Source,
+        commits: Mapping[Cell, CellCommit],
+        prints: Mapping[Cell, Fingerprint],
+        changed: Collection[Cell],
+        deep: bool,
+        shown: int,
+    ) -> Iterator[tuple[Cell, CellProof]]:
+        if not commits:
+            return
+        parts = {cell: Part(1, cell.window.start, c.upto) for cell, c in commits.items()}
+        keyless = not source.pin.plan.selection.key
+        is_past = any(commit.t == source.pin.t for commit in commits.values())
+        has_equal_rows = keyless and (  # which prints of now do not tell of the past
+            is_past or any(prints[cell].distinct < prints[cell].rows for cell in commits)
+        )
+        rows = {cell.window: max(prints[cell].rows, commits[cell].rows) for cell in commits}
+        then = f"A proof writes nothing. Next: bqh verify {self.contract.id}"
+        what = f"comparing {len(commits):,} cells of {self.contract.id}"
+        with told_while_quiet(self.spark, what), errors_of_spark(self.contract.id, commits, then):
+            diffs = compare_cells(source, parts, rows, has_equal_rows=has_equal_rows, deep=deep)
+            explained = explain(source, parts, diffs, has_equal_rows=has_equal_rows, shown=shown)
+        for cell, diff in diffs.items():
+            why = explained.get(cell, Explained())
+            yield cell, judged(cell, commits[cell], source, diff, why, cell in changed, deep)
+
+
+def _all_of(
+    parts: Iterable[Iterator[tuple[Cell, CellProof]]],
+) -> Iterator[tuple[Cell, CellProof]]:
+    """An error of one part is raised after the last, so that the others are told."""
+    errors: list[BqhError] = []
+    for part in parts:
+        try:
+            yield from part
+        except BqhError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+def _prints(
+    queries: Queries, pin: Pinned, commits: Mapping[Cell, CellCommit], contract: TableContract
+) -> dict[Cell, Fingerprint]:
+    """Of each cell's window as far as it was committed, as the source is now."""
+    by_upto: dict[datetime, dict[datetime, Fingerprint]] = {}
+    closed = [cell for cell, commit in commits.items() if commit.is_closed]
+    found: dict[datetime, Fingerprint] = {}
+    if closed:
+        start = min(cell.window.start for cell in closed)
+        end = max(cell.window.end for cell in closed)
+        found = dict(fingerprints(queries, pin.source, start, end, contract.window))
+    for cell, commit in commits.items():
+        if not commit.is_closed and commit.upto not in by_upto:
+            by_upto[commit.upto] = dict(
+                fingerprints(queries, pin.source, cell.window.start, commit.upto, contract.window)
+            )
+    return {
+        cell: (found if commit.is_closed else by_upto[commit.upto])[cell.window.start]
+        for cell, commit in commits.items()
+    }

@@ -1,0 +1,176 @@
+"""Is the table the same in both stores? Told of all its cells, by their newest proofs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import CellKey, LogicalTable
+from bq_harper_assets.ledger.verbs.proofs import ProvedCells
+from bq_harper_assets.validation.proof.cell_proof import CHECK, CellProof
+from bq_harper_assets.validation.proof.presence import newest_loss
+from bq_harper_assets.validation.proof.proof_records import WORST_FIRST, WRONG, verdict_of
+from bq_harper_assets.validation.verdict import (
+    Difference,
+    ProofStatus,
+    Severity,
+    Status,
+    Verdict,
+)
+
+# Of the metadata: what the run that filed the verdict has found itself.
+THIS_RUN, STATUS_OF_RUN = "this_run", "status_of_this_run"
+_NAMED = 5  # cells that differ, in a message
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCells:
+    """So many cells of a table are proved, so many are not, and why."""
+
+    cells: int = 0
+    by_hash: int = 0  # proved, by the hashes that are stored with the rows
+    by_values: int = 0  # proved, by all values
+    oldest: datetime | None = None  # snapshot that a cell is proved as of
+    newest: datetime | None = None
+    open: int = 0
+    changed_since: int = 0  # in BigQuery, whatever else is known of them
+    source_changed: int = 0  # of these: Harper is not what BigQuery has now, and it has no past
+    not_proved: int = 0  # since their sync
+    waiting: int = 0  # for a sync, or for the end of one
+    differing: int = 0
+
+    @property
+    def proved(self) -> int:
+        """By hash or by values."""
+        return self.by_hash + self.by_values
+
+    @property
+    def status(self) -> ProofStatus:
+        """All of them in one word."""
+        if not self.cells:
+            return ProofStatus.NOT_SYNCED
+        if self.differing:
+            return ProofStatus.DIFFERS
+        if self.source_changed:
+            return ProofStatus.SOURCE_CHANGED
+        if self.not_proved or self.waiting:
+            return ProofStatus.PARTLY_PROVED
+        return ProofStatus.PROVED if self.proved else ProofStatus.OPEN
+
+    def __str__(self) -> str:
+        if not self.cells:
+            return "nothing is synced yet"
+        text = f"{self.proved:,} of {self.cells - self.open:,} closed cells are proved"
+        if self.oldest and self.newest:
+            forms = ((self.by_hash, "by stored hash"), (self.by_values, "by all values"))
+            how = ", ".join(f"{number:,} {form}" for number, form in forms if number)
+            first, last = f"{self.oldest:%F %T}", f"{self.newest:%F %T}"
+            text += f" ({how}), as of {first if first == last else f'{first} to {last}'} UTC"
+        others = (
+            (self.open, "were open at their sync"),
+            (self.changed_since, "have changed in BigQuery since"),
+            (self.not_proved, "were not proved since their sync"),
+            (self.waiting, "are being synced or wait for it"),
+            (self.differing, "differ"),
+        )
+        return "; ".join([text, *(f"{number:,} {what}" for number, what in others if number)])
+
+    def figures(self) -> dict[str, Any]:
+        """For metadata."""
+        return {
+            "cells": self.cells,
+            "cells_proved": self.proved,
+            "cells_proved_by_stored_hash": self.by_hash,
+            "cells_proved_by_all_values": self.by_values,
+            "cells_open": self.open,
+            "cells_changed_since": self.changed_since,
+            "cells_not_proved": self.not_proved,
+            "cells_waiting": self.waiting,
+            "cells_differing": self.differing,
+            "proved_as_of": self.oldest.isoformat() if self.oldest else None,
+        }
+
+
+def counted(known: Sequence[ProvedCells]) -> TableCells:
+    """Each cell in one place; one that is changed since may be proved as of its sync."""
+    found = TableCells()
+    for each in known:
+        found = replace(found, cells=found.cells + each.cells)
+        if not each.is_clean:
+            # A poll may be at work on an open cell at any time: it is counted as open only.
+            if each.is_closed:
+                found = replace(found, waiting=found.waiting + each.cells)
+            else:
+                found = replace(found, open=found.open + each.cells)
+            continue
+        if each.source_changed:
+            found = replace(found, changed_since=found.changed_since + each.cells)
+        if not each.is_closed:
+            found = replace(found, open=found.open + each.cells)
+        if each.status == ProofStatus.DIFFERS:
+            found = replace(found, differing=found.differing + each.cells)
+        elif not each.is_closed:
+            continue
+        elif each.status == ProofStatus.PROVED:
+            found = replace(
+                found,
+                by_hash=found.by_hash + (0 if each.deep else each.cells),
+                by_values=found.by_values + (each.cells if each.deep else 0),
+                oldest=min(found.oldest or each.oldest, each.oldest),
+                newest=max(found.newest or each.newest, each.newest),
+            )
+        elif each.status == ProofStatus.SOURCE_CHANGED:
+            found = replace(found, source_changed=found.source_changed + each.cells)
+        else:
+            found = replace(found, not_proved=found.not_proved + each.cells)
+    return found
+
+
+def check_table(ledger: Ledger, table: LogicalTable | None, proofs: Sequence[CellProof]) -> Verdict:
+    """What is known by now; `proofs` are those of this run, which the ledger has already."""
+    cells = counted(ledger.proved_cells(table) if table else ())
+    named = ledger.cells_judged(table, [ProofStatus.DIFFERS], _NAMED) if table else ()
+    return table_verdict(cells, named, proofs, newest_loss(ledger, table) if table else None)
+
+
+def table_verdict(
+    cells: TableCells,
+    differing: Sequence[CellKey],
+    proofs: Sequence[CellProof],
+    lost: str | None = None,
+) -> Verdict:
+    """A cell that differs fails the table until it is mended, whichever run has found it.
+
+    Cells that nobody has looked at since their sync are told, and are no failure. `lost` tells of
+    rows that no window finds: they fail the table until a look finds none.
+    """
+    status: Status = cells.status
+    message, metadata = str(cells), cells.figures()
+    if differing:
+        more = ", ..." if cells.differing > len(differing) else ""
+        message += f": {', '.join(map(str, differing))}{more}"
+    if lost:
+        status = ProofStatus.DIFFERS
+        message += f". {lost}"
+    rows: tuple[Difference, ...] = ()
+    if proofs:
+        of_run = verdict_of(proofs)
+        status = min(status, of_run.status, key=_rank) if not of_run.passed else status
+        metadata |= {THIS_RUN: of_run.message, STATUS_OF_RUN: of_run.status.value}
+        rows = of_run.rows
+        if not of_run.passed:
+            message += f". Of this run, {of_run.message}"
+    return Verdict(
+        CHECK,
+        status,
+        status not in WORST_FIRST,
+        Severity.ERROR if status in WRONG else Severity.WARN,
+        message,
+        metadata,
+        rows,
+    )
+
+
+def _rank(status: Status) -> int:
+    return next((at for at, word in enumerate(WORST_FIRST) if word is status), len(WORST_FIRST))

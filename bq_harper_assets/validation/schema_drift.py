@@ -1,0 +1,130 @@
+"""Has the source's schema changed, and has all of it taken effect? Told from the ledger alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.verbs.audit import Note
+from bq_harper_assets.schema.change import Change, ChangeKind
+from bq_harper_assets.schema.changes import changes_between, waiting_changes
+from bq_harper_assets.schema.version import TableVersion
+from bq_harper_assets.sync.schema_sync.target_evolution import is_applied
+from bq_harper_assets.sync.schema_sync.version_history import version_steps
+from bq_harper_assets.validation.verdict import Severity
+
+CHECK = "schema_drift"
+_ACCEPTED = "schema_accepted"  # of the ledger's notes: by whom, and up to which version
+
+
+@dataclass(frozen=True)
+class DriftVerdict:
+    """What is to be said of one table's schema."""
+
+    version: int  # 0: never synced
+    passed: bool
+    severity: Severity
+    message: str
+    changes: tuple[Change, ...] = ()
+    is_due: bool = False  # there is something to be done in Harper, and nobody has to be asked
+
+    @property
+    def signature(self) -> str:
+        """The same for two looks that found the same, so that it is told once."""
+        word = "passed" if self.passed else self.severity.value
+        problem = "" if self.changes else self.message
+        return f"{self.version} {word} {'' if self.passed else problem}".strip()
+
+
+def check_drift(
+    ledger: Ledger, contract: TableContract, told: int = 0, problem: str | None = None
+) -> DriftVerdict:
+    """What has changed since the version `told`, or is not settled; `problem` is the last look's.
+
+    Nothing is new to who was told nothing (0): then only what is not settled counts, and what a
+    person should look at: that stays until somebody has accepted it, or it is gone.
+    """
+    table = ledger.find_table(contract.id)
+    newest = ledger.newest_schema(table) if table else None
+    if table is None or newest is None:
+        if problem:
+            return DriftVerdict(0, False, Severity.ERROR, problem)
+        message = f"never synced; the first run records its schema: bqh sync {contract.id}"
+        return DriftVerdict(0, True, Severity.WARN, message)
+    version = TableVersion.parse(newest.body)
+    is_new = not is_applied(ledger, table, newest.version)
+    before = newest.version - 1 if is_new else newest.version
+    if 0 < told < before:
+        before = told
+    changes = _since(ledger, table, contract, before, version)
+    waiting = waiting_changes(version, contract)
+    accepted = accepted_version(ledger, table)
+    lasting = tuple(
+        each
+        for each in _since(ledger, table, contract, accepted, version)
+        if each.severity != "info" and not _is_named(each, (*changes, *waiting))
+    )
+    found = (*changes, *lasting, *(each for each in waiting if not _is_named(each, changes)))
+    is_due = is_new and not (changes and all(_is_named(each, waiting) for each in changes))
+    if problem:
+        return DriftVerdict(newest.version, False, Severity.ERROR, problem)
+    if not found:
+        message = f"as in BigQuery: schema version {newest.version}"
+        return DriftVerdict(newest.version, True, Severity.WARN, message, (), is_due)
+    severity = Severity.ERROR if any(c.severity == "error" for c in found) else Severity.WARN
+    message = f"schema version {newest.version}: {'; '.join(map(str, found))}"
+    first = min(before, accepted) if lasting else before
+    if first < newest.version:
+        # Without numbers it compares the newest version with BigQuery, and these are equal.
+        message += f". See it with: bqh schema diff {contract.id} --from {first}"
+        message += f" --to {newest.version}"
+        if any(each.severity != "info" for each in (*changes, *lasting)):
+            message += f"; when you have seen it, type: bqh schema accept {contract.id}"
+    else:
+        message += f". See it with: bqh schema diff {contract.id}"
+    return DriftVerdict(newest.version, False, severity, message, found, is_due)
+
+
+def accepted_version(ledger: Ledger, table: LogicalTable) -> int:
+    """Up to which somebody has seen the changes; the first version changed nothing."""
+    notes = ledger.audit(table, 1, kind=_ACCEPTED)
+    return int(notes[0].detail["version"]) if notes else 1
+
+
+def accept_changes(ledger: Ledger, table: LogicalTable, version: int, by: str) -> None:
+    """What a person has seen up to this version is not told any more."""
+    detail = {"version": version, "by": by}
+    ledger.record_audit(table, Note(_ACCEPTED, f"version {version}", "accepted", detail))
+
+
+def as_markdown(changes: Sequence[Change]) -> str:
+    """What changed and what is done, as a table."""
+    head = [("column", "change", "before", "now", "what is done"), ("---",) * 5]
+    rows = [
+        (c.column or "(table)", c.kind.replace("_", " "), _code(c.before), _code(c.after), c.action)
+        for c in changes
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (*head, *rows))
+
+
+def _code(text: str) -> str:
+    """Else ARRAY<INT64> would be taken for HTML."""
+    return f"`{text}`" if text else ""
+
+
+def _since(
+    ledger: Ledger, table: LogicalTable, contract: TableContract, before: int, now: TableVersion
+) -> tuple[Change, ...]:
+    known = ledger.schema_version(table, before)
+    changes = changes_between(TableVersion.parse(known.body), now, contract) if known else ()
+    if not any(change.kind is ChangeKind.REMOVED for change in changes):
+        return changes
+    # Whoever was told nothing for some versions still learns when each column went.
+    steps = version_steps(ledger, contract)[before:]
+    gone = {c.column: c for each in steps for c in each.changes if c.kind is ChangeKind.REMOVED}
+    return tuple(gone.get(c.column, c) if c.kind is ChangeKind.REMOVED else c for c in changes)
+
+
+def _is_named(change: Change, others: Sequence[Change]) -> bool:
+    return any(change.column == other.column for other in others)

@@ -1,0 +1,1 @@
+"""The spot check compares rows that are picked at random in both stores."""

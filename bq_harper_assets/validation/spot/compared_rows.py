@@ -1,0 +1,227 @@
+"""The rows of a spot check: found in one store, looked up in the other, and compared."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.stores.bigquery.fingerprint import Source
+from bq_harper_assets.stores.bigquery.key_lookup import key_text, times_of_keys
+from bq_harper_assets.stores.harper.answers import require_ids
+from bq_harper_assets.stores.harper.client import Row
+from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
+from bq_harper_assets.sync.cells.window import EPOCH
+from bq_harper_assets.sync.diff.target_rows import text_of
+from bq_harper_assets.sync.values.row_plan import RowPlan
+from bq_harper_assets.validation.record_comparison import DELETED_AT, differing_columns
+from bq_harper_assets.validation.spot.sampled_cells import Place, instants
+from bq_harper_assets.validation.spot.source_sample import SourceRows, read_rows
+from bq_harper_assets.validation.subject import Subject, instant_of
+from bq_harper_assets.validation.verdict import Difference, DifferenceKind
+
+ROWS_PER_SEARCH = 50  # of which some may belong to other slices
+SEARCHES = 2  # per window at least: in a page of one time there may be no row of some slice
+
+
+class Side(Enum):
+    """Where a row was found before it was looked up in the other store."""
+
+    BIGQUERY = "bigquery"
+    HARPER = "harper"
+
+
+class Outcome(Enum):
+    """What came of looking it up."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    UNSTORABLE = "unstorable"  # it belongs into quarantine
+    KEPT = "kept"  # gone from the source, and still in Harper as the contract wants it
+    MOVED = "moved"  # different, but a run has touched its cell since the check began
+
+
+@dataclass(frozen=True)
+class Look:
+    """One row of a cell."""
+
+    place: Place
+    side: Side
+    outcome: Outcome
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both stores, the source as it was at one instant and under one schema version."""
+
+    subject: Subject
+    slices: int
+    source: Source
+    plan: RowPlan
+    chance: Random
+
+    def of(
+        self,
+        wanted: Mapping[Place, int],
+        times: Sequence[datetime],
+        found: Sequence[tuple[Place, Row]],
+    ) -> Iterator[Look]:
+        """So many rows of the source in each place, and these rows of Harper, all of the times."""
+        rows = read_rows(self.subject.queries, self.source, self.plan, times)
+        yield from self._missing_or_changed(rows, self._chosen(rows, wanted))
+        yield from self._phantom_or_changed(rows, found)
+
+    def _chosen(self, rows: SourceRows | None, wanted: Mapping[Place, int]) -> dict[int, Place]:
+        chosen: dict[int, Place] = {}
+        for place, count in wanted.items() if rows else ():
+            there = rows.rows_in(place, self.slices) if rows else []
+            some = self.chance.sample(there, min(count, len(there)))
+            chosen |= dict.fromkeys(some, place)
+        return chosen
+
+    def _missing_or_changed(
+        self, rows: SourceRows | None, chosen: dict[int, Place]
+    ) -> Iterator[Look]:
+        if rows is None or not chosen:
+            return
+        records = rows.records(list(chosen))
+        ids = [rows.ids[row] for row in records]
+        target, key = self.subject.contract.target_table, self.plan.primary_key
+        answer = self.subject.harper.search_by_id(target, ids)
+        found = require_ids(answer, key, "search_by_id", target)
+        stored = dict(zip(found, answer, strict=True))
+        for row, place in chosen.items():
+            row_id = rows.ids[row]
+            if row not in records:
+                yield Look(place, Side.BIGQUERY, Outcome.UNSTORABLE)
+            elif row_id not in stored:
+                missing = Difference(DifferenceKind.MISSING, row_id)
+                yield Look(place, Side.BIGQUERY, Outcome.DIFFERENT, missing)
+            else:
+                yield self._same_or_changed(place, Side.BIGQUERY, records[row], stored[row_id])
+
+    def _phantom_or_changed(
+        self, rows: SourceRows | None, found: Sequence[tuple[Place, Row]]
+    ) -> Iterator[Look]:
+        row_of = rows.place_of_id if rows else {}
+        key = self.plan.primary_key
+        known = [row_of[row[key]] for _, row in found if row[key] in row_of]
+        records = rows.records(known) if rows and known else {}
+        for place, row in found:
+            expected = records.get(row_of.get(row[key], -1))
+            if expected is not None:
+                yield self._same_or_changed(place, Side.HARPER, expected, row)
+            elif self._is_meant_to_stay(row):
+                yield Look(place, Side.HARPER, Outcome.KEPT)
+            else:
+                elsewhere = self._not_at_its_time(row)
+                yield Look(place, Side.HARPER, Outcome.DIFFERENT, elsewhere)
+
+    def _same_or_changed(self, place: Place, side: Side, expected: Row, stored: Row) -> Look:
+        columns = differing_columns(expected, stored, self.plan.columns)
+        if not columns:
+            return Look(place, side, Outcome.SAME)
+        changed = Difference(DifferenceKind.CHANGED, stored[self.plan.primary_key], columns)
+        return Look(place, side, Outcome.DIFFERENT, changed)
+
+    def _is_meant_to_stay(self, row: Row) -> bool:
+        policy = self.subject.contract.deletes
+        return policy == "keep" or (policy == "flag" and row.get(DELETED_AT) is not None)
+
+    def _not_at_its_time(self, row: Row) -> Difference:
+        """A row whose time has changed in the source is no phantom: its key is looked up."""
+        row_id, name = row[self.plan.primary_key], self.plan.timestamp
+        moment = self._time_of_key(row)
+        if moment is None:
+            return Difference(DifferenceKind.PHANTOM, row_id)
+        text = text_of(self.source.time_column.kind, moment)
+        return Difference(DifferenceKind.CHANGED, row_id, {name: (text, row[name])})
+
+    def _time_of_key(self, row: Row) -> datetime | None:
+        values = [row.get(name) for name in self.plan.key]
+        if not values or None in values:
+            return None
+        columns = {column.name: column for column in self.plan.columns}
+        times = times_of_keys(
+            self.subject.queries,
+            self.source.sql,
+            self.source.row_filter,
+            [Column(columns[name].read_as, columns[name].kind) for name in self.plan.key],
+            self.source.time_column,
+            [[key_text(value) for value in values]],
+            table=str(self.source.table),
+        )
+        micros = times.get(0)
+        return None if micros is None else EPOCH + timedelta(microseconds=micros)
+
+
+def slice_of_id(row_id: str | int, plan: RowPlan, slices: int) -> int:
+    """The slice of a stored row."""
+    return int(slice_of(id_hashes(pa.array([row_id]), keyless=not plan.key), slices)[0])
+
+
+def time_of(row: Row, plan: RowPlan, kind: Kind) -> datetime | None:
+    """Of a stored row; None if no sync wrote it."""
+    try:
+        return instant_of(kind, str(row[plan.timestamp]))
+    except ValueError:
+        return None
+
+
+def harper_rows(
+    subject: Subject,
+    plan: RowPlan,
+    slices: int,
+    kind: Kind,
+    wanted: Mapping[Place, int],
+    chance: Random,
+) -> Iterator[tuple[Place, Row]]:
+    """Rows of Harper, so many of each place; a page of one window serves all its slices."""
+    by_window: dict[tuple[datetime, datetime], dict[int, Place]] = {}
+    for place in wanted:
+        by_window.setdefault((place.start, place.until), {})[place.slice] = place
+    for (start, until), places in by_window.items():
+        left = {part: wanted[place] for part, place in places.items()}
+        seen: set[Any] = set()
+        for instant in instants(start, until, max(SEARCHES, *left.values()), chance):
+            if not any(left.values()):
+                break
+            page: dict[int, list[Row]] = {}
+            for row in _page(subject, plan, kind, (start, instant, until)):
+                part = slice_of_id(row[plan.primary_key], plan, slices)
+                page.setdefault(part, []).append(row)
+            for part, rows in page.items():
+                # Of equal times any: the first by id would always be the same.
+                row = chance.choice(
+                    [r for r in rows if r[plan.timestamp] == rows[0][plan.timestamp]]
+                )
+                if left.get(part) and row[plan.primary_key] not in seen:
+                    seen.add(row[plan.primary_key])
+                    left[part] -= 1
+                    yield places[part], row
+
+
+def _page(
+    subject: Subject, plan: RowPlan, kind: Kind, span: tuple[datetime, datetime, datetime]
+) -> list[Row]:
+    """Some rows at or after the second instant, or else from the first on, before the third."""
+    start, middle, end = (text_of(kind, moment) for moment in span)
+    for bounds in ([middle, end], [start, middle]):
+        target, where = subject.contract.target_table, " to ".join(bounds)
+        page = subject.harper.search_by_conditions(
+            target,
+            [Condition(plan.timestamp, "gelt", bounds)],
+            sort_by=plan.timestamp,
+            limit=ROWS_PER_SEARCH,
+            cell=where,
+        )
+        require_ids(page, plan.primary_key, "search_by_conditions", target, where)
+        if page:
+            return page
+    return []

@@ -1,0 +1,63 @@
+"""Where a spot check looks: cells that the ledger calls synced, and how many rows of each."""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import accumulate
+from random import Random
+
+from bq_harper_assets.ledger.questions.status import CellRecord
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell as its newest commit left it."""
+
+    start: datetime
+    until: datetime
+    slice: int
+    t: datetime
+    schema_version: int
+    batch: int
+    rows: int
+
+
+def places_of(cells: Sequence[CellRecord]) -> list[Place]:
+    """A cell that is being moved, or waits to be, is none: nothing is promised of it now."""
+    return [
+        Place(
+            record.cell.window_start,
+            record.commit.upto,
+            record.cell.slice,
+            record.commit.t,
+            record.commit.schema_version,
+            record.commit.batch,
+            record.commit.rows,
+        )
+        for record in cells
+        if record.commit is not None and record.is_clean
+    ]
+
+
+def of_some(
+    places: Sequence[Place], size: int, chance: Random, *, by_rows: bool
+) -> Mapping[Place, int]:
+    """So many rows, one in each equal share of all rows, or of all places.
+
+    By rows few fall where the ledger knows of no rows; by places none is spared, which is where
+    rows turn up that should not be there.
+    """
+    weights = [place.rows if by_rows else 1 for place in places]
+    ends = list(accumulate(weights))
+    if not ends or not ends[-1]:
+        return {}
+    shares = ((number + chance.random()) / size * ends[-1] for number in range(size))
+    return Counter(places[min(bisect_right(ends, at), len(places) - 1)] for at in shares)
+
+
+def instants(start: datetime, end: datetime, count: int, chance: Random) -> list[datetime]:
+    """One in each equal share of the time between."""
+    shares = ((number + chance.random()) / count for number in range(count))
+    return [start + share * (end - start) for share in shares]
