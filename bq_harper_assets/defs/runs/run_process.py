@@ -35,7 +35,7 @@ class Pulse(Enum):
     UNKNOWN = "unknown"  # on another host and without a word of its own, or not recorded
 
 
-class Launched(NamedTuple):
+class LaunchedProcess(NamedTuple):
     """A process that Dagster has noted for a run, and when."""
 
     pid: int
@@ -107,7 +107,7 @@ def gone(run: DagsterRun) -> str:
     return f"{IS_GONE}: {where(run)}."
 
 
-def launched_process(instance: DagsterInstance, run_id: str) -> Launched | None:
+def launched_process(instance: DagsterInstance, run_id: str) -> LaunchedProcess | None:
     """The process that Dagster has noted for a run that it launched; None if it has not yet."""
     events = instance.event_log_storage.get_logs_for_run(
         run_id, of_type=DagsterEventType.ENGINE_EVENT, limit=_EVENTS
@@ -116,7 +116,7 @@ def launched_process(instance: DagsterInstance, run_id: str) -> Launched | None:
         event = entry.get_dagster_event()
         pid = event.engine_event_data.metadata.get("pid")
         if pid is not None:
-            return Launched(int(str(pid.value)), entry.timestamp)
+            return LaunchedProcess(int(str(pid.value)), entry.timestamp)
     return None
 
 
