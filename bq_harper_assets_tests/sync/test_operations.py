@@ -16,6 +16,7 @@ HARMLESS = {
     "describe_table",
     "search_by_conditions",
     "search_by_id",
+    "search_by_value",
     "system_information",
     "upsert",
 }
