@@ -19,7 +19,7 @@ from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.ledger_facts import version_of
 from bq_harper_assets.sync.stop_request import RunStopped, Stop
-from bq_harper_assets.validation.proof.presence_rows import NAMED, Counted, Look, Some
+from bq_harper_assets.validation.proof.presence_rows import NAMED, Counted, PresenceLook, Some
 from bq_harper_assets.validation.verdict import (
     Difference,
     DifferenceKind,
@@ -157,7 +157,7 @@ def check_presence(
     column = version.find(contract.timestamp_column)
     kind = column.kind if column else Kind.TIMESTAMP
     keyed, key = bool(version.key), version.primary_key
-    look = Look(harper, ledger, table, contract, key, kind, keyed, stop or Stop())
+    look = PresenceLook(harper, ledger, table, contract, key, kind, keyed, stop or Stop())
     try:
         return Presence(
             contract_id=contract.id,

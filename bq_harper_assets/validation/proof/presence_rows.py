@@ -100,7 +100,7 @@ class _Cells:
 
 
 @dataclass(frozen=True)
-class Look:
+class PresenceLook:
     """One look at one table; `stop` ends it between two requests."""
 
     harper: HarperClient
