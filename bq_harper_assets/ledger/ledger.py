@@ -1,30 +1,33 @@
-"""The ledger's verbs, each one transaction; its questions are the reader's."""
+"""The ledger's face: each of its verbs and questions is one transaction.
+
+What a verb does and refuses is said by its function, in `verbs/` or `questions/`.
+"""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
+from functools import wraps
 from types import TracebackType
-from typing import Any
+from typing import Concatenate, ParamSpec, TypeVar
+from uuid import UUID
 
 from pydantic import SecretStr
+from sqlalchemy import Connection, select
 
-from bq_harper_assets.ledger.reader import LedgerReader
-from bq_harper_assets.ledger.records import (
-    Batch,
-    CellKey,
-    CellResult,
-    Intent,
-    Leases,
-    LogicalTable,
-    Mark,
-    SchemaVersion,
-    TableFacts,
-    Wanted,
+from bq_harper_assets.ledger.questions import (
+    left_overs,
+    losses,
+    mirrored_facts,
+    progress,
+    status,
+    workers,
 )
+from bq_harper_assets.ledger.records import Leases, LogicalTable
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.store.migrate import migrate
+from bq_harper_assets.ledger.store.tables import IDENTITY
 from bq_harper_assets.ledger.verbs import (
     audit,
     batch_plans,
@@ -42,6 +45,9 @@ from bq_harper_assets.ledger.verbs import (
     slice_leases,
 )
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 def open_ledger(
     url: SecretStr | str, *, monotonic: Callable[[], float] = time.monotonic
@@ -56,11 +62,40 @@ def open_ledger(
     return Ledger(database, monotonic)
 
 
-class Ledger(LedgerReader):
+def _writes(verb: Callable[Concatenate[Connection, P], R]) -> Callable[Concatenate["Ledger", P], R]:
+    """Makes a method that runs the verb in a transaction which commits all of it or nothing."""
+
+    @wraps(verb)
+    def method(ledger: "Ledger", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with ledger._database.writing() as connection:
+            return verb(connection, *args, **kwargs)
+
+    return method
+
+
+def _reads(
+    question: Callable[Concatenate[Connection, P], R],
+) -> Callable[Concatenate["Ledger", P], R]:
+    """Makes a method that asks in a transaction which locks and changes nothing."""
+
+    @wraps(question)
+    def method(ledger: "Ledger", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with ledger._database.reading() as connection:
+            return question(connection, *args, **kwargs)
+
+    return method
+
+
+def _identity(connection: Connection) -> UUID:
+    """Made once, with the ledger: a target that names another one belongs to another ledger."""
+    return UUID(connection.execute(select(IDENTITY.c.uuid)).scalar_one())
+
+
+class Ledger:
     """Who may move what, what was moved, and what was refused. Threads may share it."""
 
     def __init__(self, database: Database, monotonic: Callable[[], float]) -> None:
-        super().__init__(database)
+        self._database = database
         self._monotonic = monotonic
 
     def __repr__(self) -> str:
@@ -81,30 +116,19 @@ class Ledger(LedgerReader):
         """Gives all connections back."""
         self._database.close()
 
-    def register_table(self, facts: TableFacts) -> LogicalTable:
-        """The table by its name, made if new; TableChanged if its cells would change meaning."""
-        with self._database.writing() as connection:
-            return registry.register_table(connection, facts)
+    identity = _reads(_identity)
+    now = _reads(database_now)
 
-    def change_slices(self, table: LogicalTable, slices: int) -> LogicalTable:
-        """The table with that many slices, all its cells to be reconciled; LeaseHeld if in use."""
-        with self._database.writing() as connection:
-            return slice_counts.change_slices(connection, table, slices)
-
-    def distrust(
-        self, table: LogicalTable, starts: Sequence[datetime], *, epoch: int, batch: int
-    ) -> None:
-        """Every cell of the table, and of windows that begin then, is to be compared; LeaseHeld.
-
-        Epochs and batches go on after those given, which another ledger may have used.
-        """
-        with self._database.writing() as connection:
-            distrust.distrust(connection, table, starts, epoch, batch)
-
-    def begin_earlier(self, name: str, start: datetime) -> datetime:
-        """The start that counts: this one, if none or only a later one was recorded."""
-        with self._database.writing() as connection:
-            return registry.begin_earlier(connection, name, start)
+    # Tables, their starts and their slices.
+    register_table = _writes(registry.register_table)
+    refused_change = _reads(registry.refused_change)
+    find_table = _reads(registry.find_table)
+    tables = _reads(registry.all_tables)
+    start_of = _reads(registry.start_of)
+    record_start = _writes(registry.record_start)
+    begin_earlier = _writes(registry.begin_earlier)
+    change_slices = _writes(slice_counts.change_slices)
+    distrust = _writes(distrust.distrust)
 
     @contextmanager
     def alone(self, table: LogicalTable) -> Iterator[None]:
@@ -113,49 +137,15 @@ class Ledger(LedgerReader):
             registry.lock(connection, table)
             yield
 
-    def record_start(self, name: str, start: datetime) -> datetime:
-        """The start that counts: the first that was recorded."""
-        with self._database.writing() as connection:
-            return registry.record_start(connection, name, start)
+    # Schema versions.
+    record_schema = _writes(schema_versions.record)
+    newest_schema = _reads(schema_versions.newest)
+    newest_versions = _reads(schema_versions.newest_of_all)
+    schema_version = _reads(schema_versions.find)
+    schema_history = _reads(schema_versions.history)
+    rebase_fingerprints = _writes(fingerprint_changes.rebase)
 
-    def record_schema(
-        self,
-        table: LogicalTable,
-        body: Mapping[str, Any],
-        seen: int,
-        by: str = "",
-        cause: str = "",
-        changes: Sequence[Mapping[str, Any]] | None = None,
-        source_fingerprint: str | None = None,
-    ) -> SchemaVersion:
-        """The newest version if equal, else the next; SchemaMoved if `seen` is not the newest."""
-        known = schema_versions.Origin(by, cause, changes, source_fingerprint)
-        with self._database.writing() as connection:
-            return schema_versions.record(connection, table, body, seen, known)
-
-    def rebase_fingerprints(
-        self, table: LogicalTable, version: int, prints: Sequence[tuple[CellKey, int, str]]
-    ) -> int:
-        """How many cells, each given with its batch, have this fingerprint under `version` now.
-
-        A cell that was committed since that batch keeps its own.
-        """
-        with self._database.writing() as connection:
-            return fingerprint_changes.rebase(connection, table, version, prints)
-
-    def claim(self, name: str, owner: str, ttl: timedelta) -> claims.Claim | claims.ClaimRecord:
-        """The claim; or, if someone has it, the record that says who and until when."""
-        with self._database.writing() as connection:
-            return claims.claim(connection, name, owner, ttl)
-
-    def release_claim(self, claim: claims.Claim, note: str | None = None) -> bool:
-        """False if it is no longer this owner's: then it stays with whoever has it now.
-
-        The next owner gets the note; without one it gets the note of the owner before.
-        """
-        with self._database.writing() as connection:
-            return claims.release(connection, claim, note)
-
+    # Leases, and claims on what concerns no single table.
     def acquire(
         self, table: LogicalTable, slices: Sequence[int], owner: str, ttl: timedelta
     ) -> Leases:
@@ -180,82 +170,40 @@ class Ledger(LedgerReader):
         if lost is not None:
             raise lost
 
-    def note_mirrored(self, leases: Leases, batch: int) -> None:
-        """The target's copies of these leases are known to name this batch; LeaseLost."""
-        with self._database.writing() as connection:
-            slice_leases.note_mirrored(connection, leases, batch)
+    note_mirrored = _writes(slice_leases.note_mirrored)
+    leases = _reads(status.leases)
+    mirrored = _reads(mirrored_facts.copies_known)
+    newest = _reads(mirrored_facts.newest_of)
+    workers = _reads(workers.workers)
+    left_over = _reads(left_overs.left_over)
+    claim = _writes(claims.claim)
+    release_claim = _writes(claims.release)
+    claims = _reads(claims.all_claims)
 
-    def plan(
-        self,
-        leases: Leases,
-        t: datetime,
-        schema_version: int,
-        wanted: Sequence[Wanted],
-        run_id: str,
-    ) -> tuple[Batch, ...]:
-        """A batch per cell with the mode it may take; to be done before the first write is sent."""
-        with self._database.writing() as connection:
-            return batch_plans.plan(connection, leases, t, schema_version, wanted, run_id)
+    # A batch's life: planned, marked, what it will delete, and its end.
+    plan = _writes(batch_plans.plan)
+    mark = _writes(cell_marks.mark)
+    intend_deletes = _writes(intended_deletes.intend)
+    commit_cells = _writes(cell_commits.commit)
+    fail_batch = _writes(cell_commits.fail)
+    refuse_batch = _writes(cell_commits.refuse)
 
-    def mark(
-        self,
-        leases: Leases,
-        t: datetime,
-        marks: Sequence[Mark],
-        unless_committed_at_t: bool = False,
-    ) -> tuple[CellKey, ...]:
-        """The cells that are dirty now; to be done before the write that moves the rows is sent.
+    # Where cells and batches stand.
+    cells = _reads(status.cells)
+    history = _reads(status.history)
+    slices_committed_at_other_times = _reads(status.slices_committed_at_other_times)
+    schema_versions_of_batches = _reads(status.schema_versions_of_batches)
+    recent_losses = _reads(losses.losses)
+    rows_surely_held = _reads(mirrored_facts.rows_surely_held)
+    checkpoints = _reads(progress.checkpoints)
+    cell_counts = _reads(progress.cell_counts)
+    progress = _reads(progress.progress)
 
-        With the flag, a cell whose commit at `t` holds the row already is left as it is.
-        """
-        with self._database.writing() as connection:
-            return cell_marks.mark(connection, leases, t, marks, unless_committed_at_t)
-
-    def intend_deletes(self, leases: Leases, intents: Sequence[Intent], *, allowed: bool) -> None:
-        """What batches will delete or flag; to be done before their first write is sent.
-
-        Later runs count it until the batch is committed or refused, unless someone allowed it.
-        """
-        with self._database.writing() as connection:
-            intended_deletes.intend(connection, leases, intents, allowed)
-
-    def commit_cells(
-        self,
-        leases: Leases,
-        done: Sequence[tuple[Batch, CellResult]],
-        *,
-        deletes_allowed: bool = False,
-    ) -> None:
-        """All of them or none, for the price of one transaction.
-
-        What someone allowed to be deleted is not counted against later runs.
-        """
-        with self._database.writing() as connection:
-            cell_commits.commit(connection, leases, done, deletes_allowed)
-
-    def fail_batch(self, batch: Batch, error: str) -> None:
-        """The batch ended without a commit; its cell may hold some of its rows."""
-        with self._database.writing() as connection:
-            cell_commits.fail(connection, batch, error)
-
-    def refuse_batch(self, batch: Batch, reason: str, until: datetime | None = None) -> None:
-        """The guard stopped the batch; its cell is reconciled once that is allowed, or after."""
-        with self._database.writing() as connection:
-            cell_commits.refuse(connection, batch, reason, until)
-
-    def record_audit(self, table: LogicalTable | None, *notes: audit.Note) -> None:
-        """For what happens outside the ledger: checks, changes to the target, commands."""
-        with self._database.writing() as connection:
-            audit.record(connection, table, database_now(connection), *notes)
-
-    def record_proofs(self, table: LogicalTable, judged: Sequence[proofs.Judged]) -> None:
-        """What proofs found; it counts until their cells are synced again."""
-        with self._database.writing() as connection:
-            proofs.record(connection, table, judged)
-
-    def drop_quarantined(
-        self, table: LogicalTable, cell: CellKey, numbers: Sequence[int] | None, who: str
-    ) -> int:
-        """How many of a cell's rows left quarantine: those of these numbers, or all (None)."""
-        with self._database.writing() as connection:
-            return quarantine.drop(connection, table, cell, numbers, who)
+    # Quarantine, proofs, audit.
+    quarantined = _reads(status.quarantined)
+    drop_quarantined = _writes(quarantine.drop)
+    record_proofs = _writes(proofs.record)
+    proved_cells = _reads(proofs.counted)
+    cells_judged = _reads(proofs.cells_with)
+    record_audit = _writes(audit.record_now)
+    audit = _reads(audit.entries)

@@ -22,7 +22,7 @@ class LeftOver:
 
 
 def left_over(connection: Connection, table: LogicalTable) -> tuple[LeftOver, ...]:
-    """By run, also of those that are at work now."""
+    """What each run has planned and not ended, or holds: it is at work, or it died."""
     planned = (
         select(BATCHES.c.run_id, BATCHES.c.slice, BATCHES.c.window_start, BATCHES.c.planned_at)
         .where(BATCHES.c.table_id == table.id, BATCHES.c.state == BatchState.PLANNED)

@@ -38,9 +38,12 @@ class CellLoss:
 
 
 def losses(
-    connection: Connection, table: LogicalTable, period: timedelta, besides: Sequence[Batch]
+    connection: Connection, table: LogicalTable, period: timedelta, besides: Sequence[Batch] = ()
 ) -> tuple[CellLoss, ...]:
-    """Of the period that ends now, from the newest loss that someone allowed on."""
+    """Rows that batches but `besides` took out of cells, or were about to, in the period up to now.
+
+    What someone allowed is left out, and so is all that was before it.
+    """
     recent = connection.execute(_recent(table, database_now(connection) - period)).all()
     after = max((row.seq for row in recent if row.deletes_allowed), default=0)
     own = {batch.seq for batch in besides}

@@ -29,7 +29,7 @@ class Newest:
 
 
 def copies_known(connection: Connection, table: LogicalTable) -> tuple[Mirrored, ...]:
-    """Only of slices whose copy is known."""
+    """What the target's copies of leases must say at least, of slices whose copy is known."""
     query = select(LEASES).where(
         LEASES.c.table_id == table.id, LEASES.c.mirrored_epoch.is_not(None)
     )
@@ -40,7 +40,7 @@ def copies_known(connection: Connection, table: LogicalTable) -> tuple[Mirrored,
 
 
 def newest_of(connection: Connection, table: LogicalTable) -> Newest:
-    """As of now."""
+    """What the target's copies of leases can say at most."""
     epochs = select(LEASES.c.slice, LEASES.c.epoch).where(LEASES.c.table_id == table.id)
     batch = select(LOGICAL_TABLES.c.last_batch).where(LOGICAL_TABLES.c.id == table.id)
     mine = select(CELLS.c.slice).where(CELLS.c.table_id == table.id).limit(1)
@@ -53,7 +53,7 @@ def newest_of(connection: Connection, table: LogicalTable) -> Newest:
 
 
 def rows_surely_held(connection: Connection, table: LogicalTable) -> int:
-    """Of cells that no batch is moving and no mark has called in question."""
+    """How many rows the target holds in cells that no batch moves and no mark calls in question."""
     cells = (
         select(CELLS.c.rows, marks_of_cell().label("marks"))
         .where(CELLS.c.table_id == table.id, CELLS.c.state == CellState.SYNCED)

@@ -51,7 +51,7 @@ class Checkpoint:
 
 
 def progress(connection: Connection, table: LogicalTable, start: datetime) -> Progress:
-    """Of the cells from `start` on, which is the start of the first window."""
+    """What lag and phase are computed from, counted from the window that begins at `start`."""
     states = connection.execute(
         select(
             CELLS.c.state,
@@ -88,7 +88,7 @@ def progress(connection: Connection, table: LogicalTable, start: datetime) -> Pr
 def cell_counts(
     connection: Connection, table: LogicalTable, start: datetime, closed: datetime
 ) -> tuple[CellCount, ...]:
-    """Of all cells that were ever named, each in one of the counts."""
+    """All cells by state and place: before `start`, closed by `closed`, or open."""
     place = case(
         (CELLS.c.window_start < start, Place.BEFORE.value),
         (CELLS.c.window_end <= closed, Place.CLOSED.value),
@@ -136,7 +136,7 @@ def _synced_until(connection: Connection, table: LogicalTable, start: datetime) 
 def checkpoints(
     connection: Connection, table: LogicalTable, start: datetime
 ) -> tuple[Checkpoint, ...]:
-    """One per slice, of its cells from `start` on, which is the start of the first window."""
+    """How far each slice has come, counted from the window that begins at `start`."""
     after = CELLS.alias("after")
     goes_on = (
         (after.c.table_id == CELLS.c.table_id)

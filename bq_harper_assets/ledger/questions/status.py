@@ -138,7 +138,7 @@ def cells(
     table: LogicalTable,
     start: datetime,
     end: datetime,
-    slices: Sequence[int] | None,
+    slices: Sequence[int] | None = None,
 ) -> tuple[CellRecord, ...]:
     """Cells whose window starts in [start, end), by window and slice; none if never named."""
     query = (
@@ -204,7 +204,10 @@ def _refusals(
 def slices_committed_at_other_times(
     connection: Connection, table: LogicalTable, t: datetime
 ) -> frozenset[int]:
-    """Slices with a cell that was committed, and last at another snapshot than `t`."""
+    """Slices with a cell that was committed, and last at another snapshot than `t`.
+
+    Only in these can a write of `t` take a row out of a cell that does not know of it.
+    """
     query = (
         select(CELLS.c.slice).where(CELLS.c.table_id == table.id, CELLS.c.snapshot != t).distinct()
     )
@@ -212,7 +215,7 @@ def slices_committed_at_other_times(
 
 
 def history(
-    connection: Connection, table: LogicalTable, cell: CellKey | None, limit: int
+    connection: Connection, table: LogicalTable, cell: CellKey | None = None, limit: int = 100
 ) -> tuple[BatchRecord, ...]:
     """The newest batches of the table or of one cell, newest first."""
     query = (
@@ -241,7 +244,7 @@ def _batch(table: LogicalTable, row: dict[str, Any]) -> BatchRecord:
 def schema_versions_of_batches(
     connection: Connection, table: LogicalTable, seqs: Collection[int]
 ) -> dict[int, int]:
-    """By sequence number; without those that no batch of the table has."""
+    """The schema version that each of these batches wrote under; unknown batches are left out."""
     query = select(BATCHES.c.seq, BATCHES.c.schema_version).where(
         BATCHES.c.table_id == table.id, BATCHES.c.seq.in_(seqs)
     )
@@ -249,7 +252,7 @@ def schema_versions_of_batches(
 
 
 def leases(connection: Connection, table: LogicalTable) -> tuple[LeaseRecord, ...]:
-    """One per slice; live means not released and not expired by the database's clock."""
+    """Who holds which slice; live means not released and not expired by the database's clock."""
     now = database_now(connection)
     query = select(LEASES).where(LEASES.c.table_id == table.id).order_by(LEASES.c.slice)
     return tuple(
@@ -268,7 +271,7 @@ def leases(connection: Connection, table: LogicalTable) -> tuple[LeaseRecord, ..
 
 
 def quarantined(
-    connection: Connection, table: LogicalTable, cell: CellKey | None, limit: int
+    connection: Connection, table: LogicalTable, cell: CellKey | None = None, limit: int = 1000
 ) -> tuple[QuarantinedRow, ...]:
     """Rows now in quarantine, of the table or of one cell."""
     query = (

@@ -24,7 +24,10 @@ class Worker:
 
 
 def workers(connection: Connection, table: LogicalTable) -> tuple[Worker, ...]:
-    """By owner; live means that its leases have not expired by the database's clock."""
+    """Runs that hold leases, or let them run out, with the cells they planned under these.
+
+    Live means that its leases have not expired by the database's clock.
+    """
     now = database_now(connection)
     of_lease = (
         (BATCHES.c.table_id == LEASES.c.table_id)

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import AUDIT
 
 
@@ -51,8 +52,17 @@ def record(connection: Connection, table: LogicalTable | None, at: datetime, *no
         connection.execute(insert(AUDIT), rows)
 
 
+def record_now(connection: Connection, table: LogicalTable | None, *notes: Note) -> None:
+    """Adds entries for what happens outside the ledger: checks, changes to the target, commands."""
+    record(connection, table, database_now(connection), *notes)
+
+
 def entries(
-    connection: Connection, table: LogicalTable | None, kind: str | None, limit: int
+    connection: Connection,
+    table: LogicalTable | None = None,
+    limit: int = 100,
+    *,
+    kind: str | None = None,
 ) -> tuple[AuditEntry, ...]:
     """The newest `limit` entries of one table or of all, of one kind or of all; newest first."""
     query = select(AUDIT).order_by(AUDIT.c.id.desc()).limit(limit)

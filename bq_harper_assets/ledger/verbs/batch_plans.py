@@ -32,7 +32,10 @@ def plan(
     wanted: Sequence[Wanted],
     run_id: str,
 ) -> tuple[Batch, ...]:
-    """A batch per cell, in the order asked, or PlanRefused with nothing planned."""
+    """Plans a batch per cell, with the mode it may take; PlanRefused with nothing planned.
+
+    To be done before the first write is sent. The batches come in the order asked.
+    """
     table = leases.table
     if refusals := list(_unfit(leases, wanted)):
         raise PlanRefused(table.name, "; ".join(refusals))

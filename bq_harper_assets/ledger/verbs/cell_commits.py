@@ -28,9 +28,13 @@ def commit(
     connection: Connection,
     leases: Leases,
     done: Sequence[tuple[Batch, CellResult]],
-    deletes_allowed: bool,
+    *,
+    deletes_allowed: bool = False,
 ) -> None:
-    """All of them or none: leases live, batches planned under them, rows accounted for."""
+    """Commits all of them or none: leases live, batches planned under them, rows accounted for.
+
+    What someone allowed to be deleted is not counted against later runs.
+    """
     table = leases.table
     if not done:
         return
@@ -83,12 +87,17 @@ def commit(
 
 
 def fail(connection: Connection, batch: Batch, error: str) -> None:
-    """Needs no lease: a failed cell is trusted no more than a planned one, whoever says so."""
+    """Ends a batch without a commit; its cell may hold some of its rows.
+
+    This needs no lease: a failed cell is trusted no more than a planned one, whoever says so.
+    """
     _give_up(connection, batch, BatchState.FAILED, CellState.FAILED, error)
 
 
-def refuse(connection: Connection, batch: Batch, reason: str, until: datetime | None) -> None:
-    """Likewise; the cell waits `until` then, or for someone to allow what the guard has stopped."""
+def refuse(
+    connection: Connection, batch: Batch, reason: str, until: datetime | None = None
+) -> None:
+    """Ends a batch that the guard stopped; its cell waits until someone allows it, or `until`."""
     _give_up(connection, batch, BatchState.REFUSED, CellState.REFUSED, reason, refused_until=until)
 
 

@@ -28,9 +28,13 @@ def mark(
     leases: Leases,
     t: datetime,
     marks: Sequence[Mark],
-    unless_committed_at_t: bool,
+    unless_committed_at_t: bool = False,
 ) -> tuple[CellKey, ...]:
-    """The cells that are dirty now; with the flag, those that hold the row already are left out."""
+    """Marks cells, and gives those that are dirty now.
+
+    To be done before the write that moves the rows is sent. With the flag, a cell whose commit at
+    `t` holds the row already is left as it is.
+    """
     table = leases.table
     if not marks:
         return ()

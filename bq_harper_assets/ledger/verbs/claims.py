@@ -41,7 +41,7 @@ class ClaimRecord:
 
 
 def claim(connection: Connection, name: str, owner: str, ttl: timedelta) -> Claim | ClaimRecord:
-    """The claim; or, if it is neither released nor expired, the record of who has it."""
+    """Takes the claim; if someone has it, gives the record of who and until when."""
     insert_if_absent(connection, CLAIMS, name=name, epoch=0, note="")
     row, now = _lock(connection, name)
     if row.owner is not None and row.expires_at >= now:
@@ -53,10 +53,10 @@ def claim(connection: Connection, name: str, owner: str, ttl: timedelta) -> Clai
     return taken
 
 
-def release(connection: Connection, claim: Claim, note: str | None) -> bool:
-    """True if it was still this owner's; else it stays with whoever has it now.
+def release(connection: Connection, claim: Claim, note: str | None = None) -> bool:
+    """Frees the claim; False if it is no longer this owner's, and stays with whoever has it now.
 
-    Without a new note the old one stays.
+    The next owner gets the note; without a new one it gets the note of the owner before.
     """
     row, now = _lock(connection, claim.name)
     if (row.owner, row.epoch) != (claim.owner, claim.epoch):
@@ -69,7 +69,7 @@ def release(connection: Connection, claim: Claim, note: str | None) -> bool:
 
 
 def all_claims(connection: Connection) -> tuple[ClaimRecord, ...]:
-    """By name; live means not released and not expired by the database's clock."""
+    """All claims by name; live means not released and not expired by the database's clock."""
     now = database_now(connection)
     rows = connection.execute(select(CLAIMS).order_by(CLAIMS.c.name))
     return tuple(_record(row, now) for row in rows)

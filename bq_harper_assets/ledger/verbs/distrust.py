@@ -18,6 +18,7 @@ def distrust(
     connection: Connection,
     table: LogicalTable,
     starts: Sequence[datetime],
+    *,
     epoch: int,
     batch: int,
 ) -> None:

@@ -25,7 +25,10 @@ def rebase(
     version: int,
     prints: Sequence[tuple[CellKey, int, str]],
 ) -> int:
-    """How many cells took their fingerprint; one that was committed again since keeps its own."""
+    """Gives cells, each named with its batch, their fingerprint under `version`; says how many.
+
+    A cell that was committed again since that batch keeps its own.
+    """
     if not prints:
         return 0
     if schema_versions.find(connection, table, version) is None:

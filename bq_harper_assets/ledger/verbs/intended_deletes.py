@@ -13,9 +13,13 @@ from bq_harper_assets.ledger.verbs.transitions import change_batch
 
 
 def intend(
-    connection: Connection, leases: Leases, intents: Sequence[Intent], allowed: bool
+    connection: Connection, leases: Leases, intents: Sequence[Intent], *, allowed: bool
 ) -> None:
-    """All of them or none: leases live, batches still planned."""
+    """Records what batches will delete or flag, all or none; before their first write is sent.
+
+    Leases must be live and batches still planned. Later runs count it until the batch is committed
+    or refused, unless someone allowed it.
+    """
     if not intents:
         return
     table = leases.table

@@ -50,8 +50,9 @@ class ProvedCells:
 
 
 def record(connection: Connection, table: LogicalTable, judged: Sequence[Judged]) -> None:
-    """The newest counts; a quick proof that agrees with a deep one of the same batch adds nothing.
+    """Records what proofs found; it counts until their cells are synced again.
 
+    The newest counts; a quick proof that agrees with a deep one of the same batch adds nothing.
     The table's row is locked, so that two proofs of one cell do not meet.
     """
     if not judged:
@@ -92,7 +93,7 @@ def _around(table: LogicalTable, judged: Sequence[Judged]) -> Select[Any]:
 
 
 def counted(connection: Connection, table: LogicalTable) -> tuple[ProvedCells, ...]:
-    """All committed cells of the table, counted by what is known of them."""
+    """Counts all committed cells of the table by what their newest proofs found; one query."""
     alike = _current(table).subquery()
     kinds = [alike.c[name] for name in ("clean", "closed", "status", "deep", "source_changed")]
     query = select(

@@ -63,7 +63,10 @@ def drop(
     numbers: Sequence[int] | None,
     who: str,
 ) -> int:
-    """How many left; the audit says who dropped which, and never what was in them."""
+    """Drops a cell's rows of these numbers, or all (None), from quarantine; says how many.
+
+    The audit says who dropped which, and never what was in them.
+    """
     dropped = delete(QUARANTINE).where(
         QUARANTINE.c.table_id == table.id,
         QUARANTINE.c.slice == cell.slice,

@@ -24,7 +24,7 @@ from bq_harper_assets.ledger.verbs import audit, slice_leases
 
 
 def register_table(connection: Connection, facts: TableFacts) -> LogicalTable:
-    """The table by its name, made if new; refused if its cells would no longer mean the same."""
+    """Gives the table by its name, made if new; TableChanged if its cells would change meaning."""
     now = database_now(connection)
     is_new = insert_if_absent(
         connection,
@@ -85,7 +85,7 @@ def refused_change(connection: Connection, facts: TableFacts) -> TableChanged | 
 
 
 def find_table(connection: Connection, name: str) -> LogicalTable | None:
-    """None if it was never registered."""
+    """Finds a table by its name; None if it was never registered."""
     row = connection.execute(
         select(LOGICAL_TABLES).where(LOGICAL_TABLES.c.name == name)
     ).one_or_none()
@@ -106,7 +106,7 @@ def lock(connection: Connection, table: LogicalTable) -> None:
 
 
 def start_of(connection: Connection, name: str) -> datetime | None:
-    """Where the contract's first window begins; None if it was never found."""
+    """Says where the contract's first window begins; None if it was never recorded."""
     start: datetime | None = connection.execute(
         select(STARTS.c.start).where(STARTS.c.name == name)
     ).scalar_one_or_none()
@@ -114,7 +114,7 @@ def start_of(connection: Connection, name: str) -> datetime | None:
 
 
 def record_start(connection: Connection, name: str, start: datetime) -> datetime:
-    """The start that counts: the first that was recorded."""
+    """Records a start and gives the one that counts: the first that was recorded."""
     insert_if_absent(connection, STARTS, name=name, start=start)
     known = start_of(connection, name)
     assert known is not None
@@ -122,7 +122,7 @@ def record_start(connection: Connection, name: str, start: datetime) -> datetime
 
 
 def begin_earlier(connection: Connection, name: str, start: datetime) -> datetime:
-    """The earlier of this start and the one on record."""
+    """Records a start, and gives the one that counts: the earlier of it and the one on record."""
     known = record_start(connection, name, start)
     if start < known:
         connection.execute(update(STARTS).where(STARTS.c.name == name).values(start=start))
@@ -130,7 +130,7 @@ def begin_earlier(connection: Connection, name: str, start: datetime) -> datetim
 
 
 def all_tables(connection: Connection) -> tuple[LogicalTable, ...]:
-    """By name."""
+    """All tables, by name."""
     rows = connection.execute(select(LOGICAL_TABLES).order_by(LOGICAL_TABLES.c.name))
     return tuple(_table(row) for row in rows)
 

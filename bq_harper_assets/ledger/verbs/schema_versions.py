@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select
@@ -14,18 +13,8 @@ from bq_harper_assets.ledger.store.tables import LOGICAL_TABLES, SCHEMA_VERSIONS
 from bq_harper_assets.ledger.verbs import audit
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What is kept of a version beside its columns; two that differ only here are one version."""
-
-    by: str = ""
-    cause: str = ""
-    changes: Sequence[Mapping[str, Any]] | None = None
-    source_fingerprint: str | None = None
-
-
 def newest(connection: Connection, table: LogicalTable) -> SchemaVersion | None:
-    """None before the first."""
+    """The newest version, asked before the source's columns are read; None before the first."""
     row = connection.execute(
         select(SCHEMA_VERSIONS)
         .where(SCHEMA_VERSIONS.c.table_id == table.id)
@@ -36,7 +25,7 @@ def newest(connection: Connection, table: LogicalTable) -> SchemaVersion | None:
 
 
 def newest_of_all(connection: Connection) -> dict[str, NewestVersion]:
-    """By the table's name; a table without a version is left out."""
+    """The newest version of all tables, by name, in one query; tables without one are left out."""
     number, at = func.max(SCHEMA_VERSIONS.c.version), func.max(SCHEMA_VERSIONS.c.recorded_at)
     rows = connection.execute(
         select(LOGICAL_TABLES.c.name, number, at)
@@ -47,7 +36,7 @@ def newest_of_all(connection: Connection) -> dict[str, NewestVersion]:
 
 
 def find(connection: Connection, table: LogicalTable, version: int) -> SchemaVersion | None:
-    """None if there is none of that number."""
+    """Finds a version by its number; None if there is none."""
     row = connection.execute(
         select(SCHEMA_VERSIONS).where(
             SCHEMA_VERSIONS.c.table_id == table.id, SCHEMA_VERSIONS.c.version == version
@@ -57,7 +46,7 @@ def find(connection: Connection, table: LogicalTable, version: int) -> SchemaVer
 
 
 def history(connection: Connection, table: LogicalTable) -> tuple[SchemaVersion, ...]:
-    """Oldest first."""
+    """All versions, oldest first."""
     mine = select(SCHEMA_VERSIONS).where(SCHEMA_VERSIONS.c.table_id == table.id)
     rows = connection.execute(mine.order_by(SCHEMA_VERSIONS.c.version))
     return tuple(_schema(row) for row in rows)
@@ -68,9 +57,12 @@ def record(
     table: LogicalTable,
     body: Mapping[str, Any],
     seen: int,
-    origin: Origin,
+    by: str = "",
+    cause: str = "",
+    changes: Sequence[Mapping[str, Any]] | None = None,
+    source_fingerprint: str | None = None,
 ) -> SchemaVersion:
-    """The newest version if `body` equals it, else the next one.
+    """Gives the newest version if its body is equal, else records the next one; SchemaMoved.
 
     `seen` is the newest number before the source was read (0 for none): if another run has recorded
     a version since, `body` may be older than that one, and must not get the higher number.
@@ -84,15 +76,15 @@ def record(
     number = known.version if known else 0
     if number != seen:
         raise SchemaMoved(table.name, seen, number)
-    changes = None if origin.changes is None else _canonical(origin.changes)
+    changes_text = None if changes is None else _canonical(changes)
     made = SchemaVersion(
         number + 1,
         given,
         database_now(connection),
-        origin.by,
-        origin.cause,
-        _changes(changes),
-        origin.source_fingerprint,
+        by,
+        cause,
+        _changes(changes_text),
+        source_fingerprint,
     )
     connection.execute(
         insert(SCHEMA_VERSIONS).values(
@@ -100,13 +92,13 @@ def record(
             version=made.version,
             body=_canonical(body),
             recorded_at=made.recorded_at,
-            recorded_by=origin.by,
-            cause=origin.cause,
-            changes=changes,
-            source_fingerprint=origin.source_fingerprint,
+            recorded_by=by,
+            cause=cause,
+            changes=changes_text,
+            source_fingerprint=source_fingerprint,
         )
     )
-    detail = {"by": origin.by, "cause": origin.cause}
+    detail = {"by": by, "cause": cause}
     note = audit.Note("schema", f"version {made.version}", "recorded", detail)
     audit.record(connection, table, made.recorded_at, note)
     return made

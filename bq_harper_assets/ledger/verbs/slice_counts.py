@@ -18,7 +18,10 @@ NO_COMMIT = dict.fromkeys(
 
 
 def change_slices(connection: Connection, table: LogicalTable, slices: int) -> LogicalTable:
-    """The table with that many slices; LeaseHeld while anyone may be moving one of its cells."""
+    """Gives the table that many slices, all its cells to be reconciled.
+
+    LeaseHeld while anyone may be moving one of its cells.
+    """
     if slices < 1:
         raise LedgerConflict(
             f"{table.name} cannot have {slices} slices. Nothing was changed. Give it at least one:"

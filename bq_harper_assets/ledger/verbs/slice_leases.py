@@ -196,7 +196,7 @@ def _with_hosts(
     connection: Connection, table: LogicalTable, rows: Sequence[Row[Any]]
 ) -> list[Holder]:
     """Who has them and where, as was put on record when they were taken."""
-    taken = audit.entries(connection, table, "lease", _LOOKED_AT)
+    taken = audit.entries(connection, table, _LOOKED_AT, kind="lease")
     hosts = {
         (note.detail.get("owner"), note.detail.get("epoch")): note.detail.get("host")
         for note in taken
