@@ -62,7 +62,9 @@ def open_ledger(
     return Ledger(database, monotonic)
 
 
-def _writes(verb: Callable[Concatenate[Connection, P], R]) -> Callable[Concatenate["Ledger", P], R]:
+def writing_method(
+    verb: Callable[Concatenate[Connection, P], R],
+) -> Callable[Concatenate["Ledger", P], R]:
     """Makes a method that runs the verb in a transaction which commits all of it or nothing."""
 
     @wraps(verb)
@@ -73,7 +75,7 @@ def _writes(verb: Callable[Concatenate[Connection, P], R]) -> Callable[Concatena
     return method
 
 
-def _reads(
+def reading_method(
     question: Callable[Concatenate[Connection, P], R],
 ) -> Callable[Concatenate["Ledger", P], R]:
     """Makes a method that asks in a transaction which locks and changes nothing."""
@@ -116,19 +118,19 @@ class Ledger:
         """Gives all connections back."""
         self._database.close()
 
-    identity = _reads(_identity)
-    now = _reads(database_now)
+    identity = reading_method(_identity)
+    now = reading_method(database_now)
 
     # Tables, their starts and their slices.
-    register_table = _writes(registry.register_table)
-    refused_change = _reads(registry.refused_change)
-    find_table = _reads(registry.find_table)
-    tables = _reads(registry.all_tables)
-    start_of = _reads(registry.start_of)
-    record_start = _writes(registry.record_start)
-    begin_earlier = _writes(registry.begin_earlier)
-    change_slices = _writes(slice_counts.change_slices)
-    distrust = _writes(distrust.distrust)
+    register_table = writing_method(registry.register_table)
+    refused_change = reading_method(registry.refused_change)
+    find_table = reading_method(registry.find_table)
+    tables = reading_method(registry.all_tables)
+    start_of = reading_method(registry.start_of)
+    record_start = writing_method(registry.record_start)
+    begin_earlier = writing_method(registry.begin_earlier)
+    change_slices = writing_method(slice_counts.change_slices)
+    distrust = writing_method(distrust.distrust)
 
     @contextmanager
     def alone(self, table: LogicalTable) -> Iterator[None]:
@@ -138,12 +140,12 @@ class Ledger:
             yield
 
     # Schema versions.
-    record_schema = _writes(schema_versions.record)
-    newest_schema = _reads(schema_versions.newest)
-    newest_versions = _reads(schema_versions.newest_of_all)
-    schema_version = _reads(schema_versions.find)
-    schema_history = _reads(schema_versions.history)
-    rebase_fingerprints = _writes(fingerprint_changes.rebase)
+    record_schema = writing_method(schema_versions.record)
+    newest_schema = reading_method(schema_versions.newest)
+    newest_versions = reading_method(schema_versions.newest_of_all)
+    schema_version = reading_method(schema_versions.find)
+    schema_history = reading_method(schema_versions.history)
+    rebase_fingerprints = writing_method(fingerprint_changes.rebase)
 
     # Leases, and claims on what concerns no single table.
     def acquire(
@@ -170,40 +172,40 @@ class Ledger:
         if lost is not None:
             raise lost
 
-    note_mirrored = _writes(slice_leases.note_mirrored)
-    leases = _reads(status.leases)
-    mirrored = _reads(mirrored_facts.copies_known)
-    newest = _reads(mirrored_facts.newest_of)
-    workers = _reads(workers.workers)
-    left_over = _reads(left_overs.left_over)
-    claim = _writes(claims.claim)
-    release_claim = _writes(claims.release)
-    claims = _reads(claims.all_claims)
+    note_mirrored = writing_method(slice_leases.note_mirrored)
+    leases = reading_method(status.leases)
+    mirrored = reading_method(mirrored_facts.copies_known)
+    newest = reading_method(mirrored_facts.newest_of)
+    workers = reading_method(workers.workers)
+    left_over = reading_method(left_overs.left_over)
+    claim = writing_method(claims.claim)
+    release_claim = writing_method(claims.release)
+    claims = reading_method(claims.all_claims)
 
     # A batch's life: planned, marked, what it will delete, and its end.
-    plan = _writes(batch_plans.plan)
-    mark = _writes(cell_marks.mark)
-    intend_deletes = _writes(intended_deletes.intend)
-    commit_cells = _writes(cell_commits.commit)
-    fail_batch = _writes(cell_commits.fail)
-    refuse_batch = _writes(cell_commits.refuse)
+    plan = writing_method(batch_plans.plan)
+    mark = writing_method(cell_marks.mark)
+    intend_deletes = writing_method(intended_deletes.intend)
+    commit_cells = writing_method(cell_commits.commit)
+    fail_batch = writing_method(cell_commits.fail)
+    refuse_batch = writing_method(cell_commits.refuse)
 
     # Where cells and batches stand.
-    cells = _reads(status.cells)
-    history = _reads(status.history)
-    slices_committed_at_other_times = _reads(status.slices_committed_at_other_times)
-    schema_versions_of_batches = _reads(status.schema_versions_of_batches)
-    recent_losses = _reads(losses.losses)
-    rows_surely_held = _reads(mirrored_facts.rows_surely_held)
-    checkpoints = _reads(progress.checkpoints)
-    cell_counts = _reads(progress.cell_counts)
-    progress = _reads(progress.progress)
+    cells = reading_method(status.cells)
+    history = reading_method(status.history)
+    slices_committed_at_other_times = reading_method(status.slices_committed_at_other_times)
+    schema_versions_of_batches = reading_method(status.schema_versions_of_batches)
+    recent_losses = reading_method(losses.losses)
+    rows_surely_held = reading_method(mirrored_facts.rows_surely_held)
+    checkpoints = reading_method(progress.checkpoints)
+    cell_counts = reading_method(progress.cell_counts)
+    progress = reading_method(progress.progress)
 
     # Quarantine, proofs, audit.
-    quarantined = _reads(status.quarantined)
-    drop_quarantined = _writes(quarantine.drop)
-    record_proofs = _writes(proofs.record)
-    proved_cells = _reads(proofs.counted)
-    cells_judged = _reads(proofs.cells_with)
-    record_audit = _writes(audit.record_now)
-    audit = _reads(audit.entries)
+    quarantined = reading_method(status.quarantined)
+    drop_quarantined = writing_method(quarantine.drop)
+    record_proofs = writing_method(proofs.record)
+    proved_cells = reading_method(proofs.counted)
+    cells_judged = reading_method(proofs.cells_with)
+    record_audit = writing_method(audit.record_now)
+    audit = reading_method(audit.entries)

@@ -20,6 +20,7 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid, Part
 from bq_harper_assets.sync.cells.window import EPOCH, Window, floor_to_window
 from bq_harper_assets.sync.lease.keeper import Keeper
+from bq_harper_assets.sync.phases import Phase, rows_per_request
 from bq_harper_assets.sync.source.arrival_check import require_planned
 from bq_harper_assets.sync.source.cell_rows import Reading, spread
 from bq_harper_assets.sync.source.pinned import Pinned
@@ -117,8 +118,8 @@ class Scene:
     table: LogicalTable
     keeper: Keeper
     start: datetime  # of the table's first window
-    most_rows: int  # per request
-    keep: ExitStack  # of what is read besides, until the run is over
+    phase: Phase
+    until_end: ExitStack  # of the turn: what is opened besides is closed then
 
     @property
     def t(self) -> datetime:
@@ -153,7 +154,7 @@ class Scene:
             contract.target_table,
             self.keeper.terms,
             self.t,
-            self.most_rows,
+            rows_per_request(self.phase, contract.sync),
             contract.max_request_bytes,
             source.retry,
             rows,

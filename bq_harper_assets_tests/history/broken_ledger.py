@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, update
 
-from bq_harper_assets.ledger.questions import losses
+from bq_harper_assets.ledger.ledger import Ledger, writing_method
 from bq_harper_assets.ledger.records import CellResult, Mode
 from bq_harper_assets.ledger.store.tables import CELLS
 from bq_harper_assets.ledger.verbs import batch_plans, cell_commits, quarantine, slice_leases
@@ -111,21 +111,21 @@ def schema_goes_back(patch: Patch) -> None:
 
 
 def failed_deletes_forgotten(patch: Patch) -> None:
-    recorded = losses.losses
+    recorded = Ledger.recent_losses
 
     def committed(*args: Any) -> Any:
         return tuple(loss for loss in recorded(*args) if loss.is_committed)
 
-    patch.setattr(losses, "losses", committed)
+    patch.setattr(Ledger, "recent_losses", committed)
 
 
 def fingerprint_per_window(patch: Patch) -> None:
     commit = cell_commits.commit
 
     def for_all_slices(
-        connection: Connection, leases: Any, done: Sequence[Any], deletes_allowed: bool
+        connection: Connection, leases: Any, done: Sequence[Any], **allowed: bool
     ) -> None:
-        commit(connection, leases, done, deletes_allowed)
+        commit(connection, leases, done, **allowed)
         for batch, _ in done:
             here = (CELLS.c.table_id == batch.table.id, CELLS.c.batch.is_not(None))
             mine = connection.execute(CELLS.select().where(*here, CELLS.c.batch == batch.seq)).one()
@@ -134,7 +134,7 @@ def fingerprint_per_window(patch: Patch) -> None:
                 update(CELLS).where(*here, window).values(fingerprint=mine.fingerprint)
             )
 
-    patch.setattr(cell_commits, "commit", for_all_slices)
+    patch.setattr(Ledger, "commit_cells", writing_method(for_all_slices))
 
 
 def quarantine_grows(patch: Patch) -> None:

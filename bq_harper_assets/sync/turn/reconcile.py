@@ -60,7 +60,7 @@ def find_gone(scene: Scene, works: Sequence[Work]) -> None:
             source.pin,
             scene.start,
             found.gone,
-            scene.keep,
+            scene.until_end,
         )
     alive = found.alive
     for work in works:

@@ -1,11 +1,12 @@
-"""One run: one table, many cells, in the order that loses nothing.
+"""A turn takes many cells of one table through seven steps, in the order that loses nothing.
 
-Lease, schema, T, plan, write, quarantine, commit. What is done is committed even if the rest fails.
+Lease, pin, ensure, plan, prepare, write, commit: `Run.sync` is the list of them. Cells that are
+done are committed even if the others fail.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -14,13 +15,14 @@ from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LedgerConflict
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
+from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
+from bq_harper_assets.stores.harper.ensure_table import TableAction, ensure_table
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
@@ -30,12 +32,12 @@ from bq_harper_assets.sync.lease.keeper import Keeper, LeaseTimes
 from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
 from bq_harper_assets.sync.ledger_facts import record_version, table_facts
 from bq_harper_assets.sync.moved.moved_writes import write_moved
-from bq_harper_assets.sync.phases import Phase, phase_of, rows_per_request
+from bq_harper_assets.sync.phases import Phase, phase_of
 from bq_harper_assets.sync.plan.cell_work import Work
 from bq_harper_assets.sync.plan.planned_cells import plan_cells
 from bq_harper_assets.sync.schema_sync.version_of_rows import version_of_rows
 from bq_harper_assets.sync.source.cell_rows import Reading
-from bq_harper_assets.sync.source.pinned import pinned, require_unique_key
+from bq_harper_assets.sync.source.pinned import Pinned, pinned, require_unique_key
 from bq_harper_assets.sync.spark.errors import errors_of_spark
 from bq_harper_assets.sync.spark.hash_blobs import bins_per_place
 from bq_harper_assets.sync.spark.job_watch import told_while_quiet
@@ -83,6 +85,26 @@ class Written:
         return [receipt for part in (*self.parts, *self.given_up) for receipt in part.receipts]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Leased:
+    """The stores of a turn, opened, and the slices that it may move."""
+
+    table: LogicalTable
+    queries: Queries
+    harper: HarperClient
+    keeper: Keeper
+    newest_schema: SchemaVersion | None  # before the source's columns were read
+
+
+@dataclass(frozen=True)
+class EnsuredTable:
+    """The Harper table as the turn needs it."""
+
+    action: TableAction
+    version: int  # of its schema
+    version_is_new: bool  # this turn has recorded it
+
+
 @dataclass(frozen=True)
 class Run:
     """A run of one contract's cells."""
@@ -100,119 +122,130 @@ class Run:
     stop: Stop = field(default_factory=Stop)
 
     def sync(self, cells: Sequence[Cell]) -> RunReport:
-        """Make the cells equal to the source at one instant; RunFailed if some could not be."""
+        """Makes the cells equal to the source at one instant; RunFailed if some could not be."""
         self.stop.check()
         began = time.monotonic()
-        ledger = self.stores.ledger
-        retry = self._retry
-        table = ledger.register_table(table_facts(self.contract, self.stores.bigquery))
+        with doing("reading BigQuery's columns and fingerprints"), ExitStack() as until_end:
+            leased = self._lease(cells, until_end)
+            pin = self._pin(leased, cells, until_end)
+            ensured = self._ensure(leased, pin)
+            scene = self._scene(leased, pin, cells, until_end)
+            works = self._plan(scene, ensured.version, cells)
+            with self._spark_at_work(cells):
+                self._prepare(scene, works)
+                self.stop.check()
+                written = self._write(scene, works)
+            outcomes = self._commit(scene, works, written, began)
+        report = self._report(leased, scene, ensured, written, began, works, outcomes)
+        if any(cell.problem for cell in report.cells):
+            raise RunFailed(report)
+        return report
+
+    def _lease(self, cells: Sequence[Cell], until_end: ExitStack) -> Leased:
+        """Opens the stores and takes the slices, if ledger and Harper tell the same story."""
+        ledger, stores = self.stores.ledger, self.stores
+        table = ledger.register_table(table_facts(self.contract, stores.bigquery))
         calls = BigQueryCalls(
-            self.stores.bigquery,
+            stores.bigquery,
             breakers=PROCESS_BREAKERS,
             give_up_after=self.contract.sync.give_up_after,
             sleep=self.stop.sleep,
         )
         queries = Queries(calls, labels={"bqh": "sync", "bqh_table": self.contract.id})
+        until_end.enter_context(queries.client)
+        until_end.enter_context(WAITS.listen(self.say))
+        harper = until_end.enter_context(HarperClient(stores.harper, retry=self._retry))
+        mirror = until_end.enter_context(HarperClient(stores.harper, retry=self.retry.once()))
+        require_in_step(ledger, harper, table, adopted=self.contract.manage == "adopt")
         slices = sorted({cell.slice for cell in cells})
-        with (
-            doing("reading BigQuery's columns and fingerprints"),
-            queries.client,
-            WAITS.listen(self.say),
-            HarperClient(self.stores.harper, retry=retry) as harper,
-            HarperClient(self.stores.harper, retry=self.retry.once()) as mirror,
-            self._keeper(harper, mirror, table, slices) as keeper,
-        ):
-            start = min(cell.window.start for cell in cells)
-            end = max(cell.window.end for cell in cells)
-            seen = ledger.newest_schema(table)
-            before = version_of_rows(ledger, harper, table, seen, self.run_id)
-            with (
-                pinned(queries, self.contract, start, end, before) as pin,
-                ExitStack() as keep,
-            ):
-                if not self.key_is_known:
-                    require_unique_key(queries, self.contract, pin)
-                ensured = ensure_table(
-                    harper,
-                    pin.plan,
-                    adopted=self.contract.manage == "adopt",
-                    alone=lambda: ledger.alone(table),
-                    sleep=self.stop.sleep,
-                )
-                cause = "a sync saw it" if seen else "first sync"
-                version = record_version(
-                    ledger, table, self.contract, seen, pin.plan, self.run_id, cause
-                ).version
-                first = self._start(start)
-                phase = self._phase(table, pin.t, first)
-                tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
-                source = Source(
-                    self.stores,
-                    self.contract,
-                    self.spark,
-                    queries,
-                    harper,
-                    pin,
-                    retry,
-                    tasks,
-                    others=known_attributes(harper, pin) if self.deep else None,
-                )
-                most_rows = rows_per_request(phase, self.contract.sync)
-                scene = Scene(source, table, keeper, first, most_rows, keep)
-                works = plan_cells(scene, version, cells, self.run_id, deep=self.deep)
-                keeper.note_planned()
-                self.say(f"{self.contract.id}: moving {len(cells)} cells at {pin.t:%F %T}")
-                waiting = waiting_changes(pin.plan.version, self.contract)
-                for change in waiting:
-                    self.say(f"{self.contract.id} goes on with the columns it has: {change}")
-                then = f"{_UNCOMMITTED}. Next: bqh sync {self.contract.id}"
-                what = f"moving {len(cells)} cells of {self.contract.id}"
-                with (
-                    told_while_quiet(self.spark, what),
-                    errors_of_spark(self.contract.id, cells, then),
-                    cancelled_by(self.stop, self.spark),
-                ):
-                    with doing(f"comparing {len(cells):,} cells with what Harper holds"):
-                        self._prepare(scene, works)
-                    self.stop.check()
-                    with doing(f"writing rows of {len(cells):,} cells to Harper"):
-                        written = self._write(scene, works)
-                if self._all_answered(written):
-                    keeper.give_back()
-                seconds = time.monotonic() - began
-                outcomes = judge(
-                    works,
-                    written.grid,
-                    written.moved,
-                    written.elsewhere,
-                    written.removed,
-                    seconds,
-                )
-                with doing(f"committing {len(cells):,} cells to the ledger"):
-                    self._commit(scene, works, outcomes)
-        receipts = [receipt for part in written.parts for receipt in part.receipts]
-        report = RunReport(
-            self.contract.id,
-            pin.t,
-            phase,
-            ensured.action,
-            version,
-            tuple(_report(work, outcome) for work, outcome in zip(works, outcomes, strict=True)),
-            sum(receipt.requests for receipt in written.all_receipts),
-            sum(receipt.retries for receipt in written.all_receipts),
-            time.monotonic() - began,
-            pin.plan.warnings,
-            any(r.failure.is_transient for r in receipts if r.failure)
-            or written.removed.is_transient,
-            pin.plan.columns,
-            source.bytes_read,
-            queries.bytes_billed,
-            version != (seen.version if seen else 0),
-            waiting,
+        keeper = until_end.enter_context(
+            Keeper(
+                ledger,
+                harper,
+                table,
+                slices,
+                self.run_id,
+                self.times,
+                stop=self.stop,
+                mirror=mirror,
+            )
         )
-        if any(cell.problem for cell in report.cells):
-            raise RunFailed(report)
-        return report
+        return Leased(
+            table=table,
+            queries=queries,
+            harper=harper,
+            keeper=keeper,
+            newest_schema=ledger.newest_schema(table),
+        )
+
+    def _pin(self, leased: Leased, cells: Sequence[Cell], until_end: ExitStack) -> Pinned:
+        """Reads the source's columns, and holds its rows at one instant T."""
+        start = min(cell.window.start for cell in cells)
+        end = max(cell.window.end for cell in cells)
+        queries = leased.queries
+        before = version_of_rows(
+            self.stores.ledger, leased.harper, leased.table, leased.newest_schema, self.run_id
+        )
+        pin = until_end.enter_context(pinned(queries, self.contract, start, end, before))
+        if not self.key_is_known:
+            require_unique_key(queries, self.contract, pin)
+        return pin
+
+    def _ensure(self, leased: Leased, pin: Pinned) -> EnsuredTable:
+        """Makes or evolves the Harper table, and records the schema version that it has now."""
+        ledger, table, known = self.stores.ledger, leased.table, leased.newest_schema
+        ensured = ensure_table(
+            leased.harper,
+            pin.plan,
+            adopted=self.contract.manage == "adopt",
+            alone=lambda: ledger.alone(table),
+            sleep=self.stop.sleep,
+        )
+        cause = "a sync saw it" if known else "first sync"
+        recorded = record_version(
+            ledger, table, self.contract, known, pin.plan, self.run_id, cause
+        ).version
+        return EnsuredTable(ensured.action, recorded, recorded != (known.version if known else 0))
+
+    def _scene(
+        self, leased: Leased, pin: Pinned, cells: Sequence[Cell], until_end: ExitStack
+    ) -> Scene:
+        """Gathers what the steps that follow share."""
+        harper = leased.harper
+        first = self._start(min(cell.window.start for cell in cells))
+        source = Source(
+            self.stores,
+            self.contract,
+            self.spark,
+            leased.queries,
+            harper,
+            pin,
+            self._retry,
+            self.stores.harper.requests_in_flight or harper.server_threads() or 1,
+            others=known_attributes(harper, pin) if self.deep else None,
+        )
+        phase = self._phase(leased.table, pin.t, first)
+        return Scene(source, leased.table, leased.keeper, first, phase, until_end)
+
+    def _plan(self, scene: Scene, version: int, cells: Sequence[Cell]) -> list[Work]:
+        """Records a batch per cell in one transaction, and tells Harper the newest of them."""
+        works = plan_cells(scene, version, cells, self.run_id, deep=self.deep)
+        scene.keeper.note_planned()
+        self.say(f"{self.contract.id}: moving {len(cells)} cells at {scene.t:%F %T}")
+        for change in self._waiting(scene):
+            self.say(f"{self.contract.id} goes on with the columns it has: {change}")
+        return works
+
+    @contextmanager
+    def _spark_at_work(self, cells: Sequence[Cell]) -> Iterator[None]:
+        """Tells what Spark is at while it is quiet, explains its errors, and hears a stop."""
+        then = f"{_UNCOMMITTED}. Next: bqh sync {self.contract.id}"
+        with (
+            told_while_quiet(self.spark, f"moving {len(cells)} cells of {self.contract.id}"),
+            errors_of_spark(self.contract.id, cells, then),
+            cancelled_by(self.stop, self.spark),
+        ):
+            yield
 
     @property
     def _retry(self) -> RetryPolicy:
@@ -221,36 +254,26 @@ class Run:
         # Whoever brings a clock of its own decides how it waits.
         return replace(within, sleep=self.stop.sleep) if within.sleep is time.sleep else within
 
-    def _keeper(
-        self,
-        harper: HarperClient,
-        mirror: HarperClient,
-        table: LogicalTable,
-        slices: Sequence[int],
-    ) -> Keeper:
-        """Of a table of which ledger and Harper tell the same story."""
-        ledger, run_id = self.stores.ledger, self.run_id
-        require_in_step(ledger, harper, table, adopted=self.contract.manage == "adopt")
-        return Keeper(
-            ledger, harper, table, slices, run_id, self.times, stop=self.stop, mirror=mirror
-        )
-
     def _prepare(self, scene: Scene, works: Sequence[Work]) -> None:
         """Compares what may hold rows, and decides before the first write what must not be done."""
         compared = [work for work in works if work.is_reconcile]
-        reconcile.compare_works(scene.source, compared)
-        reconcile.find_gone(scene, compared)
-        reconcile.refuse_great_losses(scene, compared, allowed=self.allow_deletes)
+        with doing(f"comparing {len(works):,} cells with what Harper holds"):
+            reconcile.compare_works(scene.source, compared)
+            reconcile.find_gone(scene, compared)
+            reconcile.refuse_great_losses(scene, compared, allowed=self.allow_deletes)
 
     def _write(self, scene: Scene, works: Sequence[Work]) -> Written:
-        move = self._move(scene, [work for work in works if work.has_rows_to_write])
-        reconcile.mark_destinations(scene, works)
-        scene.keeper.leave_to_expire()  # whatever ends the tasks, until their receipts say more
-        elsewhere = tuple(write_moved(scene, works))
-        tries = self._moved(scene, works, move) if move else [Moved()]
-        grid = move.reading.grid if move else None
-        spared = spared_from_deletes(works, grid, tries[-1], allowed=self.allow_deletes)
-        removed = self._remove(scene, works, spared)
+        """Writes rows, those that left their window first, and deletes last."""
+        with doing(f"writing rows of {len(works):,} cells to Harper"):
+            move = self._move(scene, [work for work in works if work.has_rows_to_write])
+            reconcile.mark_destinations(scene, works)
+            # Whatever ends the tasks, until their receipts say more.
+            scene.keeper.leave_to_expire()
+            elsewhere = tuple(write_moved(scene, works))
+            tries = self._moved(scene, works, move) if move else [Moved()]
+            grid = move.reading.grid if move else None
+            spared = spared_from_deletes(works, grid, tries[-1], allowed=self.allow_deletes)
+            removed = self._remove(scene, works, spared)
         return Written(grid, tries[-1], elsewhere, removed, tuple(tries[:-1]))
 
     def _moved(self, scene: Scene, works: Sequence[Work], move: Move) -> list[Moved]:
@@ -330,17 +353,67 @@ class Run:
         synced_until = self.stores.ledger.progress(table, start).synced_until
         return phase_of(max(t - synced_until, timedelta(0)), self.contract.sync)
 
-    def _commit(self, scene: Scene, works: Sequence[Work], outcomes: Sequence[CellOutcome]) -> None:
+    def _commit(
+        self, scene: Scene, works: Sequence[Work], written: Written, began: float
+    ) -> list[CellOutcome]:
+        """Judges each cell, and commits those that are done even if the others are not."""
+        if self._all_answered(written):
+            scene.keeper.give_back()
+        outcomes = judge(
+            works,
+            written.grid,
+            written.moved,
+            written.elsewhere,
+            written.removed,
+            time.monotonic() - began,
+        )
         both = list(zip(works, outcomes, strict=True))
         done = [(work.batch, outcome.result) for work, outcome in both if not outcome.problem]
-        self.stores.ledger.commit_cells(
-            scene.keeper.leases, done, deletes_allowed=self.allow_deletes
+        ledger, leases = self.stores.ledger, scene.keeper.leases
+        with doing(f"committing {len(works):,} cells to the ledger"):
+            ledger.commit_cells(leases, done, deletes_allowed=self.allow_deletes)
+            for work, outcome in both:
+                if outcome.problem and not work.refusal:
+                    # If the lease ran out, the next run may have taken the cell: then it is its.
+                    with suppress(LedgerConflict):
+                        ledger.fail_batch(work.batch, outcome.problem)
+        return outcomes
+
+    def _waiting(self, scene: Scene) -> tuple[Change, ...]:
+        """What the source has and the turn leaves out, because it waits for a person."""
+        return waiting_changes(scene.source.pin.plan.version, self.contract)
+
+    def _report(
+        self,
+        leased: Leased,
+        scene: Scene,
+        ensured: EnsuredTable,
+        written: Written,
+        began: float,
+        works: Sequence[Work],
+        outcomes: Sequence[CellOutcome],
+    ) -> RunReport:
+        plan = scene.source.pin.plan
+        failures = [r.failure for part in written.parts for r in part.receipts if r.failure]
+        return RunReport(
+            table=self.contract.id,
+            t=scene.t,
+            phase=scene.phase,
+            table_action=ensured.action,
+            schema_version=ensured.version,
+            cells=tuple(map(_cell_report, works, outcomes)),
+            requests=sum(receipt.requests for receipt in written.all_receipts),
+            retries=sum(receipt.retries for receipt in written.all_receipts),
+            seconds=time.monotonic() - began,
+            warnings=plan.warnings,
+            is_transient=any(each.is_transient for each in failures)
+            or written.removed.is_transient,
+            columns=plan.columns,
+            bytes_read=scene.source.bytes_read,
+            bytes_billed=leased.queries.bytes_billed,
+            schema_is_new=ensured.version_is_new,
+            waiting=self._waiting(scene),
         )
-        for work, outcome in both:
-            if outcome.problem and not work.refusal:
-                # If the lease ran out, the next run may have taken the cell: then it is that run's.
-                with suppress(LedgerConflict):
-                    self.stores.ledger.fail_batch(work.batch, outcome.problem)
 
 
 def _lost_session(moved: Moved) -> str | None:
@@ -349,7 +422,7 @@ def _lost_session(moved: Moved) -> str | None:
     return next((each.error for each in failures if each and each.lost_session), None)
 
 
-def _report(work: Work, outcome: CellOutcome) -> CellReport:
+def _cell_report(work: Work, outcome: CellOutcome) -> CellReport:
     batch = work.batch
     return CellReport(
         work.cell,
