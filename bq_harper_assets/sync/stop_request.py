@@ -5,19 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.sync.errors import RunStopped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOOK_EVERY_S = 0.2
-
-
-class RunStopped(BqhError):
-    """Somebody asked the run to end: nothing else is begun, and nothing is tried again."""
-
-    def __init__(self) -> None:
-        super().__init__("the run was asked to stop, so nothing else is begun")
 
 
 class Stop:

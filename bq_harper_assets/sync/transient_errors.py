@@ -11,19 +11,15 @@ from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable, ReadSes
 from bq_harper_assets.stores.breaker import CircuitOpen
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.harper.index_parity import IndexNotReady
-from bq_harper_assets.sync.lease.send_deadline import LeaseRanOut
-from bq_harper_assets.sync.source.arrival_check import SourceSchemaMoved
-from bq_harper_assets.sync.spark.errors import SparkGaveUp, SparkIsGone
+from bq_harper_assets.sync.errors import (
+    LeaseRanOut,
+    NotCompared,
+    NotComparedYet,
+    SourceSchemaMoved,
+    SparkGaveUp,
+    SparkIsGone,
+)
 from bq_harper_assets.sync.spark.receipts import Failure
-
-
-class NotCompared(BqhError):
-    """A task could not read its side to the end."""
-
-
-class NotComparedYet(NotCompared):
-    """It may go better in a while."""
-
 
 TRANSIENT = (
     BigQueryUnavailable,

@@ -10,7 +10,7 @@ import pytest
 
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import Mode
-from bq_harper_assets.sync.lease.ledger_agreement import OutOfStep
+from bq_harper_assets.sync.errors import OutOfStep
 from bq_harper_assets.sync.mirror.tables import LEASES
 from bq_harper_assets.sync.revisit.full_reconcile import distrust_everything
 from bq_harper_assets.sync.turn.report import RunReport

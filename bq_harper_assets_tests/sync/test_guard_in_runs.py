@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.errors import RunFailed
 from bq_harper_assets.sync.plan import delete_guard
 from bq_harper_assets.sync.revisit.due_cells import Reason
 from bq_harper_assets.sync.revisit.horizon import standing
 from bq_harper_assets.sync.revisit.run_requests import asks
 from bq_harper_assets.sync.turn import reconcile
-from bq_harper_assets.sync.turn.report import RunFailed
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import (

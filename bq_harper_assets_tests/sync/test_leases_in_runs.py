@@ -25,6 +25,7 @@ from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid
 from bq_harper_assets.sync.cells.window import EPOCH, windows_between
+from bq_harper_assets.sync.errors import LeaseRanOut, OutOfStep
 from bq_harper_assets.sync.identity.digest import Digest
 from bq_harper_assets.sync.lease.keeper import (
     ASK_EVERY_S,
@@ -32,13 +33,8 @@ from bq_harper_assets.sync.lease.keeper import (
     LeaseTimes,
     lease_times,
 )
-from bq_harper_assets.sync.lease.ledger_agreement import OutOfStep, copies_of, require_in_step
-from bq_harper_assets.sync.lease.send_deadline import (
-    Deadline,
-    LeaseRanOut,
-    LeaseTerms,
-    mirror_id,
-)
+from bq_harper_assets.sync.lease.ledger_agreement import copies_of, require_in_step
+from bq_harper_assets.sync.lease.send_deadline import Deadline, LeaseTerms, mirror_id
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.mirror.tables import LEASES
 from bq_harper_assets.sync.plan.cell_work import Work

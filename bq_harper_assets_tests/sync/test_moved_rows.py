@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.errors import RunFailed
 from bq_harper_assets.sync.moved import gone_or_moved
 from bq_harper_assets.sync.plan.delete_guard import MOST_ROWS
-from bq_harper_assets.sync.turn.report import RunFailed
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import (
     DAY,

@@ -9,9 +9,9 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.records import Mode
-from bq_harper_assets.sync.lease.ledger_agreement import OutOfStep
+from bq_harper_assets.sync.errors import HarperInUse, OutOfStep
 from bq_harper_assets.sync.mirror.tables import LEASES
-from bq_harper_assets.sync.revisit.full_reconcile import HarperInUse, distrust_everything
+from bq_harper_assets.sync.revisit.full_reconcile import distrust_everything
 from bq_harper_assets.sync.schema_sync.target_evolution import evolve_table
 from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.stores.small_tables import SmallTables

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.ledger.records import CellState, Mode
+from bq_harper_assets.sync.errors import RunFailed
 from bq_harper_assets.sync.plan.delete_guard import MOST_ROWS
-from bq_harper_assets.sync.turn.report import RunFailed
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import KEYED, Table, made, time_text, total
 from bq_harper_assets_tests.sync.conftest import Sync

@@ -12,7 +12,8 @@ import pytest
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.sync.source.arrival_check import SourceSchemaMoved, require_planned
+from bq_harper_assets.sync.errors import SourceSchemaMoved
+from bq_harper_assets.sync.source.arrival_check import require_planned
 from bq_harper_assets.sync.transient_errors import TRANSIENT
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy, Seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables

@@ -16,8 +16,9 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.records import BatchState, LogicalTable
+from bq_harper_assets.sync.errors import SparkGaveUp, TaskCannotSucceed
 from bq_harper_assets.sync.lease.keeper import LeaseTimes
-from bq_harper_assets.sync.spark.errors import SparkGaveUp, TaskCannotSucceed, errors_of_spark
+from bq_harper_assets.sync.spark.errors import errors_of_spark
 from bq_harper_assets.sync.transient_errors import TRANSIENT
 from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets.sync.write.write_job import one_row_per_task

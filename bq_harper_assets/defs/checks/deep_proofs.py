@@ -37,7 +37,7 @@ from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import EPOCH, Window
-from bq_harper_assets.sync.stop_request import RunStopped
+from bq_harper_assets.sync.errors import RunStopped
 from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.proof import cell_proof, presence, table_proof
 from bq_harper_assets.validation.verdict import ProofStatus, Verdict, overall

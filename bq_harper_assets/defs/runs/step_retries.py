@@ -10,7 +10,7 @@ from dagster import AssetExecutionContext, Failure, OpExecutionContext
 from bq_harper_assets.activity import doing
 from bq_harper_assets.stores.retry import StepDeadline
 from bq_harper_assets.stores.waiting import WAITS
-from bq_harper_assets.sync.spark.errors import SparkIsGone
+from bq_harper_assets.sync.errors import SparkIsGone
 from bq_harper_assets.sync.stop_request import Stop
 
 WAITS_S = (60.0, 120.0, 180.0)

@@ -34,14 +34,15 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.retry import RetryPolicy as StoreRetries
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.errors import RunFailed, RunStopped
 from bq_harper_assets.sync.lease.keeper import lease_times
 from bq_harper_assets.sync.ledger_facts import refused_change
 from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.sync.mirror.schemas import mirror_schemas
 from bq_harper_assets.sync.mirror.tables import make_system_tables
-from bq_harper_assets.sync.stop_request import RunStopped, Stop
+from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.sync.transient_errors import TRANSIENT
-from bq_harper_assets.sync.turn.report import RunFailed, RunReport
+from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets.sync.turn.turn import Run
 from bq_harper_assets.sync.turn_context import Stores
 

@@ -20,7 +20,8 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Leases, LogicalTable
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.waiting import WAITS, clock_text
-from bq_harper_assets.sync.lease.send_deadline import LeaseRanOut, LeaseTerms, mirror_id
+from bq_harper_assets.sync.errors import LeaseRanOut
+from bq_harper_assets.sync.lease.send_deadline import LeaseTerms, mirror_id
 from bq_harper_assets.sync.mirror.tables import LEASES
 from bq_harper_assets.sync.stop_request import Stop
 

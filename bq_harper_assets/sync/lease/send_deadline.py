@@ -13,13 +13,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.errors import LeaseRanOut
 from bq_harper_assets.sync.mirror.tables import LEASES
-
-
-class LeaseRanOut(BqhError):
-    """A task stopped by itself, so that nobody else's rows are overwritten."""
 
 
 @dataclass(frozen=True)

@@ -2,31 +2,19 @@
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells.window import windows_between
+from bq_harper_assets.sync.errors import HarperInUse
 from bq_harper_assets.sync.lease.ledger_agreement import MOST_SLICES, copies_of
 from bq_harper_assets.sync.lease.send_deadline import mirror_id
 from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets.sync.mirror.tables import LEASES
-
-
-class HarperInUse(BqhError):
-    """A run that another ledger started may still be writing."""
-
-    def __init__(self, table: LogicalTable, until: float) -> None:
-        when = datetime.fromtimestamp(until, UTC)
-        super().__init__(
-            f"a run of another ledger may still be writing to Harper's table "
-            f"{table.facts.target}, until {when:%F %T} UTC at most. Nothing was changed. Stop "
-            f"whatever uses that ledger; then, after that time, type: bqh reconcile {table.name}"
-        )
 
 
 def distrust_everything(

@@ -27,13 +27,9 @@ from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.schema_reader import columns_of, read_schema
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.source.arrival_check import SourceSchemaMoved
+from bq_harper_assets.sync.errors import KeyNotUnique, SourceSchemaMoved
 
 EXAMPLES = 3
-
-
-class KeyNotUnique(BqhError):
-    """Several rows share a key that the contract calls one."""
 
 
 @dataclass(frozen=True)

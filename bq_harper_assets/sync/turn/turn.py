@@ -26,6 +26,7 @@ from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid
 from bq_harper_assets.sync.cells.window import floor_to_window
+from bq_harper_assets.sync.errors import RunFailed
 from bq_harper_assets.sync.lease.keeper import Keeper, LeaseTimes
 from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
 from bq_harper_assets.sync.ledger_facts import record_version, table_facts
@@ -44,7 +45,7 @@ from bq_harper_assets.sync.stop_request import Stop, cancelled_by
 from bq_harper_assets.sync.transient_errors import TRANSIENT
 from bq_harper_assets.sync.turn import reconcile
 from bq_harper_assets.sync.turn.judge import CellOutcome, Removed, judge, spared_from_deletes
-from bq_harper_assets.sync.turn.report import CellReport, RunFailed, RunReport
+from bq_harper_assets.sync.turn.report import CellReport, RunReport
 from bq_harper_assets.sync.turn_context import Scene, Source, Stores, known_attributes
 from bq_harper_assets.sync.write.removal import Removal
 from bq_harper_assets.sync.write.write_job import Moved, move_all

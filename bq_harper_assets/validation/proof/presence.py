@@ -17,8 +17,9 @@ from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.errors import RunStopped
 from bq_harper_assets.sync.ledger_facts import version_of
-from bq_harper_assets.sync.stop_request import RunStopped, Stop
+from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.validation.proof.presence_rows import NAMED, Counted, PresenceLook, Some
 from bq_harper_assets.validation.verdict import (
     Difference,
