@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import TransientError
 from bq_harper_assets.stores.retry import Call, RetryPolicy
 
 FAILURES_TO_OPEN = 5
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
-class CircuitOpen(BqhError):
+class CircuitOpen(TransientError):
     """The call was not sent: its store has just failed several times for this table."""
 
     def __init__(self, call: Call, failures: int, next_try_in_s: float) -> None:

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import BqhError, TransientError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,7 +108,7 @@ class UnhashableType(SyncError):
         )
 
 
-class SourceSchemaMoved(SyncError):
+class SourceSchemaMoved(SyncError, TransientError):
     """The source's columns changed between their reading and that of the rows: run it again."""
 
     def __init__(self, table: str, changes: Sequence[str]) -> None:
@@ -124,7 +124,7 @@ class WindowStillOpen(SyncError):
     """Rows of the window may still arrive."""
 
 
-class LeaseRanOut(SyncError):
+class LeaseRanOut(SyncError, TransientError):
     """A task stopped by itself, so that nobody else's rows are overwritten."""
 
 
@@ -132,7 +132,7 @@ class NotCompared(SyncError):
     """A task could not read its side to the end."""
 
 
-class NotComparedYet(NotCompared):
+class NotComparedYet(NotCompared, TransientError):
     """It may go better in a while."""
 
 
@@ -159,11 +159,11 @@ class PasswordNotWritten(SyncError):
     """The driver cannot put the file with the login where tasks are to find it."""
 
 
-class SparkGaveUp(SyncError):
+class SparkGaveUp(SyncError, TransientError):
     """A task died as often as Spark tries it: the next time its workers may live."""
 
 
-class SparkIsGone(SyncError):
+class SparkIsGone(SyncError, TransientError):
     """Spark's Java process has ended: a new one can be started, the old one answers nobody."""
 
 

@@ -27,7 +27,7 @@ from bq_harper_assets.defs.runs.early_end import stoppable, told_as_stopped
 from bq_harper_assets.defs.runs.step_retries import retried
 from bq_harper_assets.defs.tables.materialisations import cell_metadata, record_done, rows_held
 from bq_harper_assets.defs.tables.source_assets import source_key
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -41,7 +41,6 @@ from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.sync.mirror.schemas import mirror_schemas
 from bq_harper_assets.sync.mirror.tables import make_system_tables
 from bq_harper_assets.sync.stop_request import Stop
-from bq_harper_assets.sync.transient_errors import TRANSIENT
 from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets.sync.turn.turn import Run
 from bq_harper_assets.sync.turn_context import Stores
@@ -154,7 +153,9 @@ def sync_cells(
                     may_heal = error.report.is_transient
                     raise Failure(str(error), allow_retries=may_heal) from error
                 except BqhError as error:
-                    raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error
+                    raise Failure(
+                        str(error), allow_retries=isinstance(error, TransientError)
+                    ) from error
                 _show_in_harper(context, contract, opened, harper, report)
                 return report
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import TransientError
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.errors import HarperIndexing, HarperRefused
 from bq_harper_assets.stores.harper.index_keys import is_lost
@@ -43,7 +43,7 @@ class SearchVerbs(Protocol):
     ) -> list[dict[str, Any]]: ...
 
 
-class IndexNotReady(BqhError):
+class IndexNotReady(TransientError):
     """Rows that are there are not found by an index that Harper says it has."""
 
     def __init__(self, table: str, name: str, waited_s: float) -> None:

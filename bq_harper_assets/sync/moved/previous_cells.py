@@ -18,9 +18,8 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.diff.target_times import stored_micros
 from bq_harper_assets.sync.source.cell_rows import CellRows, Reading, cell_rows
-from bq_harper_assets.sync.spark.receipts import Failure
+from bq_harper_assets.sync.spark.receipts import Failure, error_of, failure_of
 from bq_harper_assets.sync.spark.task_login import HarperOfTasks
-from bq_harper_assets.sync.transient_errors import error_of, failure_of
 from bq_harper_assets.sync.write.write_job import one_row_per_task
 from bq_harper_assets.sync.write.write_task import Chosen
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.changes import waiting_changes
@@ -42,7 +42,6 @@ from bq_harper_assets.sync.spark.hash_blobs import bins_per_place
 from bq_harper_assets.sync.spark.job_watch import told_while_quiet
 from bq_harper_assets.sync.spark.receipts import Receipt
 from bq_harper_assets.sync.stop_request import Stop, cancelled_by
-from bq_harper_assets.sync.transient_errors import TRANSIENT
 from bq_harper_assets.sync.turn import reconcile
 from bq_harper_assets.sync.turn.judge import CellOutcome, Removed, judge, spared_from_deletes
 from bq_harper_assets.sync.turn.report import CellReport, RunReport
@@ -309,7 +308,7 @@ class Run:
             return Removed(
                 contract.deletes,
                 {**spared, **{cell: str(error) for cell, error in failed.items()}},
-                any(isinstance(error, TRANSIENT) for error in failed.values()),
+                any(isinstance(error, TransientError) for error in failed.values()),
                 removal.all_answered,
             )
 

@@ -27,9 +27,8 @@ from bq_harper_assets.sync.identity.row_id import hash_text
 from bq_harper_assets.sync.lease.send_deadline import Deadline, LeaseTerms
 from bq_harper_assets.sync.source.cell_rows import CellRows, Reading, cell_rows
 from bq_harper_assets.sync.spark.hash_blobs import SourcePacker, receipt_row
-from bq_harper_assets.sync.spark.receipts import Failure, Receipt, Tally, nameless_id
+from bq_harper_assets.sync.spark.receipts import Failure, Receipt, Tally, failure_of, nameless_id
 from bq_harper_assets.sync.spark.task_login import HarperOfTasks
-from bq_harper_assets.sync.transient_errors import failure_of
 from bq_harper_assets.sync.write.harper_writer import PAYLOAD_CHARACTERS, Writer
 from bq_harper_assets.sync.write.record import Encoded, encode_batch
 
