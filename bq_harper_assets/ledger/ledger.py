@@ -110,7 +110,7 @@ class Ledger(LedgerReader):
     def alone(self, table: LogicalTable) -> Iterator[None]:
         """Nobody else is in such a block for this table; for steps of seconds, not of minutes."""
         with self._database.writing() as connection:
-            registry.lock(connection, table)
+            registry.lock_table(connection, table)
             yield
 
     def record_start(self, name: str, start: datetime) -> datetime:
@@ -131,7 +131,7 @@ class Ledger(LedgerReader):
         """The newest version if equal, else the next; SchemaMoved if `seen` is not the newest."""
         known = schema_versions.Origin(by, cause, changes, source_fingerprint)
         with self._database.writing() as connection:
-            return schema_versions.record(connection, table, body, seen, known)
+            return schema_versions.record_schema(connection, table, body, seen, known)
 
     def rebase_fingerprints(
         self, table: LogicalTable, version: int, prints: Sequence[tuple[CellKey, int, str]]
@@ -154,7 +154,7 @@ class Ledger(LedgerReader):
         The next owner gets the note; without one it gets the note of the owner before.
         """
         with self._database.writing() as connection:
-            return claims.release(connection, claim, note)
+            return claims.release_claim(connection, claim, note)
 
     def acquire(
         self, table: LogicalTable, slices: Sequence[int], owner: str, ttl: timedelta
@@ -251,7 +251,7 @@ class Ledger(LedgerReader):
     def record_proofs(self, table: LogicalTable, judged: Sequence[proofs.Judged]) -> None:
         """What proofs found; it counts until their cells are synced again."""
         with self._database.writing() as connection:
-            proofs.record(connection, table, judged)
+            proofs.record_proofs(connection, table, judged)
 
     def drop_quarantined(
         self, table: LogicalTable, cell: CellKey, numbers: Sequence[int] | None, who: str

@@ -150,7 +150,7 @@ class LedgerReader:
     ) -> tuple[status.BatchRecord, ...]:
         """Batches of the table or of one cell, newest first."""
         with self._database.reading() as connection:
-            return status.history(connection, table, cell, limit)
+            return status.batch_history(connection, table, cell, limit)
 
     def schema_versions_of_batches(
         self, table: LogicalTable, seqs: Collection[int]

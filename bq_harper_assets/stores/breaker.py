@@ -21,7 +21,7 @@ OPEN_FOR_S = 60.0
 _AT_LEAST_S = 0.5  # until a probe that is under way is asked about again
 
 _log = logging.getLogger(__name__)
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 class CircuitOpen(TransientError):
@@ -176,7 +176,7 @@ class Breakers:
         return "open" if is_open else "half-open", breaker.failures, left
 
 
-def patiently(policy: RetryPolicy, call: Call, attempt: Callable[[], Result]) -> Result:
+def patiently(policy: RetryPolicy, call: Call, attempt: Callable[[], _Result]) -> _Result:
     """The attempt; one that an open breaker stops is made again within the policy's deadline."""
     if policy.deadline is None:
         return attempt()

@@ -10,7 +10,7 @@ from bq_harper_assets.sync.errors import RunStopped
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOOK_EVERY_S = 0.2
+_LOOK_EVERY_S = 0.2
 
 
 class Stop:
@@ -50,7 +50,7 @@ def cancelled_by(stop: Stop, spark: "SparkSession") -> Iterator[None]:
 
     def cancel() -> None:
         # Again and again: a job may begin just after the others were cancelled.
-        while not over.wait(LOOK_EVERY_S):
+        while not over.wait(_LOOK_EVERY_S):
             if stop.is_asked:
                 with suppress(Exception):  # Spark may be gone, and its jobs with it
                     _cancel_jobs(spark)

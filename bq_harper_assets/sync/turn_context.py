@@ -42,8 +42,8 @@ class Stores:
 
 
 @dataclass(frozen=True)
-class Source:
-    """A contract's rows at one instant, and Spark to read them with."""
+class TurnSource:
+    """The source of a turn: a contract's rows at one instant, and Spark to read them with."""
 
     stores: Stores
     contract: TableContract
@@ -113,7 +113,7 @@ class Source:
 class Scene:
     """A run in the middle of its work."""
 
-    source: Source
+    source: TurnSource
     table: LogicalTable
     keeper: Keeper
     start: datetime  # of the table's first window

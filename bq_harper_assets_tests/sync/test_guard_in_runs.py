@@ -35,7 +35,7 @@ MOST = 10  # rows that the guard lets pass here
 
 @pytest.fixture(autouse=True)
 def _few_rows_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delete_guard, "MOST_ROWS", MOST)
+    monkeypatch.setattr(delete_guard, "MOST_UNGUARDED_ROWS", MOST)
 
 
 def refused(table: Table, **settings: bool) -> str:
@@ -135,7 +135,7 @@ def test_rows_past_their_retention_make_no_loss_of_younger_ones_small(
 
     No cell loses much by itself, and the young rows are a third of all that Harper holds.
     """
-    monkeypatch.setattr(delete_guard, "MOST_ROWS", 40)
+    monkeypatch.setattr(delete_guard, "MOST_UNGUARDED_ROWS", 40)
     seconds = int((datetime.now(UTC) - TWO).total_seconds())
     table = made(sync, tables, slices=4, deletes_older_than=f"{seconds}s", **KEYED)
     table.change("DELETE FROM T WHERE TRUE")

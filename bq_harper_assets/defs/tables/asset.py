@@ -36,7 +36,7 @@ from bq_harper_assets.stores.retry import RetryPolicy as StoreRetries
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.errors import RunFailed, RunStopped
 from bq_harper_assets.sync.lease.keeper import lease_times
-from bq_harper_assets.sync.ledger_facts import refused_change
+from bq_harper_assets.sync.ledger_facts import refused_declaration
 from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.sync.mirror.schemas import mirror_schemas
 from bq_harper_assets.sync.mirror.tables import make_system_tables
@@ -124,7 +124,7 @@ def sync_cells(
 
     def do(stop: Stop) -> RunReport:
         with ledger.open() as opened:
-            if refused := refused_change(opened, contract, bigquery.connection()):
+            if refused := refused_declaration(opened, contract, bigquery.connection()):
                 # Before Spark is started, and before anything is asked for.
                 raise Failure(str(refused), allow_retries=False)
             run_id = context.run.run_id

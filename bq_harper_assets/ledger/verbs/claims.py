@@ -53,7 +53,7 @@ def claim(connection: Connection, name: str, owner: str, ttl: timedelta) -> Clai
     return taken
 
 
-def release(connection: Connection, claim: Claim, note: str | None) -> bool:
+def release_claim(connection: Connection, claim: Claim, note: str | None) -> bool:
     """True if it was still this owner's; else it stays with whoever has it now.
 
     Without a new note the old one stays.

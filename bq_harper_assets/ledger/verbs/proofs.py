@@ -49,14 +49,14 @@ class ProvedCells:
     newest: datetime
 
 
-def record(connection: Connection, table: LogicalTable, judged: Sequence[Judged]) -> None:
+def record_proofs(connection: Connection, table: LogicalTable, judged: Sequence[Judged]) -> None:
     """The newest counts; a quick proof that agrees with a deep one of the same batch adds nothing.
 
     The table's row is locked, so that two proofs of one cell do not meet.
     """
     if not judged:
         return
-    registry.lock(connection, table)
+    registry.lock_table(connection, table)
     now = database_now(connection)
     known = {place_of(row): row for row in connection.execute(_around(table, judged))}
     rows = []

@@ -10,6 +10,7 @@ from bq_harper_assets.sync.arrays.arrow_memory import plain
 from bq_harper_assets.sync.errors import NotATime
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Span = tuple[datetime, datetime]  # half-open, in UTC; of any length
 _MICROSECOND = timedelta(microseconds=1)
 
 

@@ -36,7 +36,7 @@ from bq_harper_assets.sync.arrays.splitmix import (
     sums_of_runs,
 )
 from bq_harper_assets.sync.errors import UnhashableType
-from bq_harper_assets.sync.values.decimals import decimal_text
+from bq_harper_assets.sync.values.decimals import decimal_texts
 
 _NAN = 0x7FF8000000000000  # NaNs differ in bits that no one can see
 
@@ -92,7 +92,7 @@ def _values(array: pa.Array, lane: int) -> UInt64s:
     if pa.types.is_floating(type_):
         return _floats(array)
     if pa.types.is_decimal(type_):
-        return hash_bytes(*variable_width(decimal_text(array)), lane)
+        return hash_bytes(*variable_width(decimal_texts(array)), lane)
     if pa.types.is_interval(type_):
         raw = fixed_width(array, "V16").view(np.uint8)
         starts = np.arange(len(array), dtype=np.int64) * 16

@@ -26,7 +26,7 @@ from bq_harper_assets.stores.harper.errors import (
 )
 from bq_harper_assets.sync.errors import OutOfStep
 from bq_harper_assets.sync.lease.send_deadline import mirror_id
-from bq_harper_assets.sync.mirror.tables import LEASES
+from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 
 MOST_SLICES = 64  # that a contract may have
 
@@ -48,7 +48,7 @@ def copies_of(harper: HarperClient, table: LogicalTable) -> list[Copy]:
     ids = {mirror_id(target, number): number for number in range(MOST_SLICES)}
     try:
         # By no names: Harper answers 500 to one that an earlier release did not declare.
-        rows = harper.search_by_id(LEASES.name, list(ids))
+        rows = harper.search_by_id(MIRRORED_LEASES.name, list(ids))
     except HarperNotFound:
         return []
     return [_copy(ids[row["id"]], row) for row in rows]

@@ -14,7 +14,7 @@ from bq_harper_assets.sync.errors import HarperInUse
 from bq_harper_assets.sync.lease.ledger_agreement import MOST_SLICES, copies_of
 from bq_harper_assets.sync.lease.send_deadline import mirror_id
 from bq_harper_assets.sync.ledger_facts import table_facts
-from bq_harper_assets.sync.mirror.tables import LEASES
+from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 
 
 def distrust_everything(
@@ -32,7 +32,7 @@ def distrust_everything(
     runs go on refusing, and it can be done again.
     """
     table = ledger.register_table(table_facts(contract, bigquery))
-    LEASES.create(harper)
+    MIRRORED_LEASES.create(harper)
     copies = copies_of(harper, table)
     own, epochs = str(ledger.identity()), ledger.newest(table).epochs
     others = [  # also of a newer copy of this ledger: what it has leased is not known here
@@ -50,9 +50,9 @@ def distrust_everything(
     )
     newest = ledger.newest(table)
     target, slices = table.facts.target, table.facts.slices
-    harper.delete(LEASES.name, [mirror_id(target, n) for n in range(slices, MOST_SLICES)])
+    harper.delete(MIRRORED_LEASES.name, [mirror_id(target, n) for n in range(slices, MOST_SLICES)])
     harper.upsert(
-        LEASES.name,
+        MIRRORED_LEASES.name,
         [
             {
                 "id": mirror_id(target, number),

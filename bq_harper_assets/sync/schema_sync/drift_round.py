@@ -27,7 +27,7 @@ CLAIM = "schema_check"
 TTL = timedelta(minutes=10)
 _LONGEST = 2_000  # characters of a problem that others are told
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 class CountedCalls(BigQueryCalls):
@@ -39,17 +39,17 @@ class CountedCalls(BigQueryCalls):
 
     def call(
         self,
-        send: Callable[[], Result],
+        send: Callable[[], _Result],
         *,
         doing: str,
         feature: Feature,
         table: str | None = None,
         cell: str | None = None,
         limit_s: float | None = None,
-    ) -> Result:
+    ) -> _Result:
         """As it is, counted."""
 
-        def counted() -> Result:
+        def counted() -> _Result:
             self.sent += 1
             return send()
 

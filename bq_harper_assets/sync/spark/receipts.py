@@ -25,8 +25,8 @@ def is_nameless(row_id: str | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """One row that was not written: its id, or nameless_id(), why, and the row itself."""
+class RejectedRow:
+    """A row that cannot be stored: its id or nameless_id(), the reason, and the row itself."""
 
     place: int
     row_id: str
@@ -77,7 +77,7 @@ class Receipt:
     """What one task did."""
 
     tallies: dict[int, Tally]
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[RejectedRow, ...]
     requests: int
     retries: int
     # When, by the wall clock, a write was sent last that may take effect without our knowing.

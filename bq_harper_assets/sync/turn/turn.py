@@ -43,9 +43,9 @@ from bq_harper_assets.sync.spark.job_watch import told_while_quiet
 from bq_harper_assets.sync.spark.receipts import Receipt
 from bq_harper_assets.sync.stop_request import Stop, cancelled_by
 from bq_harper_assets.sync.turn import reconcile
-from bq_harper_assets.sync.turn.judge import CellOutcome, Removed, judge, spared_from_deletes
+from bq_harper_assets.sync.turn.judge import CellOutcome, Removed, judge_cells, spared_from_deletes
 from bq_harper_assets.sync.turn.report import CellReport, RunReport
-from bq_harper_assets.sync.turn_context import Scene, Source, Stores, known_attributes
+from bq_harper_assets.sync.turn_context import Scene, Stores, TurnSource, known_attributes
 from bq_harper_assets.sync.write.removal import Removal
 from bq_harper_assets.sync.write.write_job import Moved, move_all
 from bq_harper_assets.sync.write.write_task import Move
@@ -146,7 +146,7 @@ class Run:
                 first = self._start(start)
                 phase = self._phase(table, pin.t, first)
                 tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
-                source = Source(
+                source = TurnSource(
                     self.stores,
                     self.contract,
                     self.spark,
@@ -180,7 +180,7 @@ class Run:
                 if self._all_answered(written):
                     keeper.give_back()
                 seconds = time.monotonic() - began
-                outcomes = judge(
+                outcomes = judge_cells(
                     works,
                     written.grid,
                     written.moved,

@@ -13,7 +13,7 @@ from bq_harper_assets.stores.harper.errors import (
 )
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s
 from bq_harper_assets.sync.errors import NotAllWritten, TooManyRefused
-from bq_harper_assets.sync.spark.receipts import Refusal
+from bq_harper_assets.sync.spark.receipts import RejectedRow
 from bq_harper_assets.sync.write.request_body import Body, bodies
 
 PAYLOAD_CHARACTERS = 100_000
@@ -33,7 +33,7 @@ class Writer:
         self._under_way: Future[None] | None = None
         self.written = np.zeros(places, np.int64)
         self.bytes = np.zeros(places, np.int64)
-        self.refusals: list[Refusal] = []
+        self.refusals: list[RejectedRow] = []
         self.stale: list[object] = []  # ids of refused rows, as Harper has them
         self.requests = 0
 
@@ -100,7 +100,7 @@ class Writer:
 
     def refuse(self, place: int, row_id: str, reason: str, payload: str) -> None:
         """One more row that is not written, under the id that quarantine shows."""
-        self.refusals.append(Refusal(place, row_id, reason, payload))
+        self.refusals.append(RejectedRow(place, row_id, reason, payload))
         # A table that is wrong as a whole must not be tried row by row.
         if len(self.refusals) > self._most_refused:
             raise TooManyRefused(self._table, self._most_refused, reason)
