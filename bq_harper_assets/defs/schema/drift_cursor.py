@@ -11,7 +11,7 @@ from bq_harper_assets.sync.schema_sync.drift_round import Round
 
 
 class DriftCursor(BaseModel):
-    """The cursor says when to look next; the claim too keeps what was found, for all deployments."""
+    """The cursor says when to look next; the claim keeps what was found, for all deployments."""
 
     model_config = ConfigDict(extra="ignore")
 
