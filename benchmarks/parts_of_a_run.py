@@ -17,7 +17,7 @@ PARTS: Parts = {
     "fingerprint query": (planned_cells, "fingerprints"),
     "ledger: plan": (Ledger, "plan"),
     MOVE: (turn, "move_all"),
-    "judge": (turn, "judge"),
+    "judge": (turn, "judge_cells"),
     "ledger: commit": (Ledger, "commit_cells"),
     WHOLE: (turn.Run, "sync"),
 }

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-_OPEN: "list[Step]" = []
+_OPEN: "list[ActivityStep]" = []
 _LOCK = threading.Lock()
 
 
 @dataclass(eq=False)
-class Step:
-    """Something that goes on; a step that counts says how many of how many are done."""
+class ActivityStep:
+    """A step is what a process does now; one that counts says how many of how many are done."""
 
     what: str
     total: int | None = None
@@ -36,9 +36,9 @@ class Step:
 
 
 @contextmanager
-def doing(what: str, total: int | None = None) -> Iterator[Step]:
+def doing(what: str, total: int | None = None) -> Iterator[ActivityStep]:
     """The step is open for as long as the block runs, also if the block raises."""
-    step = Step(what, total)
+    step = ActivityStep(what, total)
     with _LOCK:
         _OPEN.append(step)
     try:
@@ -48,7 +48,7 @@ def doing(what: str, total: int | None = None) -> Iterator[Step]:
             _OPEN.remove(step)
 
 
-def now_doing() -> Step | None:
+def now_doing() -> ActivityStep | None:
     """The step that was opened last and is still open; None if there is none."""
     with _LOCK:
         return _OPEN[-1] if _OPEN else None

@@ -8,8 +8,9 @@ BqhError
 ├── BigQueryError    stores/bigquery/errors.py, HarperError stores/harper/errors.py: a store said no
 ├── CircuitOpen      stores/breaker.py: a store said no too often and is left alone for a minute
 ├── LedgerError      ledger/errors.py: a lease, a plan or a commit was refused
-├── Stopped          below: a signal or Terminate has ended the command's run
-└── RunFailed        sync/turn/report.py: some cells are not done; sync/ has others beside it
+├── SyncError        sync/errors.py: some cells are not done, or their turn could not begin
+├── TransientError   below: mixed into those of the others after which trying again may help
+└── Stopped          below: a signal or Terminate has ended the command's run
 """
 
 
@@ -18,6 +19,10 @@ class BqhError(Exception):
 
     exit_code = 1
     is_out_of_time = False  # the step may not go on any longer without a success
+
+
+class TransientError(BqhError):
+    """An operation failed that can be tried again; it is mixed into concrete error classes."""
 
 
 class Stopped(BqhError):

@@ -17,13 +17,13 @@ from bq_harper_assets.defs.schema.drift_sensor import build_drift_sensor
 from bq_harper_assets.defs.schema.schema_asset import build_evolve_job, build_schema
 from bq_harper_assets.defs.tables.all_tables_job import build_all_tables_job
 from bq_harper_assets.defs.tables.asset import build_table
-from bq_harper_assets.defs.tables.first_window import start_of
+from bq_harper_assets.defs.tables.first_window import first_window_start
 from bq_harper_assets.defs.tables.live_job import build_live_job, build_live_sensor
 from bq_harper_assets.defs.tables.revisit_sensor import build_revisit_sensor
 from bq_harper_assets.defs.tables.schedules import build_job, build_schedule
 from bq_harper_assets.defs.tables.source_assets import build_source, source_key
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.sync.ledger_facts import refused_change
+from bq_harper_assets.sync.ledger_facts import refused_declaration
 
 _log = logging.getLogger(__name__)
 
@@ -32,11 +32,11 @@ def build_definitions(root: Path) -> Definitions:
     """All that the project declares; the local profile can also make its own sample data."""
     project = load_project(root)
     with open_ledger(project.ledger.url) as ledger:
-        starts = {table.id: start_of(project, table, ledger) for table in project.tables}
+        starts = {table.id: first_window_start(project, table, ledger) for table in project.tables}
         problems = {
             table.id: str(refused)
             for table in project.tables
-            if (refused := refused_change(ledger, table))
+            if (refused := refused_declaration(ledger, table))
         }
     for problem in problems.values():
         _log.warning("%s. The other tables go on", problem)

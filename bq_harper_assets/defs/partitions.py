@@ -15,7 +15,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.sync.cells.cell import Cell, slice_key
 
 # Dagster orders dimensions by name; these names put the window first in every key.
-WINDOW, SLICE = "time_window", "worker_slice"
+WINDOW_DIMENSION, SLICE_DIMENSION = "time_window", "worker_slice"
 KEY_FORMAT = "%Y-%m-%dT%H:%M"
 RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
@@ -40,13 +40,13 @@ def build_partitions(contract: TableContract, start: datetime) -> MultiPartition
     """Windows from `start` on, times the slices; of a live table also the one that is open."""
     return CellPartitions(
         {
-            WINDOW: TimeWindowPartitionsDefinition(
+            WINDOW_DIMENSION: TimeWindowPartitionsDefinition(
                 start=start,
                 cron_schedule=window_cron(contract.window),
                 fmt=KEY_FORMAT,
                 end_offset=1 if contract.live else 0,
             ),
-            SLICE: StaticPartitionsDefinition(
+            SLICE_DIMENSION: StaticPartitionsDefinition(
                 [slice_key(number) for number in range(contract.slices)]
             ),
         }

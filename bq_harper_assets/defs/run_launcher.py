@@ -26,7 +26,7 @@ from bq_harper_assets.defs.runs.run_process import (
 from bq_harper_assets.local import processes
 
 LOOK_FOR_PROCESS_S = 5.0
-LOOK_EVERY_S = 0.1
+_LOOK_EVERY_S = 0.1
 
 
 class WatchedRunLauncher(DefaultRunLauncher, ConfigurableClass):
@@ -72,12 +72,12 @@ class WatchedRunLauncher(DefaultRunLauncher, ConfigurableClass):
         give_up = time.monotonic() + LOOK_FOR_PROCESS_S
         while time.monotonic() < give_up:
             launched = launched_process(self._instance, run_id)
-            process = processes.find(launched.pid) if launched else None
+            process = processes.find_process(launched.pid) if launched else None
             if process:
                 self._instance.add_run_tags(run_id, tags_of(run_id, process))
             if launched:
                 return  # also if it has ended already: then the event alone tells who it was
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(_LOOK_EVERY_S)
 
 
 def _is_local(context: LaunchRunContext) -> bool:

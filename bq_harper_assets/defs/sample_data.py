@@ -23,10 +23,9 @@ from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.maritime.initialize import Sample, initialize
 from bq_harper_assets.maritime.reports import microseconds
 from bq_harper_assets.maritime.scenarios import SCENARIOS
-from bq_harper_assets.maritime.tables import SHAPES
+from bq_harper_assets.maritime.tables import DATASET, SHAPES
 from bq_harper_assets.maritime.warehouse import Warehouse
 
-DATASET = "maritime"
 SAMPLE_DATA_KEYS = frozenset(AssetKey(["bigquery", DATASET, shape.name]) for shape in SHAPES)
 
 

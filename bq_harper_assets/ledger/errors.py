@@ -18,14 +18,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import BqhError, TransientError
 
 
 class LedgerError(BqhError):
     """Every error of the ledger."""
 
 
-class LedgerUnavailable(LedgerError):
+class LedgerUnavailable(LedgerError, TransientError):
     """The database cannot be reached or stays busy."""
 
     def __init__(self, place: str, why: str) -> None:
@@ -89,7 +89,7 @@ def _list(holders: Sequence[Holder]) -> str:
     return "; ".join(str(holder) for holder in holders)
 
 
-class LeaseHeld(LedgerError):
+class LeaseHeld(LedgerError, TransientError):
     """Someone else may move these slices now, or an earlier try of the same run still may."""
 
     def __init__(
@@ -140,7 +140,7 @@ class LeaseHeld(LedgerError):
         )
 
 
-class LeaseLost(LedgerError):
+class LeaseLost(LedgerError, TransientError):
     """The lease ended or went to someone else."""
 
     def __init__(self, table: str, step: str, holders: Sequence[Holder], now: datetime) -> None:
@@ -163,7 +163,7 @@ class TableChanged(LedgerConflict):
     exit_code = 2  # what the user wrote is wrong, and nothing was started
 
 
-class SchemaMoved(LedgerConflict):
+class SchemaMoved(LedgerConflict, TransientError):
     """Another run has recorded a schema since this one looked."""
 
     def __init__(self, table: str, seen: int, newest: int) -> None:

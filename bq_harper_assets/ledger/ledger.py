@@ -136,11 +136,11 @@ class Ledger:
     def alone(self, table: LogicalTable) -> Iterator[None]:
         """Nobody else is in such a block for this table; for steps of seconds, not of minutes."""
         with self._database.writing() as connection:
-            registry.lock(connection, table)
+            registry.lock_table(connection, table)
             yield
 
     # Schema versions.
-    record_schema = writing_method(schema_versions.record)
+    record_schema = writing_method(schema_versions.record_schema)
     newest_schema = reading_method(schema_versions.newest)
     newest_versions = reading_method(schema_versions.newest_of_all)
     schema_version = reading_method(schema_versions.find)
@@ -179,7 +179,7 @@ class Ledger:
     workers = reading_method(workers.workers)
     left_over = reading_method(left_overs.left_over)
     claim = writing_method(claims.claim)
-    release_claim = writing_method(claims.release)
+    release_claim = writing_method(claims.release_claim)
     claims = reading_method(claims.all_claims)
 
     # A batch's life: planned, marked, what it will delete, and its end.
@@ -192,7 +192,7 @@ class Ledger:
 
     # Where cells and batches stand.
     cells = reading_method(status.cells)
-    history = reading_method(status.history)
+    history = reading_method(status.batch_history)
     slices_committed_at_other_times = reading_method(status.slices_committed_at_other_times)
     schema_versions_of_batches = reading_method(status.schema_versions_of_batches)
     recent_losses = reading_method(losses.losses)
@@ -204,7 +204,7 @@ class Ledger:
     # Quarantine, proofs, audit.
     quarantined = reading_method(status.quarantined)
     drop_quarantined = writing_method(quarantine.drop)
-    record_proofs = writing_method(proofs.record)
+    record_proofs = writing_method(proofs.record_proofs)
     proved_cells = reading_method(proofs.counted)
     cells_judged = reading_method(proofs.cells_with)
     record_audit = writing_method(audit.record_now)

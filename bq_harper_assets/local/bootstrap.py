@@ -17,13 +17,12 @@ from pathlib import Path
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.local.caches import caches
 from bq_harper_assets.local.disk import require_free_space
-from bq_harper_assets.local.errors import SetupError
+from bq_harper_assets.local.errors import SET_UP_AGAIN, SetupError
 from bq_harper_assets.local.requirements_lock import LOCK, requirement_blocks
 from bq_harper_assets.local.runtimes import find_java, find_node
 
 SUPPORTED = ((3, 11), (3, 13))
 PACKAGES_NEED_BYTES = 4 * 1024**3  # 1.8 GB installed, as much again while it unpacks
-AGAIN = "make setup"
 UNREACHABLE = (
     "from versions: none", "connect", "dns", "resolve", "timed out", "network", "certificate", "ssl"
 )  # fmt: skip
@@ -66,7 +65,7 @@ def _ensure_venv(root: Path) -> Path:
         raise SetupError(
             f"a virtual environment cannot be made in {folder}: {error}. On Debian and Ubuntu the "
             "package python3-venv is missing: sudo apt-get install python3-venv. "
-            f"Next: {AGAIN}"
+            f"Next: {SET_UP_AGAIN}"
         ) from error
     return python
 
@@ -86,7 +85,7 @@ def _ensure_packages(root: Path, python: Path, environ: Mapping[str, str]) -> No
     wanted = packages_to_install(lock, environ)
     if _stamped(root, "packages", wanted):
         return
-    require_free_space(root, PACKAGES_NEED_BYTES, AGAIN)
+    require_free_space(root, PACKAGES_NEED_BYTES, SET_UP_AGAIN)
     chosen = root / ".venv" / LOCK
     chosen.write_text(wanted, encoding="utf-8")
     installer = root / ".venv" / "installer.lock"
@@ -150,7 +149,7 @@ def _run(command: list[str], root: Path, doing: str, *, capture: bool = True) ->
     if not capture:
         sys.exit(done.returncode)  # the step has said what is wrong
     raise SetupError(
-        f"{doing} failed. {_advice(done.stderr)} Next: {AGAIN}\n{_last_lines(done.stderr)}"
+        f"{doing} failed. {_advice(done.stderr)} Next: {SET_UP_AGAIN}\n{_last_lines(done.stderr)}"
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from bq_harper_assets.contract.settings.root import local_folder
 
 # A folder that somebody has chosen already is theirs to choose.
-VARIABLES = {"UV_CACHE_DIR": "uv", "PIP_CACHE_DIR": "pip", "npm_config_cache": "npm"}
+_VARIABLES = {"UV_CACHE_DIR": "uv", "PIP_CACHE_DIR": "pip", "npm_config_cache": "npm"}
 
 
 def caches(project_root: Path, environ: Mapping[str, str]) -> dict[str, str]:
@@ -17,5 +17,5 @@ def caches(project_root: Path, environ: Mapping[str, str]) -> dict[str, str]:
     folder = local_folder(project_root) / "cache"
     chosen = {name.lower() for name in environ}
     return {
-        name: str(folder / tool) for name, tool in VARIABLES.items() if name.lower() not in chosen
+        name: str(folder / tool) for name, tool in _VARIABLES.items() if name.lower() not in chosen
     }

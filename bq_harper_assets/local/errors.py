@@ -2,6 +2,8 @@
 
 from bq_harper_assets.errors import BqhError
 
+SET_UP_AGAIN = "make setup"
+
 
 class SetupError(BqhError):
     """A tool that the local stack or Spark needs is missing, too old or cannot be installed."""

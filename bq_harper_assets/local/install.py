@@ -12,19 +12,18 @@ from bq_harper_assets.contract.settings.root import find_project_root, local_fol
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.local.caches import caches
 from bq_harper_assets.local.disk import require_free_space
-from bq_harper_assets.local.errors import SetupError
+from bq_harper_assets.local.errors import SET_UP_AGAIN, SetupError
 from bq_harper_assets.local.node import node_tools
 
 HARPER_VERSION = "4.7.29"
 HARPER_NEEDS_BYTES = 600 * 1024**2  # 245 MB installed, npm's cache beside it
 PACKAGE = Path(__file__).with_name("harper_package")
-LOCK = "package-lock.json"
+_PACKAGE_LOCK = "package-lock.json"
 ENTRY = Path("node_modules") / "harperdb" / "bin" / "harperdb.js"
 # What the lock names is installed as locked and checked against its hashes. `npm ci` would refuse
 # the lock: it lacks the native parts for other systems, which npm finds there by exact versions.
 # Native parts come built, so no install script has to run.
 NPM_OPTIONS = ("install", "--no-save", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund")
-AGAIN = "make setup"
 
 
 def harper_folder(project_root: Path) -> Path:
@@ -36,7 +35,9 @@ def harper_entry(project_root: Path) -> Path:
     """The script that Node runs; SetupError if Harper is not installed."""
     folder = harper_folder(project_root)
     if not _is_installed(folder):
-        raise SetupError(f"Harper {HARPER_VERSION} is not installed in {folder}. Next: {AGAIN}")
+        raise SetupError(
+            f"Harper {HARPER_VERSION} is not installed in {folder}. Next: {SET_UP_AGAIN}"
+        )
     return folder / ENTRY
 
 
@@ -50,12 +51,14 @@ def install_harper(
     tools = node_tools(environ)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        require_free_space(folder.parent, HARPER_NEEDS_BYTES, AGAIN)
+        require_free_space(folder.parent, HARPER_NEEDS_BYTES, SET_UP_AGAIN)
         draft = Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=folder.parent))
     except OSError as error:
-        raise SetupError(f"{folder.parent} cannot be written: {error}. Next: {AGAIN}") from error
+        raise SetupError(
+            f"{folder.parent} cannot be written: {error}. Next: {SET_UP_AGAIN}"
+        ) from error
     try:
-        for file in ("package.json", LOCK):
+        for file in ("package.json", _PACKAGE_LOCK):
             shutil.copy(PACKAGE / file, draft / file)
         say(f"installing Harper {HARPER_VERSION} from npm (about 250 MB, a minute or two)")
         kept = {**environ, **caches(project_root, environ)}
@@ -70,11 +73,11 @@ def install_harper(
 
 
 def _is_installed(folder: Path) -> bool:
-    lock = folder / LOCK
+    lock = folder / _PACKAGE_LOCK
     return (
         (folder / ENTRY).is_file()
         and lock.is_file()
-        and lock.read_bytes() == (PACKAGE / LOCK).read_bytes()
+        and lock.read_bytes() == (PACKAGE / _PACKAGE_LOCK).read_bytes()
     )
 
 
@@ -97,7 +100,7 @@ def _npm_install(
         words = "\n".join(f"  | {line}" for line in done.stderr.strip().splitlines()[-12:])
         raise SetupError(
             f"installing Harper {HARPER_VERSION} failed; nothing was changed. "
-            f"{_advice(done.stderr)} Next: {AGAIN}\n{words}"
+            f"{_advice(done.stderr)} Next: {SET_UP_AGAIN}\n{words}"
         )
 
 

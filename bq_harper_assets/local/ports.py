@@ -15,7 +15,7 @@ from bq_harper_assets.local.locks import locked
 LOOPBACK = "127.0.0.1"
 # Harper's and the emulator's own defaults, which other tools expect.
 PREFERRED = {"harper": 9925, "harper_rest": 9926, "bigquery": 9050, "bigquery_storage": 9060}
-SHOWN = {
+SERVER_TITLES = {
     "harper": "Harper's Operations API",
     "harper_rest": "Harper's REST API",
     "bigquery": "BigQuery",
@@ -78,7 +78,7 @@ def _asked(name: str, port: int, taken: set[int]) -> int:
     if port in taken or not is_free(port):
         option = name.replace("_", "-")
         raise StackError(
-            f"port {port}, asked for {SHOWN[name]}, is in use by another program. "
+            f"port {port}, asked for {SERVER_TITLES[name]}, is in use by another program. "
             f"Nothing was started. Next: leave out --{option}-port to take a free one, or type: "
             f"bqh up --{option}-port {_free(taken)}"
         )
@@ -93,7 +93,7 @@ def _wanted_or_free(
     if wanted not in taken and is_free(wanted):
         return wanted
     port = _free(taken)
-    say(f"port {wanted} is in use by another program: {SHOWN[name]} listens on {port}")
+    say(f"port {wanted} is in use by another program: {SERVER_TITLES[name]} listens on {port}")
     return port
 
 

@@ -61,7 +61,7 @@ def start(command: Sequence[str], environ: Mapping[str, str], log: Path) -> Proc
     return Process(pid=child.pid, started=started)
 
 
-def find(pid: int) -> Process | None:
+def find_process(pid: int) -> Process | None:
     """The process that has this number now; None if there is none, or if it has ended."""
     started = _started(pid)
     return Process(pid=pid, started=started) if started else None

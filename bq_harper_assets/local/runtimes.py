@@ -9,7 +9,7 @@ from pathlib import Path
 
 JAVA_NEEDED = 17
 NODE_NEEDED = 20
-ASKING_SECONDS = 30
+_ASKING_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _answer(command: list[str]) -> str:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            timeout=ASKING_SECONDS,
+            timeout=_ASKING_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

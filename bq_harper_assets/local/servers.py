@@ -13,7 +13,7 @@ from bq_harper_assets.local.ports import LOOPBACK
 from bq_harper_assets.local.processes import Process, is_running
 
 READY_WITHIN_SECONDS = 180.0
-ASKING_SECONDS = 5.0
+_ASKING_SECONDS = 5.0
 LAST_LINES = 12
 # What a server needs of the user's environment. The rest could change its settings or hold secrets.
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -81,7 +81,7 @@ def http_status(
     port: int, method: str, path: str, body: str = "", headers: Mapping[str, str] | None = None
 ) -> int | None:
     """The status of one request to loopback, past any proxy; None if nobody answers."""
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=ASKING_SECONDS)
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=_ASKING_SECONDS)
     try:
         connection.request(method, path, body or None, dict(headers or {}))
         return connection.getresponse().status

@@ -25,8 +25,8 @@ from bq_harper_assets.local.ports import (
 from bq_harper_assets.local.processes import KILL_AFTER_SECONDS, Process, is_running, start, stop
 from bq_harper_assets.local.servers import Server
 
-Say = Callable[[str], None]
-State = Literal["running", "not answering", "died", "stopped"]
+_Say = Callable[[str], None]
+ServerState = Literal["running", "not answering", "died", "stopped"]
 PORTS_OF = {"harper": ("harper", "harper_rest"), "bigquery": ("bigquery", "bigquery_storage")}
 SERVERS = tuple(PORTS_OF)
 LOOK_EVERY_SECONDS = 0.1
@@ -37,7 +37,7 @@ class ServerStatus:
     """One server as it is now."""
 
     name: str
-    state: State
+    state: ServerState
     pid: int | None
     ports: tuple[int, ...]
     log: Path
@@ -80,7 +80,7 @@ class LocalStack:
         self._environ = environ
         self._started_here: list[str] = []
 
-    def up(self, say: Say, servers: Sequence[str] = SERVERS) -> StackAddresses:
+    def up(self, say: _Say, servers: Sequence[str] = SERVERS) -> StackAddresses:
         """Start what does not run yet; if that fails, what this call started is stopped again."""
         self._folder.make()
         with self._folder.locked(say):
@@ -98,7 +98,7 @@ class LocalStack:
                 write_addresses(self._folder.path, addresses)
             return addresses
 
-    def down(self, say: Say) -> None:
+    def down(self, say: _Say) -> None:
         """Stop what runs; data, ports and password stay for the next start."""
         if not self._folder.state_file.is_file():
             say("the local stack is not running")
@@ -107,7 +107,7 @@ class LocalStack:
             if not self._stop(SERVERS, say):
                 say("the local stack is not running")
 
-    def purge(self, say: Say) -> None:
+    def purge(self, say: _Say) -> None:
         """Stop what runs; delete what the stack holds: tables, password, logs, remembered ports."""
         if not self._folder.path.is_dir():
             say("there is no local stack to delete")
@@ -151,7 +151,7 @@ class LocalStack:
             )
         return EmulatorServer(self._folder, ports, self._persistent, self._environ)
 
-    def _clean_up(self, say: Say) -> StackState:
+    def _clean_up(self, say: _Say) -> StackState:
         """Forget servers that have ended; stop those that do not answer, like half-started ones."""
         state = self._folder.read_state()
         alive: dict[str, Process] = {}
@@ -181,7 +181,7 @@ class LocalStack:
                         f"It goes on running. Next: bqh down, then bqh up {option}"
                     )
 
-    def _start(self, names: Sequence[str], state: StackState, say: Say) -> StackState:
+    def _start(self, names: Sequence[str], state: StackState, say: _Say) -> StackState:
         keep = frozenset(port for name in state.processes for port in PORTS_OF[name])
         ports = choose_ports(self._asked, state.ports, self._preferred, say, keep)
         self._folder.write_state(StackState(ports=ports, processes=state.processes))
@@ -198,7 +198,7 @@ class LocalStack:
         self._started_here += names
         return self._folder.read_state()
 
-    def _boot(self, servers: Sequence[Server], say: Say) -> None:
+    def _boot(self, servers: Sequence[Server], say: _Say) -> None:
         began = time.monotonic()
         booting = {server.title: server.boot(partial(self._launch, server)) for server in servers}
         while booting:
@@ -218,7 +218,7 @@ class LocalStack:
         self._folder.write_state(StackState(ports=state.ports, processes=processes))
         return process
 
-    def _stop(self, names: Iterable[str], say: Say) -> bool:
+    def _stop(self, names: Iterable[str], say: _Say) -> bool:
         """True if one of them ran."""
         state = self._folder.read_state()
         left = dict(state.processes)
@@ -234,7 +234,7 @@ class LocalStack:
     def _status_of(self, name: str, state: StackState) -> ServerStatus:
         process = state.processes.get(name)
         ports = tuple(getattr(state.ports, port) for port in PORTS_OF[name]) if state.ports else ()
-        word: State = "stopped"
+        word: ServerState = "stopped"
         if process and state.ports:
             alive = is_running(process)
             answers = alive and self._server(name, state.ports).answers()

@@ -36,7 +36,7 @@ def uniform(seed: int, purpose: str, *indices: ArrayLike) -> NDArray[np.float64]
     return (bits(seed, purpose, *indices) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def between(
+def uniform_between(
     low: ArrayLike, high: ArrayLike, seed: int, purpose: str, *indices: ArrayLike
 ) -> NDArray[np.float64]:
     """Numbers in [low, high)."""

@@ -18,7 +18,7 @@ from bq_harper_assets.maritime.stream import StreamPlan
 from bq_harper_assets.maritime.tables import EVENTS, POSITIONS, REGISTER
 from bq_harper_assets.maritime.warehouse import Warehouse
 
-ROWS_PER_LOAD = 50_000  # while it catches up
+_ROWS_PER_LOAD = 50_000  # while it catches up
 TRIM_EVERY = timedelta(hours=1)
 
 
@@ -56,7 +56,7 @@ class Feed:
         sent = 0
         ended = microseconds(now) // self.plan.interval
         # A late row must come in another load than its neighbours: one batch at a time then.
-        stride = 1 if self.plan.disorder.late else max(1, ROWS_PER_LOAD // self.plan.batch)
+        stride = 1 if self.plan.disorder.late else max(1, _ROWS_PER_LOAD // self.plan.batch)
         while self.batch < ended:
             sent += self._send(min(ended, self.batch + stride))
         if self.trimmed is None or now - self.trimmed >= TRIM_EVERY:

@@ -118,7 +118,7 @@ def build_fleet(seed: int, size: int) -> Fleet:
 
     def within(field: str) -> NDArray[np.float64]:
         low, high = np.array([getattr(t, field) for t in VESSEL_TYPES], dtype=np.float64)[kind].T
-        return chance.between(low, high, seed, field, number)
+        return chance.uniform_between(low, high, seed, field, number)
 
     length = np.rint(within("length_m")).astype(np.int64)
     suffix = chance.shuffle(number, 1_000_000, seed, "mmsi")

@@ -18,10 +18,10 @@ from bq_harper_assets.maritime.scenarios import Scenario
 from bq_harper_assets.maritime.tables import EVENTS, POSITIONS, REGISTER
 from bq_harper_assets.maritime.warehouse import Warehouse
 
-ROWS_PER_LOAD = 250_000
+_ROWS_PER_LOAD = 250_000
 _ROWS_AT_ONCE = 65_536  # stays in the processor's cache
 
-Progress = Callable[[str, int, int], None]  # table, rows loaded, rows in all
+_Progress = Callable[[str, int, int], None]  # table, rows loaded, rows in all
 
 
 class AlreadyFilled(BqhError):
@@ -65,7 +65,7 @@ class Sample:
 
     def of_kind(self, *kinds: int) -> list[Ints]:
         """The numbers of all rows of these kinds."""
-        numbers = _cut(np.arange(self.scenario.positions, dtype=np.int64), ROWS_PER_LOAD)
+        numbers = _cut(np.arange(self.scenario.positions, dtype=np.int64), _ROWS_PER_LOAD)
         found = [(some, self.reports.kinds(some)) for some in numbers]
         return [np.concatenate([some[are == kind] for some, are in found]) for kind in kinds]
 
@@ -75,7 +75,7 @@ def _cut(numbers: Ints, size: int) -> Iterator[Ints]:
         yield numbers[first : first + size]
 
 
-def initialize(warehouse: Warehouse, sample: Sample, progress: Progress) -> None:
+def initialize(warehouse: Warehouse, sample: Sample, progress: _Progress) -> None:
     """Loads the sample into tables that are missing or empty."""
     if not warehouse.missing() and (filled := [s for s in warehouse.stats() if s.rows]):
         raise AlreadyFilled(
@@ -97,13 +97,13 @@ def initialize(warehouse: Warehouse, sample: Sample, progress: Progress) -> None
     for rows in sample.positions():
         waiting.append(rows)
         done += rows.num_rows
-        if sum(part.num_rows for part in waiting) >= ROWS_PER_LOAD:
+        if sum(part.num_rows for part in waiting) >= _ROWS_PER_LOAD:
             warehouse.append(POSITIONS.name, pa.concat_tables(waiting))
             waiting = []
             progress(POSITIONS.name, done, size.positions)
     if waiting:
         warehouse.append(POSITIONS.name, pa.concat_tables(waiting))
-    for numbers in _cut(late, ROWS_PER_LOAD):
+    for numbers in _cut(late, _ROWS_PER_LOAD):
         warehouse.append(POSITIONS.name, reports.rows(numbers))
         done += len(numbers)
     warehouse.change(reports, updates, moves, deletes)

@@ -15,7 +15,7 @@ from bq_harper_assets.maritime.sphere import (
     KM_PER_NAUTICAL_MILE,
     Floats,
     angle_between,
-    offset,
+    point_at,
     tangents,
     unit_vectors,
 )
@@ -62,7 +62,7 @@ def _circuit(port: int, number: int) -> list[Point]:
     home = PORTS[port]
     lat, lon = (np.full(3, value) for value in home.fishing_ground)
     bearings = number * 360 / CIRCUITS + np.array([0.0, 120.0, 240.0])
-    corners = np.stack(offset(lat, lon, bearings, np.full(3, 6.0 + number)), axis=1)
+    corners = np.stack(point_at(lat, lon, bearings, np.full(3, 6.0 + number)), axis=1)
     return [home.fairway, *((float(a), float(b)) for a, b in corners), home.fairway]
 
 
@@ -122,8 +122,8 @@ def _berths(fleet: Fleet, port: Ints, anchored: NDArray[np.bool_]) -> Floats:
     centre = np.where(anchored[..., None], roads, at)
     bearing = 360 * chance.uniform(fleet.seed, "berth bearing", number, k)
     nearest, farthest = np.where(anchored, 1.0, 0.1), np.where(anchored, 4.0, 1.5)
-    km = chance.between(nearest, farthest, fleet.seed, "berth km", number, k)
-    return unit_vectors(*offset(centre[..., 0], centre[..., 1], bearing, km))
+    km = chance.uniform_between(nearest, farthest, fleet.seed, "berth km", number, k)
+    return unit_vectors(*point_at(centre[..., 0], centre[..., 1], bearing, km))
 
 
 @lru_cache(maxsize=2)
@@ -153,11 +153,13 @@ def build_itineraries(seed: int, vessels: int) -> Itineraries:
     leg = approach + routes.lengths[way] + np.take_along_axis(approach, following, axis=1)
 
     speeds = np.array([t.speed_knots for t in VESSEL_TYPES])[fleet.kind]
-    speed = np.round(chance.between(speeds[:, :1], speeds[:, 1:], seed, "speed", number, k), 1)
+    speed = np.round(
+        chance.uniform_between(speeds[:, :1], speeds[:, 1:], seed, "speed", number, k), 1
+    )
     hours = leg * EARTH_KM / KM_PER_NAUTICAL_MILE / speed
     leg_time = np.where(real, np.ceil(hours * 3600).astype(np.int64) * SECOND, 0)
     stays = np.array([t.stay_hours for t in VESSEL_TYPES])[fleet.kind]
-    stay = chance.between(stays[:, :1], stays[:, 1:], seed, "stay", number, k)
+    stay = chance.uniform_between(stays[:, :1], stays[:, 1:], seed, "stay", number, k)
     stay_time = np.where(real, (stay * 3600).astype(np.int64) * SECOND, 0)
 
     lasts = np.stack([stay_time, leg_time], axis=2).reshape(vessels, 2 * MAX_CALLS)

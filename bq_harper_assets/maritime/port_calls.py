@@ -10,7 +10,7 @@ from bq_harper_assets.maritime.ports import PORTS
 from bq_harper_assets.maritime.tables import EVENTS, arrow_table
 from bq_harper_assets.maritime.vessel_types import MAX_CALLS
 
-ARRIVAL, BERTHED, DEPARTURE, UNDERWAY, ANCHORED = range(5)
+ARRIVAL, BERTHED, DEPARTURE, _UNDERWAY, ANCHORED = range(5)
 EVENT_TYPES = ("ARRIVAL", "BERTHED", "DEPARTURE", "UNDERWAY", "ANCHORED")
 _STATUS = ("Arriving", "Moored", "Departing", "Under way using engine", "At anchor")
 

@@ -20,7 +20,7 @@ from bq_harper_assets.maritime.vessel_types import FLAGS, VESSEL_TYPES
 DAY = 86_400 * SECOND
 # So far off that no restart of `start` takes such a row for its newest.
 FUTURE_BY = 365 * DAY
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _TYPES = pa.array([kind.name for kind in VESSEL_TYPES])
 _FLAGS = pa.array([flag.code for flag in FLAGS])
@@ -34,12 +34,12 @@ class TooManyRows(BqhError):
 
 def microseconds(moment: datetime) -> int:
     """Since 1970, UTC."""
-    return (moment - EPOCH) // timedelta(microseconds=1)
+    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def moment(time: int) -> datetime:
     """The inverse of microseconds()."""
-    return EPOCH + timedelta(microseconds=int(time))
+    return _EPOCH + timedelta(microseconds=int(time))
 
 
 @dataclass(frozen=True)

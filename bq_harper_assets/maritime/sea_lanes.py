@@ -66,7 +66,7 @@ WAYPOINTS: dict[str, Point] = {
     "juan de fuca": (48.5, -124.95), "victoria": (48.28, -123.5), "haro": (48.65, -123.2),
 }
 
-LANES: tuple[tuple[str, ...], ...] = (
+SEA_LANES: tuple[tuple[str, ...], ...] = (
     ("CNTXG", "bohai strait", "shandong", "yellow sea", "CNTAO"),
     ("yellow sea", "CNSHA", "east china sea", "taiwan north", "taiwan strait", "shantou", "HKHKG"),
     ("yellow sea", "jeju west", "jeju east", "KRPUS", "japan sea", "tsugaru west", "tsugaru east"),
@@ -124,7 +124,7 @@ def _shortest() -> tuple[list[Point], list[list[int]]]:
     vectors = unit_vectors(*np.array(points).T)
     length = np.full((len(names), len(names)), np.inf)
     step = np.tile(np.arange(len(names)), (len(names), 1))
-    for lane in LANES:
+    for lane in SEA_LANES:
         for a, b in pairwise(lane):
             i, j = number[a], number[b]
             length[i, j] = length[j, i] = angle_between(vectors[i], vectors[j])

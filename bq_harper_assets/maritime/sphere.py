@@ -34,7 +34,7 @@ def coordinates(points: Floats) -> tuple[Floats, Floats]:
     return np.degrees(np.arctan2(z, np.hypot(x, y))), np.degrees(np.arctan2(y, x))
 
 
-def offset(
+def point_at(
     latitude: Floats, longitude: Floats, bearing: Floats, km: Floats
 ) -> tuple[Floats, Floats]:
     """The point `km` away on the great circle that starts with `bearing` (degrees)."""

@@ -5,8 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from bq_harper_assets.stores.bigquery.dataset import Column, TableShape
+from bq_harper_assets.stores.bigquery.dataset import BigQueryColumn, TableShape
 
+DATASET = "maritime"
 _ARROW = {
     "STRING": pa.string(),
     "INT64": pa.int64(),
@@ -15,12 +16,12 @@ _ARROW = {
 }
 
 
-def _required(*columns: tuple[str, str]) -> tuple[Column, ...]:
-    return tuple(Column(name, type_, required=True) for name, type_ in columns)
+def _required(*columns: tuple[str, str]) -> tuple[BigQueryColumn, ...]:
+    return tuple(BigQueryColumn(name, type_, required=True) for name, type_ in columns)
 
 
-def _optional(*columns: tuple[str, str]) -> tuple[Column, ...]:
-    return tuple(Column(name, type_) for name, type_ in columns)
+def _optional(*columns: tuple[str, str]) -> tuple[BigQueryColumn, ...]:
+    return tuple(BigQueryColumn(name, type_) for name, type_ in columns)
 
 
 POSITIONS = TableShape(

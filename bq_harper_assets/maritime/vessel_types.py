@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-Range = tuple[float, float]
+_Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -11,13 +11,13 @@ class VesselType:
 
     name: str
     share: float  # of the fleet
-    speed_knots: Range
-    length_m: Range
-    draft_m: Range
+    speed_knots: _Range
+    length_m: _Range
+    draft_m: _Range
     calls: int  # ports in its loop; 1 means trips to a fishing ground and back
     worldwide: float  # share of vessels whose loop spans oceans; the others stay in one basin
     liner: bool  # calls in geographic order, as a timetable would
-    stay_hours: Range
+    stay_hours: _Range
     anchored: float  # share of calls spent at anchor instead of at a berth
     tonnes_per_m: float  # deadweight per metre of length and metre of draft
 
@@ -38,7 +38,7 @@ MAX_CALLS = max(kind.calls for kind in VESSEL_TYPES)
 
 
 @dataclass(frozen=True)
-class Flag:
+class FlagState:
     """`mid` opens the MMSI of its ships, `callsign` their radio call signs."""
 
     code: str
@@ -47,25 +47,25 @@ class Flag:
     callsign: str
 
 
-FLAGS: tuple[Flag, ...] = (
-    Flag("PA", 16, "352", "3E"),
-    Flag("LR", 15, "636", "D5"),
-    Flag("MH", 13, "538", "V7"),
-    Flag("HK", 9, "477", "VR"),
-    Flag("SG", 8, "563", "9V"),
-    Flag("MT", 6, "248", "9H"),
-    Flag("CN", 6, "412", "BO"),
-    Flag("BS", 4, "308", "C6"),
-    Flag("GR", 3, "237", "SV"),
-    Flag("JP", 3, "431", "7J"),
-    Flag("CY", 2, "209", "5B"),
-    Flag("DK", 2, "219", "OX"),
-    Flag("NO", 2, "257", "LA"),
-    Flag("GB", 2, "232", "MM"),
-    Flag("KR", 2, "440", "DS"),
-    Flag("DE", 1, "211", "DA"),
-    Flag("NL", 1, "244", "PH"),
-    Flag("US", 2, "367", "WD"),
-    Flag("IT", 2, "247", "IB"),
-    Flag("IN", 1, "419", "AU"),
+FLAGS: tuple[FlagState, ...] = (
+    FlagState("PA", 16, "352", "3E"),
+    FlagState("LR", 15, "636", "D5"),
+    FlagState("MH", 13, "538", "V7"),
+    FlagState("HK", 9, "477", "VR"),
+    FlagState("SG", 8, "563", "9V"),
+    FlagState("MT", 6, "248", "9H"),
+    FlagState("CN", 6, "412", "BO"),
+    FlagState("BS", 4, "308", "C6"),
+    FlagState("GR", 3, "237", "SV"),
+    FlagState("JP", 3, "431", "7J"),
+    FlagState("CY", 2, "209", "5B"),
+    FlagState("DK", 2, "219", "OX"),
+    FlagState("NO", 2, "257", "LA"),
+    FlagState("GB", 2, "232", "MM"),
+    FlagState("KR", 2, "440", "DS"),
+    FlagState("DE", 1, "211", "DA"),
+    FlagState("NL", 1, "244", "PH"),
+    FlagState("US", 2, "367", "WD"),
+    FlagState("IT", 2, "247", "IB"),
+    FlagState("IN", 1, "419", "AU"),
 )

@@ -27,7 +27,7 @@ _NANOS = 1_000_000_000
 _INTERVAL = re.compile(r"(-?)(\d+)-(\d+) (-?\d+) (-?)(\d+):(\d+):(\d+)(?:\.(\d{1,9}))?", re.ASCII)
 _RANGE = re.compile(r"\[([^,]+), ([^,]+)\)")
 
-Value = TypeVar("Value")
+_Value = TypeVar("_Value")
 
 
 class Interval(NamedTuple):
@@ -96,8 +96,10 @@ def read_text(kind: Kind, text: str) -> Any:
     return _READERS[kind](text)
 
 
-def _strict(read: Callable[[str], Value], write: Callable[[Value], str]) -> Callable[[str], Value]:
-    def read_strictly(text: str) -> Value:
+def _strict(
+    read: Callable[[str], _Value], write: Callable[[_Value], str]
+) -> Callable[[str], _Value]:
+    def read_strictly(text: str) -> _Value:
         try:
             value = read(text)
             is_ours = write(value) == text

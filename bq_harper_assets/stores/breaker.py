@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import TransientError
 from bq_harper_assets.stores.retry import Call, RetryPolicy
 
 FAILURES_TO_OPEN = 5
@@ -21,10 +21,10 @@ OPEN_FOR_S = 60.0
 _AT_LEAST_S = 0.5  # until a probe that is under way is asked about again
 
 _log = logging.getLogger(__name__)
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
-class CircuitOpen(BqhError):
+class CircuitOpen(TransientError):
     """The call was not sent: its store has just failed several times for this table."""
 
     def __init__(self, call: Call, failures: int, next_try_in_s: float) -> None:
@@ -176,7 +176,7 @@ class Breakers:
         return "open" if is_open else "half-open", breaker.failures, left
 
 
-def patiently(policy: RetryPolicy, call: Call, attempt: Callable[[], Result]) -> Result:
+def patiently(policy: RetryPolicy, call: Call, attempt: Callable[[], _Result]) -> _Result:
     """The attempt; one that an open breaker stops is made again within the policy's deadline."""
     if policy.deadline is None:
         return attempt()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Verdict = Literal["ok", "warn", "fail"]
+_Verdict = Literal["ok", "warn", "fail"]
 
 
 @dataclass(frozen=True)
@@ -11,6 +11,6 @@ class Finding:
     """One thing that was tried; `next_step` is what to type or to grant, if anything."""
 
     subject: str
-    verdict: Verdict
+    verdict: _Verdict
     detail: str
     next_step: str = ""

@@ -21,7 +21,7 @@ from bq_harper_assets.stores.waiting import WAITS, clock_text
 LONGEST_WAIT_S = 30.0
 
 _log = logging.getLogger(__name__)
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class RetryPolicy:
 
     def call(
         self,
-        send: Callable[[], Result],
+        send: Callable[[], _Result],
         *,
         is_transient: Callable[[Exception], bool],
         describe: Call,
@@ -153,7 +153,7 @@ class RetryPolicy:
         retry_after_s: Callable[[Exception], float | None] = never_told,
         reason: Callable[[Exception], str] = str,
         on_retry: Callable[[Retry], None] = lambda retry: None,
-    ) -> Result:
+    ) -> _Result:
         """What `send` returns; its error, if that is not transient or a limit is reached."""
         retry = counted = 0
         failing_since: float | None = None

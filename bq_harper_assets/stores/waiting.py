@@ -17,8 +17,8 @@ LOOK_EVERY_S = 1.0
 
 TERMINAL = "terminal"  # where a command speaks to a person
 
-Say = Callable[[str], None]
-Text = str | Callable[[], str]  # worded once, or anew each time it is told
+_Say = Callable[[str], None]
+_Text = str | Callable[[], str]  # worded once, or anew each time it is told
 Tell = Callable[[float], str | None]  # the text of a wait at an instant; None: nothing to tell
 
 
@@ -35,12 +35,12 @@ class Waits:
         self._clock = clock
         self._lock = threading.Lock()
         self._entries: dict[int, _Entry] = {}
-        self._listeners: list[tuple[Say, str | None]] = []
+        self._listeners: list[tuple[_Say, str | None]] = []
         self._number = 0
         self._over = threading.Event()
 
     @contextmanager
-    def listen(self, say: Say, place: str | None = None) -> Iterator[None]:
+    def listen(self, say: _Say, place: str | None = None) -> Iterator[None]:
         """Tells `say` of every wait for as long as the block runs.
 
         Of several that speak at one `place` only the newest is told.
@@ -62,8 +62,8 @@ class Waits:
     @contextmanager
     def waiting(
         self,
-        what: Text,
-        then: Text,
+        what: _Text,
+        then: _Text,
         *,
         since_s: float = 0.0,
         at_once: bool = False,
@@ -126,7 +126,7 @@ class Waits:
             self.look()
 
 
-def _worded(text: Text) -> str:
+def _worded(text: _Text) -> str:
     return text if isinstance(text, str) else text()
 
 

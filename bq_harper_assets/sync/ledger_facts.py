@@ -67,7 +67,7 @@ def table_facts(contract: TableContract, bigquery: BigQueryConnection) -> TableF
     )
 
 
-def refused_change(
+def refused_declaration(
     ledger: Ledger, contract: TableContract, bigquery: BigQueryConnection | None = None
 ) -> TableChanged | None:
     """Why the contract cannot be synced as it is declared now; None if it can.

@@ -5,19 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.sync.errors import RunStopped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOOK_EVERY_S = 0.2
-
-
-class RunStopped(BqhError):
-    """Somebody asked the run to end: nothing else is begun, and nothing is tried again."""
-
-    def __init__(self) -> None:
-        super().__init__("the run was asked to stop, so nothing else is begun")
+_LOOK_EVERY_S = 0.2
 
 
 class Stop:
@@ -57,7 +50,7 @@ def cancelled_by(stop: Stop, spark: "SparkSession") -> Iterator[None]:
 
     def cancel() -> None:
         # Again and again: a job may begin just after the others were cancelled.
-        while not over.wait(LOOK_EVERY_S):
+        while not over.wait(_LOOK_EVERY_S):
             if stop.is_asked:
                 with suppress(Exception):  # Spark may be gone, and its jobs with it
                     _cancel_jobs(spark)

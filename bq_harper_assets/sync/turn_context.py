@@ -43,8 +43,8 @@ class Stores:
 
 
 @dataclass(frozen=True)
-class Source:
-    """A contract's rows at one instant, and Spark to read them with."""
+class TurnSource:
+    """The source of a turn: a contract's rows at one instant, and Spark to read them with."""
 
     stores: Stores
     contract: TableContract
@@ -114,7 +114,7 @@ class Source:
 class Scene:
     """A run in the middle of its work."""
 
-    source: Source
+    source: TurnSource
     table: LogicalTable
     keeper: Keeper
     start: datetime  # of the table's first window

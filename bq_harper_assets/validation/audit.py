@@ -21,7 +21,7 @@ from bq_harper_assets.sync.mirror.checkpoints import node_id
 from bq_harper_assets.sync.mirror.tables import AUDITS
 from bq_harper_assets.validation.verdict import Verdict, overall
 
-KIND = "validation"
+_KIND = "validation"
 FAILED = "failed"
 
 
@@ -37,7 +37,7 @@ def record_validation(
     results = {verdict.check: verdict.as_json() for verdict in verdicts}
     subject = cell.key if cell else table.name
     word = overall(verdicts).value
-    ledger.record_audit(table, Note(KIND, subject, word, {"checks": results}))
+    ledger.record_audit(table, Note(_KIND, subject, word, {"checks": results}))
     try:
         AUDITS.upsert(harper, audit_rows(table.name, verdicts, ledger.now(), cell))
     except BqhError as error:

@@ -6,8 +6,7 @@ from typing import Any
 from bq_harper_assets.schema.errors import UnreadableValue
 from bq_harper_assets.schema.from_harper import from_harper
 from bq_harper_assets.schema.harper_types import HarperColumn
-
-DELETED_AT = "_deletedAt"
+from bq_harper_assets.schema.table_plan import DELETED_AT
 
 
 def differing_columns(

@@ -14,7 +14,7 @@ from bq_harper_assets.sync.schema_sync.target_evolution import is_applied
 from bq_harper_assets.sync.schema_sync.version_history import version_steps
 from bq_harper_assets.validation.verdict import Severity
 
-CHECK = "schema_drift"
+SCHEMA_DRIFT_CHECK = "schema_drift"
 _ACCEPTED = "schema_accepted"  # of the ledger's notes: by whom, and up to which version
 
 

@@ -6,10 +6,9 @@ from typing import Any
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.harper.conditions import Condition
-from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.cells.window import Span, Window
 from bq_harper_assets.sync.diff.target_rows import text_of
 from bq_harper_assets.validation.progress.due_rows import (
-    Range,
     Waiting,
     due_until,
     in_words,
@@ -18,10 +17,10 @@ from bq_harper_assets.validation.progress.due_rows import (
 from bq_harper_assets.validation.subject import Subject, instant_of
 from bq_harper_assets.validation.verdict import Severity, SmokeStatus, Verdict
 
-CHECK = "smoke"
+SMOKE_CHECK = "smoke"
 RECENT = timedelta(minutes=5)
 # Where progress begins to call a table lagging: the two never say pass and error of one state.
-LATE = timedelta(minutes=10)
+_LATE = timedelta(minutes=10)
 MOST_COUNTED = 1_000
 _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -71,7 +70,7 @@ def now_of(subject: Subject) -> datetime:
         return datetime.now(UTC)
 
 
-def _asked(subject: Subject, expected: Range) -> Waiting | BqhError:
+def _asked(subject: Subject, expected: Span) -> Waiting | BqhError:
     """What BigQuery has there, or why it could not be asked."""
     try:
         return waiting_in(subject, [expected]).get(expected, Waiting())
@@ -79,7 +78,7 @@ def _asked(subject: Subject, expected: Range) -> Waiting | BqhError:
         return error
 
 
-def _with_rows(count: int, asked: Range, metadata: dict[str, Any]) -> Verdict:
+def _with_rows(count: int, asked: Span, metadata: dict[str, Any]) -> Verdict:
     many = f"at least {count:,}" if count == MOST_COUNTED else f"{count:,}"
     text = f"the query finds {many} rows"
     return _verdict(SmokeStatus.HEALTHY, text, asked, {"rows_found": count, **metadata})
@@ -88,7 +87,7 @@ def _with_rows(count: int, asked: Range, metadata: dict[str, Any]) -> Verdict:
 def _without_rows(
     subject: Subject,
     now: datetime,
-    asked: Range,
+    asked: Span,
     metadata: dict[str, Any],
     waiting: Waiting | BqhError,
 ) -> Verdict:
@@ -110,11 +109,11 @@ def _without_rows(
     )
     if overdue <= RECENT:
         return _verdict(SmokeStatus.HEALTHY, told, asked, shown)
-    severity = Severity.WARN if overdue <= LATE else Severity.ERROR
+    severity = Severity.WARN if overdue <= _LATE else Severity.ERROR
     return _verdict(SmokeStatus.NO_RECENT_DATA, told, asked, shown, severity)
 
 
-def _failed(subject: Subject, error: BqhError, asked: Range) -> Verdict:
+def _failed(subject: Subject, error: BqhError, asked: Span) -> Verdict:
     is_there = _is_there(subject)
     status = SmokeStatus.QUERY_FAILED if is_there else SmokeStatus.TABLE_NOT_FOUND
     return _verdict(status, str(error), asked, {})
@@ -128,7 +127,7 @@ def _is_there(subject: Subject) -> bool:
         return True  # nobody knows: what failed is the query
 
 
-def _count(subject: Subject, asked: Range) -> int:
+def _count(subject: Subject, asked: Span) -> int:
     """Up to a limit; one row is fetched whole, as a user would."""
     target, column = subject.contract.target_table, subject.time_column()
     bounds = [text_of(column.kind, moment) for moment in asked]
@@ -159,10 +158,10 @@ def _newest(subject: Subject, now: datetime) -> datetime | None:
 def _verdict(
     status: SmokeStatus,
     message: str,
-    asked: Range,
+    asked: Span,
     metadata: dict[str, Any],
     severity: Severity = Severity.ERROR,
 ) -> Verdict:
     start, end = asked
     shown = {"from": start.isoformat(), "to": end.isoformat(), **metadata}
-    return Verdict(CHECK, status, status is SmokeStatus.HEALTHY, severity, message, shown)
+    return Verdict(SMOKE_CHECK, status, status is SmokeStatus.HEALTHY, severity, message, shown)

@@ -5,7 +5,7 @@ import pytest
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.mirror.tables import LOCKS, SYSTEM_TABLES
+from bq_harper_assets.sync.mirror.tables import LOCKS, MIRROR_TABLES
 from bq_harper_assets_tests.cli.typed import told, typed_well
 from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -28,7 +28,7 @@ def _wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def _listed() -> list[str]:
     """What the terminal shows of them, with what to do next on the same line."""
     text = typed_well("doctor").replace("\n     next:", " next:")
-    names = tuple(f"harper: {each.name}:" for each in SYSTEM_TABLES)
+    names = tuple(f"harper: {each.name}:" for each in MIRROR_TABLES)
     return [line.rstrip() for line in text.splitlines() if line[5:].startswith(names)]
 
 
@@ -43,14 +43,14 @@ def test_the_first_sync_of_an_empty_harper_makes_them_all_and_doctor_shows_their
     drop_system_tables(harper_connection)
     assert _listed() == [
         f"ok   harper: {each.name}: not there yet: the first sync makes it"
-        for each in SYSTEM_TABLES
+        for each in MIRROR_TABLES
     ]
     typed_well("sync", ships["id"])
     assert_as_declared(harper_connection)
     shown = _listed()
     known = {each["name"]: each for each in told("doctor")["systemTables"]}
-    assert list(known) == [each.name for each in SYSTEM_TABLES]
-    for each, line in zip(SYSTEM_TABLES, shown, strict=True):
+    assert list(known) == [each.name for each in MIRROR_TABLES]
+    for each, line in zip(MIRROR_TABLES, shown, strict=True):
         one = known[each.name]
         assert (one["version"], one["state"], one["lacking"]) == (each.version, "present", [])
         assert set(one["attributes"]) == set(each.types)

@@ -43,7 +43,7 @@ def test_another_step_is_told_at_once_and_not_at_the_next_half_minute(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress_bar, "STEP_AFTER_S", 0.0)
-    monkeypatch.setattr(progress_bar, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(progress_bar, "_LOOK_EVERY_S", 0.01)
     said: list[str] = []
     with lines("syncing", asked, said.append, every_s=3600.0):
         with doing("waits for run 9f56 on host-7"):

@@ -9,7 +9,7 @@ import pytest
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.spark.receipts import Receipt, Refusal
+from bq_harper_assets.sync.spark.receipts import Receipt, RejectedRow
 from bq_harper_assets.sync.write.write_task import within_limit
 from bq_harper_assets_tests.cli.test_sync import table_status
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
@@ -159,7 +159,7 @@ def test_a_cell_whose_quarantine_cannot_be_kept_is_not_committed(
 
 
 def test_the_limit_counts_the_rows_of_all_tasks_together() -> None:
-    two = tuple(Refusal(0, str(n), "not a number", "{}") for n in range(2))
+    two = tuple(RejectedRow(0, str(n), "not a number", "{}") for n in range(2))
     clean = Receipt({}, (), 1, 0, None)
     receipts = [Receipt({}, two, 1, 0, None), clean, Receipt({}, two, 1, 0, None)]
     assert within_limit(receipts[:2], "Ships", 3) == tuple(receipts[:2])

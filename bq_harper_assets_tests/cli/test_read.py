@@ -97,7 +97,7 @@ def test_rows_come_in_the_order_of_time_each_from_the_version_that_wrote_it(
     as_first = [(0, "0"), (1, "fast"), (2, "2"), (3, "3"), (4, "4"), (6, "6"), (7, "7")]
     as_second = [(0, 0), (1, None), (2, 2), (3, 3), (4, 4), (6, 6), (7, 7)]
     for rows_per_request in (1_000, 4, 3, 2, 1):  # the last cannot hold what one instant has
-        monkeypatch.setattr(rows_as_version, "ROWS_PER_REQUEST", rows_per_request)
+        monkeypatch.setattr(rows_as_version, "_ROWS_PER_REQUEST", rows_per_request)
         assert sorted(read(1)) == as_first
         assert [number for number, _ in read(1)][:2] == [0, 1]
         assert sorted(read()) == as_second

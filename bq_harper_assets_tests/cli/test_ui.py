@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bq_harper_assets.cli.commands.ui import LOCK, servers_of
+from bq_harper_assets.cli.commands.ui import UI_LOCK, servers_of
 from bq_harper_assets.cli.exit_codes import ExitCode
 from bq_harper_assets.local import processes
 from bq_harper_assets.local.dagster_home import make_dagster_home
@@ -73,14 +73,14 @@ def test_a_web_server_whose_starter_was_killed_is_ended(
     assert [each.pid for each in servers_of(home)] == [ours.pid]
     ended = typed("ui", "--port", str(taken_port))
     assert f"ending process {ours.pid} of a Dagster whose starter was killed" in ended.stdout
-    assert processes.find(ours.pid) is None
+    assert processes.find_process(ours.pid) is None
     assert others.poll() is None
     assert ended.exit_code == ExitCode.USAGE
     assert f"port {taken_port} is taken by another program. Nothing was started" in ended.stderr
 
 
 def test_a_dagster_that_has_just_begun_is_noticed_too(home: Path, started: ExitStack) -> None:
-    lock = home / LOCK
+    lock = home / UI_LOCK
     begin(started, sys.executable, "-c", HOLD_AND_BECOME, str(lock))
     lock.write_text("", encoding="utf-8")  # it has the lock, and has noted nothing yet
     ended = typed("ui")

@@ -338,7 +338,9 @@ def test_a_day_whose_proof_crashes_is_named_and_keeps_no_other_day_from_its_turn
 
     def notes() -> list[tuple[str, str]]:
         with open_ledger(project_of.ledger.url) as ledger:
-            found = ledger.audit(ledger.find_table(contract.id), 10, kind=deep_proofs.KIND)
+            found = ledger.audit(
+                ledger.find_table(contract.id), 10, kind=deep_proofs.DEEP_PROOF_KIND
+            )
         return [(note.subject, note.outcome) for note in reversed(found)]
 
     synced = Synced(dagster, contract, tuple(cells))

@@ -14,7 +14,8 @@ from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.settings.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.defs.build import build_definitions
-from bq_harper_assets.defs.sample_data import DATASET, SAMPLE_DATA_KEYS
+from bq_harper_assets.defs.sample_data import SAMPLE_DATA_KEYS
+from bq_harper_assets.maritime.tables import DATASET
 from bq_harper_assets.maritime.warehouse import Warehouse
 
 TABLES = ("port_events", "vessel_metadata", "vessel_positions")

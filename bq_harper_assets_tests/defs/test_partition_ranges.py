@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from dagster import MultiPartitionsDefinition, PartitionKeyRange
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.partitions import SLICE, WINDOW, build_partitions
+from bq_harper_assets.defs.partitions import SLICE_DIMENSION, WINDOW_DIMENSION, build_partitions
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 CONTRACT = TableContract(
@@ -20,7 +20,10 @@ RANGES = (
 def test_the_keys_of_a_range_are_those_that_dagster_finds_whatever_was_asked_before() -> None:
     partitions = build_partitions(CONTRACT, START)
     plain = MultiPartitionsDefinition(
-        {name: partitions.get_partitions_def_for_dimension(name) for name in (WINDOW, SLICE)}
+        {
+            name: partitions.get_partitions_def_for_dimension(name)
+            for name in (WINDOW_DIMENSION, SLICE_DIMENSION)
+        }
     )
     assert partitions == plain
     for asked in (*RANGES, *RANGES):

@@ -14,7 +14,8 @@ from bq_harper_assets.activity import now_doing
 from bq_harper_assets.defs.runs import step_retries
 from bq_harper_assets.defs.runs.step_retries import retried
 from bq_harper_assets.stores.retry import Call, RetryPolicy
-from bq_harper_assets.sync.stop_request import RunStopped, Stop
+from bq_harper_assets.sync.errors import RunStopped
+from bq_harper_assets.sync.stop_request import Stop
 
 CONTEXT: Any = SimpleNamespace(log=logging.getLogger(__name__))
 TEN_MINUTES = timedelta(minutes=10)

@@ -15,7 +15,7 @@ from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.cells.window import floor_to_window
-from bq_harper_assets.sync.plan.delete_guard import MOST_ROWS
+from bq_harper_assets.sync.plan.delete_guard import MOST_UNGUARDED_ROWS
 from bq_harper_assets.sync.schema_sync.drift import look_for_drift
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.ticking import Ticking, windows
@@ -196,7 +196,7 @@ def test_an_emptied_table_of_small_windows_is_refused_though_each_run_takes_only
     [contract] = project.declare(declared).tables
     ticking = Ticking(dagster, contract)
     ticking.settle()
-    assert len(dagster.rows(contract)) == 1_200 > MOST_ROWS
+    assert len(dagster.rows(contract)) == 1_200 > MOST_UNGUARDED_ROWS
 
     tables.run(f"DELETE FROM {source.sql} WHERE TRUE")
     requests, ended = ticking.later(), []
@@ -206,7 +206,7 @@ def test_an_emptied_table_of_small_windows_is_refused_though_each_run_takes_only
         requests = ticking.later()
     assert {True, False} == set(ended)
     left = len(dagster.rows(contract))
-    assert 1_200 - MOST_ROWS <= left < 1_200
+    assert 1_200 - MOST_UNGUARDED_ROWS <= left < 1_200
     assert len(refused(project, contract)) == left // 100
     assert "refused by the delete guard" in (ticking.skipped or "")
     with open_ledger(load_project(project.root).ledger.url) as ledger:

@@ -89,7 +89,7 @@ def start() -> Iterator[Callable[[], "subprocess.Popen[bytes]"]]:
 
 
 def found(process: "subprocess.Popen[bytes]") -> Process:
-    running = processes.find(process.pid)
+    running = processes.find_process(process.pid)
     assert running
     return running
 

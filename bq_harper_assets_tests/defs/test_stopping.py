@@ -89,7 +89,7 @@ def signalled(signum: int) -> Callable[[], None]:
 
 
 def test_a_run_works_on_while_dagsters_storage_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_watch, "ASK_EVERY_S", 0.01)
+    monkeypatch.setattr(run_watch, "_ASK_EVERY_S", 0.01)
     away: Any = Storage(fails)
 
     def work() -> str:
@@ -102,7 +102,7 @@ def test_a_run_works_on_while_dagsters_storage_is_away(monkeypatch: pytest.Monke
 
 def test_a_stop_ends_in_time_though_no_storage_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(early_end, "ENDS_WITHIN_S", 1.0)
-    monkeypatch.setattr(early_end, "ANSWERS_WITHIN_S", 0.5)
+    monkeypatch.setattr(early_end, "_ANSWERS_WITHIN_S", 0.5)
     never = threading.Event()
     hangs: Any = Storage(lambda: never.wait(60))
     began = time.monotonic()
@@ -157,7 +157,7 @@ def cancel(instance: DagsterInstance) -> None:
 def test_a_worker_of_the_ui_hears_of_terminate_by_the_status_of_its_run(
     instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_watch, "ASK_EVERY_S", 0.05)
+    monkeypatch.setattr(run_watch, "_ASK_EVERY_S", 0.05)
     begun = threading.Event()
     second_steps = []
 
@@ -197,7 +197,7 @@ def test_a_worker_of_the_ui_hears_of_terminate_by_the_status_of_its_run(
 def test_a_run_says_that_it_works_also_between_its_steps(
     instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_watch, "ASK_EVERY_S", 0.02)
+    monkeypatch.setattr(run_watch, "_ASK_EVERY_S", 0.02)
     monkeypatch.setattr(run_watch, "SEEN_EVERY_S", 0.02)
     tags: list[dict[str, str]] = []
 
@@ -252,7 +252,7 @@ def test_terminate_ends_a_deep_proof_and_not_only_its_day(
     contract: TableContract,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_watch, "ASK_EVERY_S", 0.05)
+    monkeypatch.setattr(run_watch, "_ASK_EVERY_S", 0.05)
     days = {date(2026, 11, day): [(cell(), hours_ago(2))] for day in (1, 2, 3)}
     proved, looked = [], []
 
@@ -290,7 +290,7 @@ def test_no_check_begins_after_terminate(
     contract: TableContract,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_watch, "ASK_EVERY_S", 0.05)
+    monkeypatch.setattr(run_watch, "_ASK_EVERY_S", 0.05)
     checked, told = [], []
 
     def check(name: str, *args: object) -> None:

@@ -123,7 +123,7 @@ def test_partitions_are_launched_scheduled_and_read_in_the_ui(
         tags = {tag["key"]: tag["value"] for tag in dev.ask(RUN_TAGS, id=run["runId"])["tags"]}
         # By which run monitoring notices that its process was killed.
         assert (tags[HOST], tags[RUN]) == (processes.here(), run["runId"])
-        assert processes.find(int(tags[PID])) is None  # it has ended
+        assert processes.find_process(int(tags[PID])) is None  # it has ended
         node = dev.ask(CHECKS, key={"path": path})
         checks = {each["name"]: each for each in node["assetChecksOrError"]["checks"]}
         assert Shown(checks).partitions() == dict.fromkeys(keys, "succeeded")

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.defs.checks.deep_proofs import (
-    Look,
+    DayProof,
     build_deep_proof_job,
     build_deep_proof_schedule,
     whose_turn,
@@ -86,7 +86,7 @@ def test_each_day_is_proved_within_the_scrub_period_and_a_failed_night_is_caught
 ) -> None:
     table = contract(scrub=f"{scrub}d")
     share = -(-days // scrub)
-    synced = Look(START - timedelta(minutes=1))
+    synced = DayProof(START - timedelta(minutes=1))
     looks = {START.date() + timedelta(days=n): synced for n in range(days)}
     behind = 0  # nights
     for number in range(30):
@@ -96,10 +96,10 @@ def test_each_day_is_proved_within_the_scrub_period_and_a_failed_night_is_caught
         if number in failed:
             behind += 1
             if told:
-                looks |= {day: Look(looks[day].at, night) for day in turn}
+                looks |= {day: DayProof(looks[day].at, night) for day in turn}
             continue
         behind = max(0, behind - 1)  # it makes up for one night besides its own
-        looks |= dict.fromkeys(turn, Look(night + timedelta(minutes=minutes[number])))
+        looks |= dict.fromkeys(turn, DayProof(night + timedelta(minutes=minutes[number])))
         if not behind and (told or failed.isdisjoint(range(number - scrub, number))):
             assert all(night - look.at < table.scrub for look in looks.values())
 
@@ -107,21 +107,21 @@ def test_each_day_is_proved_within_the_scrub_period_and_a_failed_night_is_caught
 def test_a_day_that_can_never_be_judged_is_tried_each_night_and_holds_up_no_other() -> None:
     table = contract(scrub="9d")
     days = [START.date() + timedelta(days=n) for n in range(9)]
-    looks = {day: Look(START) for day in days}
+    looks = {day: DayProof(START) for day in days}
     stuck = days[3]
     for number in range(30):
         night = START + timedelta(days=number)
         turn = whose_turn(table, looks, night)
         assert number < 4 or stuck in turn
         for day in turn:
-            looks[day] = Look(START, night) if day == stuck else Look(night)
+            looks[day] = DayProof(START, night) if day == stuck else DayProof(night)
         assert all(night - looks[day].at < table.scrub for day in days if day != stuck)
 
 
 def test_days_that_were_not_judged_take_turns_and_none_waits_for_one_that_never_can_be() -> None:
     table = contract(scrub="9d")
     days = [START.date() + timedelta(days=n) for n in range(9)]
-    looks = {day: Look(START) for day in days}
+    looks = {day: DayProof(START) for day in days}
     stuck, moved = days[3], days[5]
     turns = dict.fromkeys(days, 0)
     for number in range(1, 30):
@@ -129,7 +129,7 @@ def test_days_that_were_not_judged_take_turns_and_none_waits_for_one_that_never_
         for day in whose_turn(table, looks, night):
             turns[day] += 1
             in_vain = day == stuck or (day == moved and turns[day] == 1)
-            looks[day] = Look(START, night) if in_vain else Look(night)
+            looks[day] = DayProof(START, night) if in_vain else DayProof(night)
         assert all(night - looks[day].at < table.scrub for day in days if day != stuck)
     assert turns[stuck] > 20
 

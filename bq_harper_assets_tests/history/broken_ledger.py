@@ -138,9 +138,9 @@ def fingerprint_per_window(patch: Patch) -> None:
 
 
 def quarantine_grows(patch: Patch) -> None:
-    record = quarantine.record
+    record = quarantine.record_rejections
 
     def added(connection: Any, table: Any, done: Any, now: Any) -> None:
         record(connection, table, [(replace(b, mode=Mode.TOPUP), r) for b, r in done], now)
 
-    patch.setattr(quarantine, "record", added)
+    patch.setattr(quarantine, "record_rejections", added)

@@ -136,7 +136,7 @@ def _stand_ins(world: World) -> Iterator[None]:
         # BigQuery promises no order of rows, and cuts them into streams as it likes.
         patch.setattr(turn_context, "open_session", open_session)
         patch.setattr(cell_rows, "read_stream", read_stream)
-        patch.setattr(delete_guard, "MOST_ROWS", MOST_DELETES)
+        patch.setattr(delete_guard, "MOST_UNGUARDED_ROWS", MOST_DELETES)
         # A connection's age is real time, which means nothing here.
         patch.setattr(transport, "STALE_AFTER_S", 1e9)
         patch.setattr(transport, "LONGEST_IDLE_S", 1e9)

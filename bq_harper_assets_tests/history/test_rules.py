@@ -9,7 +9,7 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LeaseHeld, LeaseLost, PlanRefused
 from bq_harper_assets.ledger.records import Mode
-from bq_harper_assets.sync.turn.report import RunFailed
+from bq_harper_assets.sync.errors import RunFailed
 from bq_harper_assets_tests.history.placing import Placing
 from bq_harper_assets_tests.history.source import BAD, Row
 from bq_harper_assets_tests.history.stage import STOPS, StagedRun, killed_at

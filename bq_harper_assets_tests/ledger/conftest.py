@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import LogicalTable
-from bq_harper_assets.ledger.store.columns import microseconds
+from bq_harper_assets.ledger.store.columns import duration_micros
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.store.tables import IDENTITY, METADATA
 from bq_harper_assets_tests.ledger.postgres_server import NoPostgres, PostgresServer
@@ -104,7 +104,7 @@ def let_time_pass(ledger_url: str, ledger: Ledger) -> Iterator[Callable[[timedel
         with database.writing() as connection:
             for held in ("leases", "claims"):
                 sooner = text(f"UPDATE {held} SET expires_at = expires_at - :us")
-                connection.execute(sooner, {"us": microseconds(duration)})
+                connection.execute(sooner, {"us": duration_micros(duration)})
 
     yield shift
     database.close()

@@ -11,7 +11,7 @@ from bq_harper_assets.ledger.errors import LeaseLost, LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions import losses
 from bq_harper_assets.ledger.records import Batch, CellResult, Intent, LogicalTable
-from bq_harper_assets.ledger.store.columns import microseconds
+from bq_harper_assets.ledger.store.columns import duration_micros
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.store.tables import BATCHES
 from bq_harper_assets_tests.ledger.sample import (
@@ -154,7 +154,7 @@ def _shift(ledger_url: str, table: LogicalTable, column: str) -> None:
     database = Database(SecretStr(ledger_url))
     with database.writing() as connection:
         earlier = text(f"UPDATE batches SET {column} = {column} - :us WHERE table_id = :table")
-        connection.execute(earlier, {"us": microseconds(DAY), "table": table.id})
+        connection.execute(earlier, {"us": duration_micros(DAY), "table": table.id})
     database.close()
 
 

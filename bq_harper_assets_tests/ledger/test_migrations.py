@@ -12,7 +12,7 @@ from sqlalchemy import Connection, column, insert, table, update
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import BatchState, CellState, Intent, Mode, SchemaVersion
 from bq_harper_assets.ledger.store import migrations
-from bq_harper_assets.ledger.store.columns import Instant, database_now, microseconds
+from bq_harper_assets.ledger.store.columns import Instant, database_now, duration_micros
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, TTL, T, cell, copy, result
 
@@ -49,7 +49,7 @@ def _first_release(url: str) -> None:
             target=FACTS.target,
             timestamp_column=FACTS.timestamp_column,
             key_columns='["mmsi", "ts"]',
-            window_us=microseconds(HOUR),
+            window_us=duration_micros(HOUR),
             slices=FACTS.slices,
             last_batch=3,
             registered_at=T,
@@ -124,7 +124,7 @@ def test_what_earlier_releases_took_out_is_counted_with_what_is_to_be_deleted(
     with database.writing() as connection:
         _upgrade(connection, "v0005")
         lost = {"rows_deleted": 5, "rows_held": 14, "deletes_allowed": False}
-        lost["ended_at"] = microseconds(database_now(connection) - EPOCH)
+        lost["ended_at"] = duration_micros(database_now(connection) - EPOCH)
         batches = table("batches", *(column(name) for name in ("seq", *lost)))
         connection.execute(update(batches).where(batches.c.seq == 2).values(**lost))
     database.close()

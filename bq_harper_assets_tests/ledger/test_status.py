@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.questions.status import Refusal
+from bq_harper_assets.ledger.questions.status import GuardRefusal
 from bq_harper_assets.ledger.records import CellState, LogicalTable, Rejection
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets_tests.ledger.sample import (
@@ -102,7 +102,7 @@ def test_cells_are_given_by_half_open_range_and_slice(ledger: Ledger, table: Log
 def test_a_refused_cell_says_what_the_source_was_when_it_was_refused_last(
     ledger: Ledger, table: LogicalTable
 ) -> None:
-    def refusals() -> list[Refusal | None]:
+    def refusals() -> list[GuardRefusal | None]:
         return [each.refusal for each in ledger.cells(table, START, START + 2 * HOUR)]
 
     _sync(ledger, table, [0, 1], [0])
@@ -113,7 +113,7 @@ def test_a_refused_cell_says_what_the_source_was_when_it_was_refused_last(
         (batch,) = ledger.plan(leases, t, 1, [copy(cell(0), fingerprint)], "run-2")
         ledger.refuse_batch(batch, "would delete 2,000 of 2,100 rows")
         ledger.release(leases)
-        assert refusals() == [Refusal(t, 1, fingerprint), None]
+        assert refusals() == [GuardRefusal(t, 1, fingerprint), None]
     leases = ledger.acquire(table, [0], "ann", TTL)
     (batch,) = ledger.plan(leases, later[2], 1, [copy(cell(0))], "run-3")
     assert refusals() == [None, None]

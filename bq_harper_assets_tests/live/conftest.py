@@ -16,7 +16,7 @@ from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.lease.send_deadline import mirror_id
-from bq_harper_assets.sync.mirror.tables import AUDITS, CHECKPOINTS, LEASES, SCHEMAS
+from bq_harper_assets.sync.mirror.tables import AUDITS, CHECKPOINTS, MIRRORED_LEASES, SCHEMAS
 from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.temporary_project import TemporaryProject
 
@@ -84,7 +84,7 @@ def _drop_in_harper(root: Path, harper: HarperClient) -> None:
         target, slices = contract.target_table, range(contract.slices)
         answer = admin(loaded.harper, "drop_table", database="data", table=target)
         assert answer.ok, answer.text
-        harper.delete(LEASES.name, [mirror_id(target, part) for part in slices])
+        harper.delete(MIRRORED_LEASES.name, [mirror_id(target, part) for part in slices])
         for table in (CHECKPOINTS, AUDITS, SCHEMAS):
             rows = harper.search_by_value(table.name, "tableId", contract.id, ("id",))
             harper.delete(table.name, [row["id"] for row in rows])

@@ -230,7 +230,7 @@ def test_a_sensor_recovers_from_every_kill(scene: Scene, how_long: HowLong) -> N
             else:
                 os.kill(dev.pid if victim == "dagster dev" else server(dev, "dagster._daemon"), 9)
                 # Without its daemon Dagster ends by itself, and the user has the prompt again.
-                soon(lambda: processes.find(dev.pid) is None, "the end of Dagster")  # noqa: B023
+                soon(lambda: processes.find_process(dev.pid) is None, "the end of Dagster")  # noqa: B023
                 dev = type_ui(number)
             print(f"{victim} killed {moment:.1f} s after the run's start")
             began = time.monotonic()

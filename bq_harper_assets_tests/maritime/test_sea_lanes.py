@@ -10,7 +10,7 @@ from bq_harper_assets.maritime.itinerary import (
     build_routes,
 )
 from bq_harper_assets.maritime.ports import PORTS
-from bq_harper_assets.maritime.sea_lanes import LANES, WAYPOINTS
+from bq_harper_assets.maritime.sea_lanes import SEA_LANES, WAYPOINTS
 from bq_harper_assets.maritime.sphere import EARTH_KM, coordinates, distance_km
 from bq_harper_assets.maritime.track import locate
 
@@ -89,7 +89,7 @@ def test_every_port_reaches_every_other() -> None:
 
 
 def test_lanes_name_only_known_points_and_use_all_of_them() -> None:
-    named = {name for lane in LANES for name in lane}
+    named = {name for lane in SEA_LANES for name in lane}
     assert named == set(WAYPOINTS) | {port.id for port in PORTS}
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.stores.bigquery.client import connect, connect_storage
-from bq_harper_assets.stores.bigquery.dataset import Column, Dataset, TableShape
+from bq_harper_assets.stores.bigquery.dataset import BigQueryColumn, Dataset, TableShape
 from bq_harper_assets.stores.bigquery.errors import BigQueryRefused, BigQueryUnavailable
 from bq_harper_assets_tests.fault_proxy import FaultProxy
 
 SHIPS = TableShape(
     "ships",
-    (Column("at", "TIMESTAMP", required=True), Column("name", "STRING")),
+    (BigQueryColumn("at", "TIMESTAMP", required=True), BigQueryColumn("name", "STRING")),
     day_column="at",
     clustering=("name",),
 )

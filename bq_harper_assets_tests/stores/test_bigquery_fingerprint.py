@@ -20,7 +20,7 @@ from bq_harper_assets.stores.bigquery.dataset import Dataset
 from bq_harper_assets.stores.bigquery.fingerprint import (
     Fingerprint,
     Outside,
-    Source,
+    SourceAtInstant,
     count_outside,
     fingerprints,
 )
@@ -179,7 +179,7 @@ def test_every_single_change_of_every_type_changes_the_fingerprint(tables: Small
     )
 
     found = fingerprints(
-        tables.queries, Source(table, COLUMNS, TS), DAY, DAY + len(labels) * HOUR, HOUR
+        tables.queries, SourceAtInstant(table, COLUMNS, TS), DAY, DAY + len(labels) * HOUR, HOUR
     )
 
     same: dict[Fingerprint, list[str]] = {}
@@ -212,7 +212,7 @@ def test_a_column_that_is_still_empty_changes_nothing(tables: SmallTables) -> No
     )
 
     old, new = (
-        fingerprints(tables.queries, Source(table, columns, TS), DAY, DAY + HOUR, HOUR)
+        fingerprints(tables.queries, SourceAtInstant(table, columns, TS), DAY, DAY + HOUR, HOUR)
         for columns in (before, after)
     )
 
@@ -232,7 +232,9 @@ def test_minus_zero_counts_as_zero_wherever_it_stands(tables: SmallTables) -> No
         struct("st", Column("f", Kind.FLOAT64)),
     )
 
-    found = fingerprints(tables.queries, Source(table, columns, TS), DAY, DAY + 2 * HOUR, HOUR)
+    found = fingerprints(
+        tables.queries, SourceAtInstant(table, columns, TS), DAY, DAY + 2 * HOUR, HOUR
+    )
 
     assert found[DAY] == found[DAY + HOUR]
     assert found[DAY].rows == 1
@@ -246,7 +248,7 @@ def test_rows_are_counted_in_their_windows_and_none_is_forgotten(
     times = ["1969-12-30", "1969-12-31", "1969-12-31", "1970-01-01", "1970-01-03", "2999-01-01"]
     rows = [f"({kind} '{time}', {k})" for k, time in enumerate([*times, "1970-01-01"])]
     tables.run(f"INSERT INTO {table.sql} (ts, k) VALUES {', '.join(rows)}, (NULL, 7), (NULL, 8)")
-    source = Source(table, (Column("k", Kind.INT64),), Column("ts", kind))
+    source = SourceAtInstant(table, (Column("k", Kind.INT64),), Column("ts", kind))
     start, end, day = utc(1969, 12, 31), utc(1970, 1, 4), timedelta(days=1)
 
     found = fingerprints(tables.queries, source, start, end, day)
@@ -262,7 +264,7 @@ def test_a_window_that_begins_before_1970_is_cut_like_the_others(tables: SmallTa
     table = tables.make_from(
         "SELECT TIMESTAMP_MICROS(m) AS ts, m AS k FROM UNNEST([-3600000001, -3600000000, -1, 0]) m"
     )
-    source = Source(table, (Column("k", Kind.INT64),), TS)
+    source = SourceAtInstant(table, (Column("k", Kind.INT64),), TS)
 
     found = fingerprints(tables.queries, source, utc(1969, 12, 31, 22), utc(1970, 1, 1, 1), HOUR)
 
@@ -276,7 +278,9 @@ def test_the_filter_decides_and_the_end_of_an_open_window_may_lie_inside_it(
         "SELECT TIMESTAMP_ADD(TIMESTAMP '2026-03-01 00:00:00+00', INTERVAL m MINUTE) AS ts, m AS k"
         " FROM UNNEST(GENERATE_ARRAY(0, 119)) AS m"
     )
-    source = Source(table, (Column("k", Kind.INT64),), TS, row_filter="k < 10 OR MOD(k, 2) = 0")
+    source = SourceAtInstant(
+        table, (Column("k", Kind.INT64),), TS, row_filter="k < 10 OR MOD(k, 2) = 0"
+    )
 
     found = fingerprints(tables.queries, source, DAY, DAY + 1.5 * HOUR, HOUR)
 
@@ -287,12 +291,12 @@ def test_a_pinned_fingerprint_stays_when_the_table_moves_on(tables: SmallTables)
     table = tables.make("ts TIMESTAMP, k INT64")
     tables.run(f"INSERT INTO {table.sql} VALUES ({timestamp(DAY)}, 1), ({timestamp(DAY)}, 2)")
     columns = (Column("k", Kind.INT64),)
-    then = Source(table, columns, TS, at=server_time(tables.queries))
+    then = SourceAtInstant(table, columns, TS, at=server_time(tables.queries))
     before = fingerprints(tables.queries, then, DAY, DAY + HOUR, HOUR)
     tables.run(f"UPDATE {table.sql} SET k = 3 WHERE k = 2")
 
     after = fingerprints(tables.queries, then, DAY, DAY + HOUR, HOUR)
-    now = Source(table, columns, TS, at=server_time(tables.queries))
+    now = SourceAtInstant(table, columns, TS, at=server_time(tables.queries))
     changed = fingerprints(tables.queries, now, DAY, DAY + HOUR, HOUR)
 
     assert after == before
@@ -306,7 +310,7 @@ def test_equal_rows_are_seen_in_the_number_of_distinct_contents(tables: SmallTab
         f"INSERT INTO {table.sql} VALUES "
         + ", ".join(f"({timestamp(DAY)}, {k})" for k in (1, 1, 1, 2))
     )
-    source = Source(table, (TS, Column("k", Kind.INT64)), TS)
+    source = SourceAtInstant(table, (TS, Column("k", Kind.INT64)), TS)
 
     found = fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)
 
@@ -381,7 +385,11 @@ def test_windows_have_equal_fingerprints_exactly_if_they_hold_equal_rows(
     table = load(tables, data.draw(st.permutations(placed)))
 
     found = fingerprints(
-        tables.queries, Source(table, ROW_COLUMNS, TS), DAY, DAY + len(windows) * HOUR, HOUR
+        tables.queries,
+        SourceAtInstant(table, ROW_COLUMNS, TS),
+        DAY,
+        DAY + len(windows) * HOUR,
+        HOUR,
     )
 
     contents = [sorted(content(row) for row in rows) for rows in windows]
@@ -432,7 +440,7 @@ def test_a_table_of_three_hundred_columns_has_a_fingerprint_that_its_last_column
     columns = tuple(Column(name, Kind.INT64) for name in names)
     values = ", ".join(f"{at} AS {name}" for at, name in enumerate(names))
     wide = tables.make_from(f"SELECT TIMESTAMP '2026-03-01 00:30:00+00' AS ts, {values}")
-    source = Source(wide, (TS, *columns), TS)
+    source = SourceAtInstant(wide, (TS, *columns), TS)
     before = fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)[DAY]
     tables.run(f"UPDATE {wide.sql} SET c299 = 0 WHERE TRUE")
     after = fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)[DAY]
@@ -446,7 +454,7 @@ def test_how_the_columns_of_a_wide_row_are_put_together_changes_no_fingerprint(
     columns = tuple(Column(name, Kind.STRING) for name in "abcdef")
     texts = "'x' AS a, '' AS b, CAST(NULL AS STRING) AS c, 'y' AS d, '\\'' AS e, '🚢' AS f"
     narrow = tables.make_from(f"SELECT TIMESTAMP '2026-03-01 00:30:00+00' AS ts, {texts}")
-    source = Source(narrow, (TS, *columns), TS)
+    source = SourceAtInstant(narrow, (TS, *columns), TS)
     found = fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)[DAY]
     monkeypatch.setattr(row_text, "_MOST_IN_CONCAT", 3)
     assert fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)[DAY] == found

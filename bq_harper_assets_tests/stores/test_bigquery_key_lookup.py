@@ -4,7 +4,7 @@ import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.stores.bigquery.fingerprint import Source
+from bq_harper_assets.stores.bigquery.fingerprint import SourceAtInstant
 from bq_harper_assets.stores.bigquery.key_lookup import times_of_keys
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -37,7 +37,7 @@ def test_a_stored_key_finds_its_row(
         f"SELECT {literal} AS k, 'x' AS other, TIMESTAMP '1970-01-01 00:00:01' AS ts"
     )
     key = [Column("k", kind), Column("other", Kind.STRING)]
-    pinned = Source(source, (), TIME, at=server_time(tables.queries)).sql
+    pinned = SourceAtInstant(source, (), TIME, at=server_time(tables.queries)).sql
     both = [[text, "y"], [text, "x"]]
     found = times_of_keys(tables.queries, pinned, None, key, TIME, both, table="t")
     assert found == {1: 1_000_000}

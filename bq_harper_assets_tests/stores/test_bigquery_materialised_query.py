@@ -11,11 +11,11 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery.client import connect_storage
 from bq_harper_assets.stores.bigquery.errors import BigQueryRefused
-from bq_harper_assets.stores.bigquery.fingerprint import Source, fingerprints
+from bq_harper_assets.stores.bigquery.fingerprint import SourceAtInstant, fingerprints
 from bq_harper_assets.stores.bigquery.materialised_query import (
     QueryResult,
-    drop,
     drop_left_over,
+    drop_result,
     materialise,
 )
 from bq_harper_assets.stores.bigquery.read_session import open_session, read_stream
@@ -93,7 +93,7 @@ def test_a_custom_query_is_run_for_the_range_and_its_rows_stay_as_they_were(
     tables.run(f"DELETE FROM {source.sql} WHERE TRUE")
     assert rows_of(tables, result) == [(1, "B"), (3, "C")]
     found = fingerprints(
-        tables.queries, Source(result.table, COLUMNS, TS), START, END, timedelta(days=1)
+        tables.queries, SourceAtInstant(result.table, COLUMNS, TS), START, END, timedelta(days=1)
     )
     assert found[START].rows == 2
     # To the millisecond, as BigQuery tells when a job began.
@@ -153,8 +153,8 @@ def test_a_result_is_dropped_after_use_and_dropping_it_twice_is_fine(
     asked = contract(customQuery=f"SELECT * FROM {source.sql}")
     result = materialise(tables.queries, asked, WITHIN, RESULTS)
 
-    drop(tables.queries, result.table)
-    drop(tables.queries, result.table)
+    drop_result(tables.queries, result.table)
+    drop_result(tables.queries, result.table)
 
     assert names_in(tables, RESULTS) == []
 
@@ -182,7 +182,7 @@ def test_a_table_that_is_no_result_of_ours_is_never_dropped(
     tables: SmallTables, source: TableRef
 ) -> None:
     with pytest.raises(ValueError, match="it stays"):
-        drop(tables.queries, source)
+        drop_result(tables.queries, source)
 
     assert source.table in names_in(tables, DATASET)
 

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.stores.breaker import Breakers, CircuitOpen
-from bq_harper_assets.stores.harper.answers import Creation, Written
+from bq_harper_assets.stores.harper.answers import Creation, WriteCount
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.errors import (
@@ -92,8 +92,8 @@ def test_a_table_is_made_described_filled_searched_and_emptied(direct: HarperCli
     }
     assert direct.describe_all()[table] == described
     rows = [{"id": f"r{n}", "at": f"2026-11-16T07:0{n}:00.000000Z", "n": n} for n in range(5)]
-    assert direct.upsert(table, rows) == Written(5, 5)
-    assert direct.upsert_body(table, b'[{"id":"r1","n":null}]') == Written(1, 1)
+    assert direct.upsert(table, rows) == WriteCount(5, 5)
+    assert direct.upsert_body(table, b'[{"id":"r1","n":null}]') == WriteCount(1, 1)
     assert direct.search_by_id(table, ["r1", "r9"], ["id", "n"]) == [{"id": "r1", "n": None}]
     newest = direct.search_by_value(table, "at", "*", ["id"], reverse=True, limit=1)
     assert newest == [{"id": "r4"}]
@@ -102,7 +102,7 @@ def test_a_table_is_made_described_filled_searched_and_emptied(direct: HarperCli
     assert found == [{"id": "r2"}, {"id": "r1"}]
     either = [Condition("at", "equals", rows[n]["at"]) for n in (0, 4)]
     assert len(direct.search_by_conditions(table, either, ["id"], operator="or")) == 2
-    assert direct.delete(table, ["r0", "absent"]) == Written(2, 2)
+    assert direct.delete(table, ["r0", "absent"]) == WriteCount(2, 2)
     assert direct.sql(f"SELECT COUNT(*) AS n FROM data.{table}") == [{"n": 4}]
     counted = direct.describe_table(table, exact_count=True)
     assert counted is not None
@@ -198,7 +198,7 @@ def test_a_transient_answer_is_followed_by_a_second_try(
 ) -> None:
     retries: list[Retry] = []
     proxy.on(answer)
-    assert make(on_retry=retries.append).upsert(ROWS, [{"id": "t"}]) == Written(1, 1)
+    assert make(on_retry=retries.append).upsert(ROWS, [{"id": "t"}]) == WriteCount(1, 1)
     assert len(proxy.seen()) == 2
     assert [(r.call.operation, r.call.table, r.attempt) for r in retries] == [("upsert", ROWS, 1)]
     assert f"answered {answer.status}" in retries[0].reason
@@ -268,7 +268,7 @@ def test_a_200_without_an_answer_in_it_counts_as_unanswered_and_is_sent_again(
     assert reader.last_unanswered_at is None  # it could change nothing
     writer = make()
     proxy.on(Answer(200, body), operation="upsert")
-    assert writer.upsert(ROWS, [{"id": "garbled"}]) == Written(1, 1)
+    assert writer.upsert(ROWS, [{"id": "garbled"}]) == WriteCount(1, 1)
     assert writer.last_unanswered_at is not None
 
 
@@ -289,7 +289,7 @@ def test_a_storm_of_30_answers_is_outlived(
     retry = RetryPolicy(5, 1.0, sleep=slept.append).within(timedelta(minutes=10))
     proxy.on(Answer(status, {"error": "slow down"}, headers), operation="upsert", times=30)
     client = make(retry=retry, breakers=breakers)
-    assert client.upsert(ROWS, [{"id": "storm"}]) == Written(1, 1)
+    assert client.upsert(ROWS, [{"id": "storm"}]) == WriteCount(1, 1)
     assert len(proxy.seen(operation="upsert")) == 31
     assert len(slept) == 30
     if not headers:
@@ -315,7 +315,7 @@ def test_an_open_breaker_is_waited_for_within_the_deadline_and_told(
 
     policy = RetryPolicy(5, 6.0, sleep=sleep, clock=clock).within(timedelta(minutes=10))
     with WAITS.listen(heard.append):
-        assert make(retry=policy, breakers=breakers).upsert(ROWS, []) == Written(0, 0)
+        assert make(retry=policy, breakers=breakers).upsert(ROWS, []) == WriteCount(0, 0)
     assert clock.now - 1000 == 60
     told = next(line for line in heard if "calls in a row" in line)
     assert re.search(r"failed 5 calls in a row, since .*; tries again at .* gives up at", told)
@@ -378,7 +378,7 @@ def test_a_broken_connection_is_survived_and_applied_once(
     proxy.on(fault, operation="upsert")
     stalled = isinstance(fault, Stall)
     client = make(timeouts=Timeouts(5, 0.3 if stalled else 20))
-    assert client.upsert(ROWS, [row]) == Written(1, 1)
+    assert client.upsert(ROWS, [row]) == WriteCount(1, 1)
     assert len(proxy.seen(operation="upsert")) == 2
     assert direct.search_by_id(ROWS, [row["id"]], ["id", "n", "at"]) == [row]
 
@@ -396,7 +396,7 @@ def test_it_ends_by_itself_when_harper_is_away_and_works_when_it_is_back(
             client.upsert(ROWS, [{"id": "back", "n": 1}])
         assert client.last_unanswered_at is None
         with FaultProxy(harper_connection.url, port=urlsplit(connection.url).port or 0):
-            assert client.upsert(ROWS, [{"id": "back", "n": 2}]) == Written(1, 1)
+            assert client.upsert(ROWS, [{"id": "back", "n": 2}]) == WriteCount(1, 1)
     assert direct.search_by_id(ROWS, ["back"], ["n"]) == [{"n": 2}]
 
 
@@ -407,7 +407,7 @@ def test_the_breaker_stands_between_the_call_and_the_server(make: Make, proxy: F
     client = make(breakers=breakers, retry=RetryPolicy(1, 0, sleep=lambda wait: None))
     proxy.on(Answer(503), table=ROWS, matching=lambda seen: b"fault" not in seen.body, times=10)
 
-    def upsert() -> Written:
+    def upsert() -> WriteCount:
         return client.upsert(ROWS, [{"id": "t"}])
 
     for _ in range(4):
@@ -443,7 +443,7 @@ def test_the_breaker_stands_between_the_call_and_the_server(make: Make, proxy: F
     turned_away = [future for future in outcomes if isinstance(future.exception(), CircuitOpen)]
     assert len(passed) + len(turned_away) == 8
     assert len(proxy.seen(table=ROWS)) == 12 + len(passed)
-    assert upsert() == Written(1, 1)
+    assert upsert() == WriteCount(1, 1)
 
 
 @pytest.mark.promise("E6")
@@ -504,7 +504,7 @@ def test_a_table_just_made_may_be_unknown_for_a_moment(make: Make, proxy: FaultP
     client.create_table(ROWS, "id", COLUMNS)
     unknown = Answer(400, {"error": f"Table 'data.{ROWS}' does not exist"})
     proxy.on(unknown, operation="upsert", times=3)
-    assert client.upsert(ROWS, [{"id": "t"}]) == Written(1, 1)
+    assert client.upsert(ROWS, [{"id": "t"}]) == WriteCount(1, 1)
     assert slept == [0.2, 0.2, 0.2]
     proxy.on(Answer(404, unknown.body), operation="describe_table")
     assert client.describe_table(ROWS) is None
@@ -520,8 +520,8 @@ def test_skipped_ids_are_told(make: Make, proxy: FaultProxy) -> None:
     proxy.on(Answer(200, told))
     proxy.on(Answer(200, b'{"message":"upserted 2 of 3 records","upserted_hashes":["a","b"]}'))
     client = make()
-    assert client.upsert(ROWS, []) == Written(1, 3, ("b", 7))
-    assert client.upsert(ROWS, []) == Written(2, 3, ())
+    assert client.upsert(ROWS, []) == WriteCount(1, 3, ("b", 7))
+    assert client.upsert(ROWS, []) == WriteCount(2, 3, ())
 
 
 @pytest.mark.promise("A6", "E3")

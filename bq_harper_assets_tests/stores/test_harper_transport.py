@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.breaker import Breakers
-from bq_harper_assets.stores.harper.answers import Written
+from bq_harper_assets.stores.harper.answers import WriteCount
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.errors import HarperError, HarperUnavailable, HarperUnsafe
 from bq_harper_assets.stores.harper.transport import Timeouts
@@ -122,7 +122,7 @@ def test_a_connection_that_harper_closed_after_5_s_is_survived(
     client = make(harper_connection, clock=Clock(), retry=RetryPolicy(0), on_retry=retries.append)
     client.upsert(ROWS, [{"id": "k"}])
     time.sleep(5.3)
-    assert client.upsert(ROWS, [{"id": "k"}]) == Written(1, 1)
+    assert client.upsert(ROWS, [{"id": "k"}]) == WriteCount(1, 1)
     assert retries == []
 
 
@@ -135,7 +135,7 @@ def test_a_connection_that_breaks_after_being_idle_is_replaced_without_a_retry(
     client.upsert(ROWS, [{"id": "k"}])
     proxy.on(Reset("after"))
     clock.now += 2
-    assert client.upsert(ROWS, [{"id": "k"}]) == Written(1, 1)
+    assert client.upsert(ROWS, [{"id": "k"}]) == WriteCount(1, 1)
     first, broken, again = proxy.seen()
     assert first.connection == broken.connection != again.connection
     # Whether Harper has applied it is not known, whatever became of the second.
@@ -160,7 +160,7 @@ def test_many_threads_share_a_client_and_its_connections(make: Make, proxy: Faul
     client = make()
     with ThreadPoolExecutor(8) as pool:
         done = list(pool.map(lambda n: client.upsert(ROWS, [{"id": f"p{n}"}]), range(80)))
-    assert done == [Written(1, 1)] * 80
+    assert done == [WriteCount(1, 1)] * 80
     assert len({seen.connection for seen in proxy.seen()}) <= 8
 
 

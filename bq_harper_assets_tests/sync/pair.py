@@ -10,8 +10,8 @@ import pytest
 
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import Mode
-from bq_harper_assets.sync.lease.ledger_agreement import OutOfStep
-from bq_harper_assets.sync.mirror.tables import LEASES
+from bq_harper_assets.sync.errors import OutOfStep
+from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 from bq_harper_assets.sync.revisit.full_reconcile import distrust_everything
 from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets_tests.sync.changing_table import DAY, THREE, Table
@@ -56,7 +56,9 @@ class Pair:
         """Harper's copies of the leases."""
         target = self.table.contract.target_table
         ids = [f"{target}|s{number:02}" for number in range(2)]
-        found = self.table.sync.harper.search_by_id(LEASES.name, ids, tuple(LEASES.types))
+        found = self.table.sync.harper.search_by_id(
+            MIRRORED_LEASES.name, ids, tuple(MIRRORED_LEASES.types)
+        )
         return sorted(found, key=lambda row: str(row["id"]))
 
     def change(self) -> None:
@@ -83,7 +85,7 @@ class Pair:
             contract.target_table, [row["number"] for row in self.table.sync.rows(contract)]
         )
         harper.upsert(contract.target_table, rows)
-        harper.upsert(LEASES.name, mirror)
+        harper.upsert(MIRRORED_LEASES.name, mirror)
 
     def reconciled(self) -> RunReport:
         """By what the command does."""

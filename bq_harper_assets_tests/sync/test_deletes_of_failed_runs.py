@@ -13,7 +13,8 @@ from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.ledger.errors import LedgerUnavailable
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import BatchState
-from bq_harper_assets.sync.turn.report import RunFailed, RunReport
+from bq_harper_assets.sync.errors import RunFailed
+from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import DAY, ONE, ROWS, Table, made, total

@@ -8,12 +8,18 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.contract.table import Sync
-from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord, Refusal
+from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord, GuardRefusal
 from bq_harper_assets.ledger.records import CellKey, CellState
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window, windows_between
 from bq_harper_assets.sync.phases import Phase
-from bq_harper_assets.sync.revisit.due_cells import Due, Reason, Seen, closed_until, due_cells
+from bq_harper_assets.sync.revisit.due_cells import (
+    Due,
+    Reason,
+    WindowFingerprint,
+    closed_until,
+    due_cells,
+)
 from bq_harper_assets.sync.revisit.horizon import horizon, known_after, scrub_part
 from bq_harper_assets.sync.revisit.pace import (
     NEWEST_WINDOWS,
@@ -34,7 +40,7 @@ WINDOW = Window(START, START + HOUR)
 
 def record(state: CellState = CellState.SYNCED, **changed: Any) -> CellRecord:
     marks = changed.pop("marks", 0)
-    refusal = Refusal(T, 1, "refused") if state is CellState.REFUSED else None
+    refusal = GuardRefusal(T, 1, "refused") if state is CellState.REFUSED else None
     held = {
         "batch": 7,
         "t": T,
@@ -62,23 +68,31 @@ BEFORE, AFTER = T - HOUR, T + HOUR
         (record(CellState.FAILED), None, Reason.FAILED),
         (record(CellState.PLANNED), None, Reason.PLANNED_LEFT),
         (record(CellState.REFUSED), None, Reason.REFUSED),
-        (record(CellState.REFUSED), Seen("refused", AFTER), Reason.REFUSED),
-        (record(CellState.REFUSED), Seen("new", AFTER), Reason.SOURCE_CHANGED),
-        (record(CellState.REFUSED), Seen("new", T), Reason.REFUSED),
-        (record(CellState.REFUSED), Seen("old", AFTER), Reason.SOURCE_CHANGED),
-        (record(CellState.REFUSED, never=True), Seen("new", AFTER), Reason.SOURCE_CHANGED),
-        (record(CellState.REFUSED, never=True), Seen("refused", AFTER), Reason.REFUSED),
+        (record(CellState.REFUSED), WindowFingerprint("refused", AFTER), Reason.REFUSED),
+        (record(CellState.REFUSED), WindowFingerprint("new", AFTER), Reason.SOURCE_CHANGED),
+        (record(CellState.REFUSED), WindowFingerprint("new", T), Reason.REFUSED),
+        (record(CellState.REFUSED), WindowFingerprint("old", AFTER), Reason.SOURCE_CHANGED),
+        (
+            record(CellState.REFUSED, never=True),
+            WindowFingerprint("new", AFTER),
+            Reason.SOURCE_CHANGED,
+        ),
+        (
+            record(CellState.REFUSED, never=True),
+            WindowFingerprint("refused", AFTER),
+            Reason.REFUSED,
+        ),
         (record(marks=1), None, Reason.DIRTY),
         (record(is_closed=False, upto=WINDOW.start), None, Reason.CLOSED_SINCE),
         (record(), None, None),
-        (record(), Seen("old", AFTER), None),
-        (record(), Seen("new", AFTER), Reason.SOURCE_CHANGED),
-        (record(), Seen("new", BEFORE), None),
-        (record(), Seen("new", T), None),
+        (record(), WindowFingerprint("old", AFTER), None),
+        (record(), WindowFingerprint("new", AFTER), Reason.SOURCE_CHANGED),
+        (record(), WindowFingerprint("new", BEFORE), None),
+        (record(), WindowFingerprint("new", T), None),
     ],
 )
 def test_why_a_cell_needs_work(
-    known: CellRecord | None, seen: Seen | None, reason: Reason | None
+    known: CellRecord | None, seen: WindowFingerprint | None, reason: Reason | None
 ) -> None:
     records = [known] if known else []
     due = due_cells([WINDOW], 1, records, seen={WINDOW.start: seen} if seen else None)
@@ -93,9 +107,11 @@ def test_why_a_cell_needs_work(
 def test_a_refusal_that_only_others_caused_ends_when_they_are_forgotten(
     now: datetime | None, reason: Reason
 ) -> None:
-    until_t = replace(record(CellState.REFUSED), refusal=Refusal(T, 1, "refused", T))
+    until_t = replace(record(CellState.REFUSED), refusal=GuardRefusal(T, 1, "refused", T))
     assert [each.reason for each in due_cells([WINDOW], 1, [until_t], now=now)] == [reason]
-    [changed] = due_cells([WINDOW], 1, [until_t], seen={START: Seen("new", AFTER)}, now=now)
+    [changed] = due_cells(
+        [WINDOW], 1, [until_t], seen={START: WindowFingerprint("new", AFTER)}, now=now
+    )
     assert changed.reason is Reason.SOURCE_CHANGED
     decided = record(CellState.REFUSED)
     assert [each.reason for each in due_cells([WINDOW], 1, [decided], now=AFTER)] == ["refused"]
@@ -274,8 +290,8 @@ def test_without_a_horizon_only_the_scrub_looks() -> None:
 
 
 def test_a_look_replaces_all_that_was_known_of_what_it_looked_at() -> None:
-    before = {START + n * HOUR: Seen("before", T) for n in range(4)}
-    found = {START + 2 * HOUR: Seen("now", AFTER)}
+    before = {START + n * HOUR: WindowFingerprint("before", T) for n in range(4)}
+    found = {START + 2 * HOUR: WindowFingerprint("now", AFTER)}
     known = known_after(before, [(START + HOUR, START + 3 * HOUR)], found)
     assert {(at - START) // HOUR: seen.fingerprint for at, seen in known.items()} == {
         0: "before",

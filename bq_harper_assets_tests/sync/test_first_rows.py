@@ -6,7 +6,7 @@ import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.schema.errors import SchemaRefused
-from bq_harper_assets.sync.turn.report import RunFailed
+from bq_harper_assets.sync.errors import RunFailed
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import DAY, ONE, ROWS

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.errors import RunFailed
 from bq_harper_assets.sync.plan import delete_guard
 from bq_harper_assets.sync.revisit.due_cells import Reason
 from bq_harper_assets.sync.revisit.horizon import standing
 from bq_harper_assets.sync.revisit.run_requests import asks
 from bq_harper_assets.sync.turn import reconcile
-from bq_harper_assets.sync.turn.report import RunFailed
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import (
@@ -35,7 +35,7 @@ MOST = 10  # rows that the guard lets pass here
 
 @pytest.fixture(autouse=True)
 def _few_rows_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delete_guard, "MOST_ROWS", MOST)
+    monkeypatch.setattr(delete_guard, "MOST_UNGUARDED_ROWS", MOST)
 
 
 def refused(table: Table, **settings: bool) -> str:
@@ -135,7 +135,7 @@ def test_rows_past_their_retention_make_no_loss_of_younger_ones_small(
 
     No cell loses much by itself, and the young rows are a third of all that Harper holds.
     """
-    monkeypatch.setattr(delete_guard, "MOST_ROWS", 40)
+    monkeypatch.setattr(delete_guard, "MOST_UNGUARDED_ROWS", 40)
     seconds = int((datetime.now(UTC) - TWO).total_seconds())
     table = made(sync, tables, slices=4, deletes_older_than=f"{seconds}s", **KEYED)
     table.change("DELETE FROM T WHERE TRUE")

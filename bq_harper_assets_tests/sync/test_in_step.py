@@ -17,7 +17,7 @@ from bq_harper_assets.sync.lease import ledger_agreement
 from bq_harper_assets.sync.lease.keeper import Keeper
 from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
 from bq_harper_assets.sync.ledger_facts import table_facts, version_of
-from bq_harper_assets.sync.mirror.tables import LEASES
+from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 from bq_harper_assets.sync.schema_sync.version_of_rows import version_of_rows
 from bq_harper_assets.sync.turn.turn import Run
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -78,10 +78,10 @@ def test_a_run_that_is_killed_between_its_commit_and_the_mirror_is_no_alarm(pair
 
 def test_leases_of_an_earlier_release_are_taken_through_a_whole_run(pair: Pair) -> None:
     harper, older = pair.table.sync.harper, pair.mirror()
-    harper.delete(LEASES.name, [row["id"] for row in older])
+    harper.delete(MIRRORED_LEASES.name, [row["id"] for row in older])
     for row in older:
         del row["batch"]
-    harper.upsert(LEASES.name, older)
+    harper.upsert(MIRRORED_LEASES.name, older)
     engine = create_engine(f"sqlite:///{pair.folder / 'ledger.db'}")
     with engine.begin() as connection:  # it did not note what it left there either
         connection.execute(text("UPDATE leases SET mirrored_epoch = NULL, mirrored_batch = NULL"))
@@ -148,7 +148,7 @@ def _uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_that_harpers_estimate_does_not_count_are_seen(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pair.table.sync.harper.delete(LEASES.name, [row["id"] for row in pair.mirror()])
+    pair.table.sync.harper.delete(MIRRORED_LEASES.name, [row["id"] for row in pair.mirror()])
     pair.use("new.db")
     _uncounted(monkeypatch)
     target = pair.table.contract.target_table

@@ -15,8 +15,8 @@ import pytest
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable
-from bq_harper_assets.sync.plan.planned_cells import WindowStillOpen
-from bq_harper_assets.sync.turn.report import RunFailed, RunReport
+from bq_harper_assets.sync.errors import RunFailed, WindowStillOpen
+from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets_tests.fault_proxy import Answer, Delay, FaultProxy, Seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync

@@ -25,6 +25,7 @@ from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid
 from bq_harper_assets.sync.cells.window import EPOCH, windows_between
+from bq_harper_assets.sync.errors import LeaseRanOut, OutOfStep
 from bq_harper_assets.sync.identity.digest import Digest
 from bq_harper_assets.sync.lease.keeper import (
     ASK_EVERY_S,
@@ -32,19 +33,14 @@ from bq_harper_assets.sync.lease.keeper import (
     LeaseTimes,
     lease_times,
 )
-from bq_harper_assets.sync.lease.ledger_agreement import OutOfStep, copies_of, require_in_step
-from bq_harper_assets.sync.lease.send_deadline import (
-    Deadline,
-    LeaseRanOut,
-    LeaseTerms,
-    mirror_id,
-)
+from bq_harper_assets.sync.lease.ledger_agreement import copies_of, require_in_step
+from bq_harper_assets.sync.lease.send_deadline import Deadline, LeaseTerms, mirror_id
 from bq_harper_assets.sync.ledger_facts import cell_key
-from bq_harper_assets.sync.mirror.tables import LEASES
+from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 from bq_harper_assets.sync.plan.cell_work import Work
 from bq_harper_assets.sync.revisit.open_window import PAUSE
-from bq_harper_assets.sync.spark.receipts import Failure, Receipt, Refusal, Tally
-from bq_harper_assets.sync.turn.judge import Removed, judge
+from bq_harper_assets.sync.spark.receipts import Failure, Receipt, RejectedRow, Tally
+from bq_harper_assets.sync.turn.judge import Removed, judge_cells
 from bq_harper_assets.sync.write.write_job import Moved
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy, NoAnswer
 
@@ -95,7 +91,7 @@ def _registered(ledger: Ledger, target: str) -> LogicalTable:
 def _mirrored(harper: HarperClient, table: LogicalTable) -> dict[int, tuple[int, float]]:
     """Epoch and deadline by slice."""
     ids = [mirror_id(table.facts.target, part) for part in range(2)]
-    rows = harper.search_by_id(LEASES.name, ids)
+    rows = harper.search_by_id(MIRRORED_LEASES.name, ids)
     return {ids.index(row["id"]): (row["epoch"], row["deadline"]) for row in rows}
 
 
@@ -128,7 +124,7 @@ def test_a_later_deadline_counts_only_for_all_of_ones_own_epochs(
         {"id": mirror_id(target, part), "epoch": 7 + part, "deadline": NOW + 100 + part}
         for part in range(2)
     ]
-    harper.upsert(LEASES.name, rows)
+    harper.upsert(MIRRORED_LEASES.name, rows)
     ask = Deadline(LeaseTerms(target, {0: 7, 1: 8}, NOW, 10, 0), harper, clock)
     ask()
     clock.now = NOW + 89.9  # the earlier of the two decides
@@ -139,13 +135,13 @@ def test_a_later_deadline_counts_only_for_all_of_ones_own_epochs(
     for row in rows:
         row["deadline"] = NOW + 500
     if lost == "no row":
-        harper.delete(LEASES.name, [rows[1]["id"]])
-        harper.upsert(LEASES.name, rows[:1])
+        harper.delete(MIRRORED_LEASES.name, [rows[1]["id"]])
+        harper.upsert(MIRRORED_LEASES.name, rows[:1])
     else:
-        harper.upsert(LEASES.name, [rows[0], rows[1] | {"epoch": 9}])
+        harper.upsert(MIRRORED_LEASES.name, [rows[0], rows[1] | {"epoch": 9}])
     with pytest.raises(LeaseRanOut):
         ask()
-    harper.upsert(LEASES.name, rows)
+    harper.upsert(MIRRORED_LEASES.name, rows)
     ask()
 
 
@@ -330,7 +326,7 @@ def test_a_lease_that_cannot_be_mirrored_is_given_back(
     ledger: Ledger, harper_connection: HarperConnection, table: LogicalTable
 ) -> None:
     with FaultProxy(harper_connection.url) as proxy:
-        proxy.on(Answer(503), operation="upsert", table=LEASES.name, times=9)
+        proxy.on(Answer(503), operation="upsert", table=MIRRORED_LEASES.name, times=9)
         spoilt = harper_connection.model_copy(update={"url": proxy.url})
         with (
             HarperClient(spoilt, retry=RetryPolicy(0)) as harper,
@@ -390,7 +386,7 @@ def test_a_copy_that_may_still_take_effect_keeps_the_lease_until_it_expires(
             HarperClient(through, retry=RetryPolicy(2, 0.01), breakers=Breakers()) as harper,
             Keeper(ledger, harper, table, [1], "me", TIMES) as keeper,
         ):
-            proxy.on(NoAnswer(), operation="upsert", table=LEASES.name, times=1)
+            proxy.on(NoAnswer(), operation="upsert", table=MIRRORED_LEASES.name, times=1)
             keeper.note_planned()  # the second try is answered, and does not recall the first
             assert ledger.mirrored(table) == (Mirrored(1, 1, 0),)
             keeper.give_back()
@@ -416,7 +412,7 @@ def test_clocks_of_a_cluster_are_not_trusted_to_the_second() -> None:
 
 
 def _receipt(tallies: dict[int, Tally], failure: Failure | None, *refused: int) -> Receipt:
-    refusals = tuple(Refusal(place, "id", "too big", "{}") for place in refused)
+    refusals = tuple(RejectedRow(place, "id", "too big", "{}") for place in refused)
     return Receipt(tallies, refusals, 1, 0, None, failure)
 
 
@@ -441,12 +437,12 @@ def test_a_cell_whose_refused_row_may_still_be_there_in_an_old_version_is_not_do
     tallies = {0: Tally(3, 2, 0, Digest()), 1: Tally(5, 5), 2: Tally(1, 1)}
     failed = _receipt(tallies, Failure("Harper is away", True), 0)
     moved = Moved((failed,), {0: 2, 1: 5, 2: 1}, {0: 2, 1: 5, 2: 1})
-    outcomes = judge(works, grid, moved, (), NOTHING_REMOVED, 1.0)
+    outcomes = judge_cells(works, grid, moved, (), NOTHING_REMOVED, 1.0)
     assert [o.problem for o in outcomes] == ["Harper is away", None, *["Harper is away"] * 2]
     fine = Moved((_receipt(tallies, None, 0),), moved.sent, moved.distinct)
     for work in works[2:]:
         work.rows = 1
-    outcomes = judge(works, grid, fine, (), NOTHING_REMOVED, 1.0)
+    outcomes = judge_cells(works, grid, fine, (), NOTHING_REMOVED, 1.0)
     assert [o.problem for o in outcomes] == [None] * 4
 
 

@@ -18,8 +18,8 @@ from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.retry import Call
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.errors import RunFailed, WindowStillOpen
 from bq_harper_assets.sync.phases import Phase
-from bq_harper_assets.sync.plan.planned_cells import WindowStillOpen
 from bq_harper_assets.sync.revisit.open_window import (
     MOST_FAILURES,
     PAUSE,
@@ -27,7 +27,7 @@ from bq_harper_assets.sync.revisit.open_window import (
     left_open,
     open_window,
 )
-from bq_harper_assets.sync.turn.report import CellReport, RunFailed, RunReport
+from bq_harper_assets.sync.turn.report import CellReport, RunReport
 from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,

@@ -9,9 +9,9 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.records import Mode
-from bq_harper_assets.sync.lease.ledger_agreement import OutOfStep
-from bq_harper_assets.sync.mirror.tables import LEASES
-from bq_harper_assets.sync.revisit.full_reconcile import HarperInUse, distrust_everything
+from bq_harper_assets.sync.errors import HarperInUse, OutOfStep
+from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
+from bq_harper_assets.sync.revisit.full_reconcile import distrust_everything
 from bq_harper_assets.sync.schema_sync.target_evolution import evolve_table
 from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -50,7 +50,7 @@ def test_a_ledger_that_is_lost_leads_to_comparing_and_never_to_copying(
 ) -> None:
     pair.change()
     if without_leases:  # as an earlier release advised
-        pair.table.sync.harper.delete(LEASES.name, [row["id"] for row in pair.mirror()])
+        pair.table.sync.harper.delete(MIRRORED_LEASES.name, [row["id"] for row in pair.mirror()])
     pair.table.change("DELETE FROM T WHERE number BETWEEN 3600 AND 5400")
     first = pair.ledger.identity()
     pair.use("new.db")
@@ -71,7 +71,7 @@ def test_a_harper_that_was_restored_from_a_backup_is_noticed(pair: Pair) -> None
 
 
 def test_a_harper_without_copies_of_the_leases_is_older_too(pair: Pair) -> None:
-    pair.table.sync.harper.delete(LEASES.name, [row["id"] for row in pair.mirror()])
+    pair.table.sync.harper.delete(MIRRORED_LEASES.name, [row["id"] for row in pair.mirror()])
     pair.refused("is older than the ledger")
 
 
@@ -108,20 +108,20 @@ def test_a_run_that_may_still_write_under_the_other_ledger_is_waited_for(pair: P
         distrust()
     pair.ledger.release(leases)
     newest = pair.mirror()[0]
-    sync.harper.upsert(LEASES.name, [newest | {"deadline": 4e9}])
+    sync.harper.upsert(MIRRORED_LEASES.name, [newest | {"deadline": 4e9}])
     pair.use("new.db")
     with pytest.raises(HarperInUse, match=f"bqh reconcile {contract.id}"):
         distrust()
     # It had more slices than this one.
     of_more = newest | {"id": f"{contract.target_table}|s07", "epoch": 99, "batch": 999}
-    sync.harper.upsert(LEASES.name, [newest, of_more | {"deadline": 4e9}])
+    sync.harper.upsert(MIRRORED_LEASES.name, [newest, of_more | {"deadline": 4e9}])
     with pytest.raises(HarperInUse):
         distrust()
-    sync.harper.upsert(LEASES.name, [of_more])
+    sync.harper.upsert(MIRRORED_LEASES.name, [of_more])
     distrust()
     ours = pair.ledger.newest(known)
     assert (ours.batch, min(ours.epochs.values())) == (999, 100)
-    assert sync.harper.search_by_id(LEASES.name, [of_more["id"]]) == []
+    assert sync.harper.search_by_id(MIRRORED_LEASES.name, [of_more["id"]]) == []
 
 
 def test_what_fails_after_everything_was_distrusted_is_compared_by_the_next_run(

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.ledger.records import CellState, Mode
-from bq_harper_assets.sync.plan.delete_guard import MOST_ROWS
-from bq_harper_assets.sync.turn.report import RunFailed
+from bq_harper_assets.sync.errors import RunFailed
+from bq_harper_assets.sync.plan.delete_guard import MOST_UNGUARDED_ROWS
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import KEYED, Table, made, time_text, total
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -114,7 +114,7 @@ def test_an_emptied_table_of_small_cells_is_refused_as_a_whole(
     sync: Sync, tables: SmallTables
 ) -> None:
     table = made(sync, tables, last=10_799, step=9, slices=2)
-    assert len(table.held) == 1200 > MOST_ROWS
+    assert len(table.held) == 1200 > MOST_UNGUARDED_ROWS
     table.change("DELETE FROM T WHERE TRUE")
     with pytest.raises(RunFailed, match="the run would lose 1,200 of the 1,200 rows"):
         table.run()

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.sync.identity.row_hash import UnhashableType, row_hashes
+from bq_harper_assets.sync.errors import UnhashableType
+from bq_harper_assets.sync.identity.row_hash import row_hashes
 from bq_harper_assets_tests.sync import reference_hash
 from bq_harper_assets_tests.sync.typed_values import EVERY_TYPE, columns
 

@@ -11,7 +11,7 @@ from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.errors import HarperRowBroken
-from bq_harper_assets.sync.transient_errors import NotCompared
+from bq_harper_assets.sync.errors import NotCompared
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy

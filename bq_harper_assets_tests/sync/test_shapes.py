@@ -7,8 +7,7 @@ import pytest
 
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.stores.harper.ensure_table import TableAction
-from bq_harper_assets.sync.plan.planned_cells import WindowStillOpen
-from bq_harper_assets.sync.source.pinned import KeyNotUnique
+from bq_harper_assets.sync.errors import KeyNotUnique, WindowStillOpen
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.side_by_side import (

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
-from bq_harper_assets.sync.values.times import timestamp_text
+from bq_harper_assets.sync.values.times import timestamp_texts
 
 _ROWS = 20_000
 _COUNT = np.arange(_ROWS)
@@ -17,7 +17,7 @@ _START = datetime(2026, 11, 16, tzinfo=UTC)
 
 def _every(step: timedelta) -> pa.Array:
     moments = pa.array([_START + step * n for n in range(_ROWS)], pa.timestamp("us", "UTC"))
-    return timestamp_text(moments)
+    return timestamp_texts(moments)
 
 
 KEYS = {

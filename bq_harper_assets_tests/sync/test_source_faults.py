@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bq_harper_assets.ledger.records import CellState
-from bq_harper_assets.sync.turn.report import RunFailed
+from bq_harper_assets.sync.errors import RunFailed
 from bq_harper_assets_tests.stores.cutting_proxy import cutting_proxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.stores.storage_proxy import storage_proxy

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.errors import TransientError
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.sync.source.arrival_check import SourceSchemaMoved, require_planned
-from bq_harper_assets.sync.transient_errors import TRANSIENT
+from bq_harper_assets.sync.errors import SourceSchemaMoved
+from bq_harper_assets.sync.source.arrival_check import require_planned
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy, Seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -80,7 +81,7 @@ def test_what_is_gone_or_changed_inside_a_column_is_told_with_its_path() -> None
 
 
 def test_it_is_worth_another_try() -> None:
-    assert issubclass(SourceSchemaMoved, TRANSIENT)
+    assert issubclass(SourceSchemaMoved, TransientError)
 
 
 @contextmanager

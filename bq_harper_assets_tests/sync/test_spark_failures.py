@@ -13,12 +13,12 @@ import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.records import BatchState, LogicalTable
+from bq_harper_assets.sync.errors import SparkGaveUp, TaskCannotSucceed
 from bq_harper_assets.sync.lease.keeper import LeaseTimes
-from bq_harper_assets.sync.spark.errors import SparkGaveUp, TaskCannotSucceed, errors_of_spark
-from bq_harper_assets.sync.transient_errors import TRANSIENT
+from bq_harper_assets.sync.spark.errors import errors_of_spark
 from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets.sync.write.write_job import one_row_per_task
 from bq_harper_assets.validation.proof.prover import Prover
@@ -177,7 +177,7 @@ def test_what_a_task_would_raise_again_is_told_as_such_and_not_as_what_may_heal(
             job()
         told[name] = raised.value
     assert isinstance(told["module"], TaskCannotSucceed)
-    assert not isinstance(told["module"], TRANSIENT)
+    assert not isinstance(told["module"], TransientError)
     assert str(told["module"]) == (
         "Spark cannot do ships, 4 cells from 2026-01-05T00:00|s00 to 2026-01-05T01:00|s01, and"
         " trying again would not help: ModuleNotFoundError: No module named"
@@ -185,4 +185,4 @@ def test_what_a_task_would_raise_again_is_told_as_such_and_not_as_what_may_heal(
     )
     assert isinstance(told["column"], TaskCannotSucceed)
     assert "UNRESOLVED_COLUMN" in str(told["column"])
-    assert isinstance(told["disk"], TRANSIENT)  # it may have room next time
+    assert isinstance(told["disk"], TransientError)  # it may have room next time

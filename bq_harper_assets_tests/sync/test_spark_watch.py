@@ -86,7 +86,7 @@ def test_a_spark_that_hangs_is_told_and_silences_nobody(
     spark: Any = SimpleNamespace(
         sparkContext=SimpleNamespace(statusTracker=hang), conf={FOLDER_SETTING: str(tmp_path)}
     )
-    monkeypatch.setattr(job_watch, "ANSWERS_WITHIN_S", 0.2)
+    monkeypatch.setattr(job_watch, "_ANSWERS_WITHIN_S", 0.2)
     with (
         WAITS.listen(said.append),
         told_while_quiet(spark, "moving 20 cells"),

@@ -13,8 +13,9 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.retry import Call, RetryPolicy
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.errors import RunStopped
 from bq_harper_assets.sync.spark.errors import errors_of_spark
-from bq_harper_assets.sync.stop_request import RunStopped, Stop, cancelled_by
+from bq_harper_assets.sync.stop_request import Stop, cancelled_by
 from bq_harper_assets.sync.write.write_job import one_row_per_task
 from bq_harper_assets_tests.stores.small_tables import utc
 

@@ -15,7 +15,7 @@ from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.mirror.tables import (
     AUDITS,
     LOCKS,
-    SYSTEM_TABLES,
+    MIRROR_TABLES,
     look_at_system_tables,
     make_system_tables,
 )
@@ -36,14 +36,14 @@ def empty(harper_connection: HarperConnection) -> Iterator[HarperConnection]:
 
 def drop_system_tables(connection: HarperConnection) -> None:
     """As if nothing was ever synced to this Harper."""
-    for table in SYSTEM_TABLES:
+    for table in MIRROR_TABLES:
         admin(connection, "drop_table", database="data", table=table.name)
 
 
 def assert_as_declared(connection: HarperConnection) -> None:
     """Each has the attributes, types and indexes that it is declared with."""
     with HarperClient(connection) as harper:
-        for table in SYSTEM_TABLES:
+        for table in MIRROR_TABLES:
             found = harper.describe_table(table.name)
             assert found is not None, table.name
             key = next(iter(table.types))
@@ -119,15 +119,15 @@ def test_one_that_harper_does_not_speak_of_is_unknown_with_the_reason(
 
 
 def test_no_contract_can_take_the_name_of_one() -> None:
-    assert sorted(identifiers.SYSTEM_TABLES) == sorted(table.name for table in SYSTEM_TABLES)
+    assert sorted(identifiers.SYSTEM_TABLES) == sorted(table.name for table in MIRROR_TABLES)
 
 
 def test_the_page_names_every_attribute_of_each() -> None:
     page = PAGE.read_text(encoding="utf-8")
     kept = page.partition("\n## What is kept\n")[2].partition("\n## ")[0]
-    names = "|".join(table.name for table in SYSTEM_TABLES)
+    names = "|".join(table.name for table in MIRROR_TABLES)
     parts = re.split(rf"`({names})`", kept)
     told = dict(zip(parts[1::2], parts[2::2], strict=True))
-    assert list(told) == [table.name for table in SYSTEM_TABLES]
-    for table in SYSTEM_TABLES:
+    assert list(told) == [table.name for table in MIRROR_TABLES]
+    for table in MIRROR_TABLES:
         assert set(table.types) <= set(re.findall(r"`(\w+)`", told[table.name])), table.name

@@ -13,13 +13,8 @@ from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.sync.spark.task_login import (
-    FOLDER_SETTING,
-    HarperOfTasks,
-    NoPassword,
-    PasswordNotWritten,
-    harper_of_tasks,
-)
+from bq_harper_assets.sync.errors import NoPassword, PasswordNotWritten
+from bq_harper_assets.sync.spark.task_login import FOLDER_SETTING, HarperOfTasks, harper_of_tasks
 from bq_harper_assets.sync.write.write_job import one_row_per_task
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus

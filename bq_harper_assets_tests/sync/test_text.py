@@ -12,9 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bq_harper_assets.sync.values.bytes_text import base64_text
-from bq_harper_assets.sync.values.decimals import decimal_text, exceeds_number
-from bq_harper_assets.sync.values.intervals import interval_text, range_text
-from bq_harper_assets.sync.values.times import date_text, datetime_text, time_text, timestamp_text
+from bq_harper_assets.sync.values.decimals import decimal_texts, exceeds_number
+from bq_harper_assets.sync.values.intervals import interval_texts, range_texts
+from bq_harper_assets.sync.values.times import (
+    date_text,
+    datetime_texts,
+    time_texts,
+    timestamp_texts,
+)
 from bq_harper_assets_tests.sync import reference_hash
 from bq_harper_assets_tests.sync.typed_values import SCALARS
 
@@ -24,13 +29,13 @@ def _iso(moment: datetime) -> str:
 
 
 SPELLED: dict[str, tuple[Callable[[pa.Array], pa.Array], Callable[[Any], str]]] = {
-    "timestamp": (timestamp_text, lambda moment: f"{_iso(moment)}Z"),
-    "datetime": (datetime_text, _iso),
+    "timestamp": (timestamp_texts, lambda moment: f"{_iso(moment)}Z"),
+    "datetime": (datetime_texts, _iso),
     "date": (date_text, date.isoformat),
-    "time": (time_text, lambda moment: moment.isoformat(timespec="microseconds")),
+    "time": (time_texts, lambda moment: moment.isoformat(timespec="microseconds")),
     "binary": (base64_text, lambda value: base64.b64encode(value).decode()),
-    "numeric": (decimal_text, reference_hash.decimal_text),
-    "bignumeric": (decimal_text, reference_hash.decimal_text),
+    "numeric": (decimal_texts, reference_hash.decimal_text),
+    "bignumeric": (decimal_texts, reference_hash.decimal_text),
 }
 
 
@@ -51,7 +56,7 @@ def test_every_value_is_spelled_as_python_spells_it(name: str, data: st.DataObje
 @settings(deadline=None, max_examples=60)
 @given(st.lists(SCALARS["timestamp"][1], min_size=2))
 def test_sorting_the_text_sorts_the_time(moments: list[datetime]) -> None:
-    texts = timestamp_text(pa.array(moments, pa.timestamp("us", "UTC"))).to_pylist()
+    texts = timestamp_texts(pa.array(moments, pa.timestamp("us", "UTC"))).to_pylist()
     assert sorted(texts) == [
         text for _, text in sorted(zip(moments, texts, strict=True), key=lambda pair: pair[0])
     ]
@@ -71,7 +76,7 @@ def test_sorting_the_text_sorts_the_time(moments: list[datetime]) -> None:
     ],
 )
 def test_the_edges_of_time(moment: datetime, text: str) -> None:
-    assert timestamp_text(pa.array([moment])).to_pylist() == [text]
+    assert timestamp_texts(pa.array([moment])).to_pylist() == [text]
 
 
 def test_days_far_apart_are_spelled_like_days_close_together() -> None:
@@ -85,13 +90,13 @@ def test_whatever_lies_under_a_null_is_never_spelled() -> None:
     huge = pa.array([2**62, 0])
     hidden = [pa.py_buffer(b"\x02"), huge.buffers()[1]]
     moments = pa.Array.from_buffers(pa.timestamp("us", "UTC"), 2, hidden)
-    assert timestamp_text(moments).to_pylist() == [None, "1970-01-01T00:00:00.000000Z"]
+    assert timestamp_texts(moments).to_pylist() == [None, "1970-01-01T00:00:00.000000Z"]
 
 
 def test_times_of_other_units_are_spelled_in_microseconds() -> None:
-    assert time_text(pa.array([time(1, 2, 3)], pa.time32("s"))).to_pylist() == ["01:02:03.000000"]
+    assert time_texts(pa.array([time(1, 2, 3)], pa.time32("s"))).to_pylist() == ["01:02:03.000000"]
     seconds = pa.array([0], pa.timestamp("s", "America/New_York"))
-    assert timestamp_text(seconds).to_pylist() == ["1970-01-01T00:00:00.000000Z"]
+    assert timestamp_texts(seconds).to_pylist() == ["1970-01-01T00:00:00.000000Z"]
 
 
 @pytest.mark.promise("B3")
@@ -117,7 +122,7 @@ def test_all_256_bytes_survive_base64() -> None:
 )
 def test_fifteen_digits_are_what_a_number_holds(value: str, beyond: bool) -> None:
     for type_ in (pa.decimal128(38, 9), pa.decimal256(76, 38)):
-        assert exceeds_number(decimal_text(pa.array([Decimal(value), None], type_))).tolist() == [
+        assert exceeds_number(decimal_texts(pa.array([Decimal(value), None], type_))).tolist() == [
             beyond,
             False,
         ]
@@ -127,7 +132,7 @@ def test_the_largest_bignumeric_keeps_its_77_digits() -> None:
     largest = 5 * 10**76 + 7
     raw = largest.to_bytes(32, "little", signed=True)
     array = pa.Array.from_buffers(pa.decimal256(76, 38), 1, [None, pa.py_buffer(raw)])
-    text = decimal_text(array)[0].as_py()
+    text = decimal_texts(array)[0].as_py()
     assert text == f"5{'0' * 38}.{'0' * 37}7"
 
 
@@ -146,15 +151,15 @@ def test_an_interval_is_spelled_with_a_sign_per_part(
     interval: tuple[int, int, int], text: str
 ) -> None:
     array = pa.array([None, pa.MonthDayNano(interval)])
-    assert interval_text(array).to_pylist() == [None, text]
-    assert interval_text(array.slice(1)).to_pylist() == [text]
+    assert interval_texts(array).to_pylist() == [None, text]
+    assert interval_texts(array.slice(1)).to_pylist() == [text]
 
 
 @pytest.mark.promise("B9")
 def test_a_range_is_spelled_with_its_bounds_as_they_are_stored_alone() -> None:
     def ranges(type_: pa.DataType, *values: Any) -> list[str | None]:
         struct = pa.struct([("start", type_), ("end", type_)])
-        texts: list[str | None] = range_text(pa.array(values, struct)).to_pylist()
+        texts: list[str | None] = range_texts(pa.array(values, struct)).to_pylist()
         return texts
 
     day, moment = date(2026, 1, 2), datetime(2026, 1, 2, tzinfo=UTC)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from bq_harper_assets.sync.cells.cell import Cell, slice_key
 from bq_harper_assets.sync.cells.grid import NOT_OURS, Grid, Part
 from bq_harper_assets.sync.cells.window import (
-    NotATime,
     Window,
     floor_to_window,
     micros_at,
     micros_of,
     windows_between,
 )
+from bq_harper_assets.sync.errors import NotATime
 
 HOUR = timedelta(hours=1)
 TICK = timedelta(microseconds=1)

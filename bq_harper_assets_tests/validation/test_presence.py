@@ -12,7 +12,8 @@ from bq_harper_assets.ledger.records import CellKey, CellState
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.diff import target_rows
-from bq_harper_assets.sync.stop_request import RunStopped, Stop
+from bq_harper_assets.sync.errors import RunStopped
+from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.validation.proof import presence_rows
 from bq_harper_assets.validation.proof.presence import check_presence
 from bq_harper_assets.validation.proof.presence_rows import time_ranges

@@ -14,10 +14,10 @@ from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
 from bq_harper_assets.validation.progress.due_rows import due_since, due_until
 from bq_harper_assets.validation.progress.progress_check import (
-    Standing,
+    ProgressFacts,
     check_progress,
     gaps,
-    judge,
+    judge_progress,
 )
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import ProgressStatus, Severity
@@ -46,7 +46,7 @@ NONE = timedelta(0)
 def test_exactly_ten_minutes_and_an_hour_belong_to_the_calmer_word(
     overdue: timedelta, since_commit: timedelta, word: str
 ) -> None:
-    assert judge(Standing(overdue, since_commit)) == word
+    assert judge_progress(ProgressFacts(overdue, since_commit)) == word
 
 
 def _declared(**keys: object) -> TableContract:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from bq_harper_assets.sync.turn.report import RunFailed
+from bq_harper_assets.sync.errors import RunFailed
 from bq_harper_assets.validation.progress.progress_check import check_progress
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import ProgressStatus

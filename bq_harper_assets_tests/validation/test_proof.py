@@ -10,8 +10,8 @@ import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.errors import RunFailed
 from bq_harper_assets.sync.plan import recomputed_fingerprints
-from bq_harper_assets.sync.turn.report import RunFailed
 from bq_harper_assets.validation.proof.cell_proof import CellProof
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus, Severity

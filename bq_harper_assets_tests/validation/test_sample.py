@@ -9,16 +9,21 @@ from hypothesis import strategies as st
 
 from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
 from bq_harper_assets.ledger.records import CellKey, CellState
-from bq_harper_assets.validation.spot.sampled_cells import Place, instants, of_some, places_of
+from bq_harper_assets.validation.spot.sampled_cells import (
+    CommittedCell,
+    instants,
+    of_some,
+    places_of,
+)
 from bq_harper_assets_tests.stores.small_tables import utc
 
 NOON = utc(2026, 1, 5, 12)
 HOUR = timedelta(hours=1)
 
 
-def place(hour: int, rows: int, part: int = 0) -> Place:
+def place(hour: int, rows: int, part: int = 0) -> CommittedCell:
     """An hour after noon."""
-    return Place(NOON + hour * HOUR, NOON + (hour + 1) * HOUR, part, NOON, 1, 1, rows)
+    return CommittedCell(NOON + hour * HOUR, NOON + (hour + 1) * HOUR, part, NOON, 1, 1, rows)
 
 
 @settings(deadline=None)

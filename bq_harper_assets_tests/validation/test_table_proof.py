@@ -11,7 +11,7 @@ from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.validation.proof.cell_proof import CellProof
 from bq_harper_assets.validation.proof.proof_records import verdict_of
-from bq_harper_assets.validation.proof.table_proof import STATUS_OF_RUN, counted, table_verdict
+from bq_harper_assets.validation.proof.table_proof import STATUS_OF_RUN, count_cells, table_verdict
 from bq_harper_assets.validation.verdict import ProofStatus, Severity
 from bq_harper_assets_tests.stores.small_tables import utc
 
@@ -31,7 +31,7 @@ PROVED = ProvedCells(
 
 
 def test_a_table_says_how_many_cells_are_proved_in_which_way_as_of_when_and_what_is_not() -> None:
-    cells = counted(
+    cells = count_cells(
         [
             PROVED,
             replace(PROVED, cells=2, deep=True, oldest=NOON - HOUR, newest=NOON - HOUR),
@@ -63,15 +63,15 @@ def test_an_open_window_is_equal_so_far_and_never_a_failure() -> None:
     of_both = verdict_of([still_open, proved])
     assert (of_both.status, of_both.passed) == (ProofStatus.PROVED, True)
     assert of_both.message == "2 cells: 1 open, 1 proved by stored hash"
-    cells = counted([replace(PROVED, is_closed=False, status="open"), PROVED])
+    cells = count_cells([replace(PROVED, is_closed=False, status="open"), PROVED])
     assert table_verdict(cells, [], [still_open]).passed
-    polled = counted([replace(PROVED, is_closed=False, is_clean=False, status=None), PROVED])
+    polled = count_cells([replace(PROVED, is_closed=False, is_clean=False, status=None), PROVED])
     assert polled == cells  # a poll may be at work on it at any moment
     assert table_verdict(cells, [], []).status is ProofStatus.PROVED
 
 
 def test_a_cell_that_differs_fails_its_table_until_it_is_mended_whoever_found_it() -> None:
-    cells = counted([PROVED, replace(PROVED, cells=7, status="differs")])
+    cells = count_cells([PROVED, replace(PROVED, cells=7, status="differs")])
     named = [cell_key(Cell(CELL.window, number)) for number in range(5)]
     of_another_run = table_verdict(cells, named, [])
     assert (of_another_run.status, of_another_run.passed) == (ProofStatus.DIFFERS, False)
@@ -91,19 +91,19 @@ def test_a_cell_that_differs_fails_its_table_until_it_is_mended_whoever_found_it
 def test_what_a_run_could_not_look_at_is_told_though_the_others_are_proved(
     status: ProofStatus, severity: Severity
 ) -> None:
-    verdict = table_verdict(counted([PROVED]), [], [CellProof(CELL, status, "of no answer")])
+    verdict = table_verdict(count_cells([PROVED]), [], [CellProof(CELL, status, "of no answer")])
     assert (verdict.status, verdict.passed, verdict.severity) == (status, False, severity)
     assert "of no answer" in verdict.message
     assert verdict.metadata[STATUS_OF_RUN] == status.value
 
 
 def test_a_table_of_which_nothing_is_synced_has_nothing_to_prove() -> None:
-    verdict = table_verdict(counted([]), [], [])
+    verdict = table_verdict(count_cells([]), [], [])
     assert (verdict.status, verdict.passed) == (ProofStatus.NOT_SYNCED, False)
     assert verdict_of([]).status is ProofStatus.NOT_SYNCED
 
 
 def test_rows_that_no_window_finds_fail_the_table_whatever_its_cells_say() -> None:
-    told = table_verdict(counted([PROVED]), [], [], lost="Harper holds 3 rows; 1 is lost")
+    told = table_verdict(count_cells([PROVED]), [], [], lost="Harper holds 3 rows; 1 is lost")
     assert (told.status, told.passed, told.severity) == (ProofStatus.DIFFERS, False, Severity.ERROR)
     assert told.message.endswith(" UTC. Harper holds 3 rows; 1 is lost")

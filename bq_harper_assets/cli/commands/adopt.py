@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LOOKED_AT = timedelta(days=1)  # of a source that is a query and has no row
 _WORDS = {"fits": "", "added": "comes with the first row", "cannot": "cannot hold it"}
-COUNTS = ("rows", "equal", "missing", "changed", "phantom")
+_COUNTS = ("rows", "equal", "missing", "changed", "phantom")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,11 @@ def _adopt(adopting: Adopting, yes: bool, output: str) -> int:
     from bq_harper_assets.sync.adopt.existing_table import take_over
     from bq_harper_assets.sync.ledger_facts import version_of
     from bq_harper_assets.sync.source.pinned import pinned
-    from bq_harper_assets.validation.adopt.adoption_check import as_json, find_beginning, inspect
+    from bq_harper_assets.validation.adopt.adoption_check import (
+        adoption_json,
+        find_beginning,
+        inspect,
+    )
 
     contract, ledger = adopting.contract, adopting.ledger
     queries, harper = adopting.queries, adopting.harper
@@ -112,7 +116,7 @@ def _adopt(adopting: Adopting, yes: bool, output: str) -> int:
                 diffs = list(_proved(adopting, pin, beginning, output))
             take_over(ledger, adopting.project.bigquery, contract, beginning.start, diffs)
     if output == "json":
-        told = {"table": contract.id, "target": contract.target_table, **as_json(inspection)}
+        told = {"table": contract.id, "target": contract.target_table, **adoption_json(inspection)}
         told |= {"adopted": yes and inspection.fits, "windows": [_of_window(d) for d in diffs]}
         click.echo(json.dumps(told, indent=2))
     else:
@@ -126,14 +130,14 @@ def _proved(
     """The range of the plugin, told window by window."""
     from bq_harper_assets.defs.resources import build_resources
     from bq_harper_assets.sync.adopt.existing_table import compare_range
-    from bq_harper_assets.sync.turn_context import Source, Stores
+    from bq_harper_assets.sync.turn_context import Stores, TurnSource
 
     project, start = adopting.project, beginning.start
     until = beginning.plugin.covered_until if beginning.plugin else None
     if start is None or until is None or min(until, pin.t) <= start:
         return
     resources = build_resources(project)
-    source = Source(
+    source = TurnSource(
         Stores(project.bigquery, project.harper, adopting.ledger),
         adopting.contract,
         resources["spark"].spark_session,
@@ -144,16 +148,16 @@ def _proved(
         project.harper.requests_in_flight or adopting.harper.server_threads() or 1,
     )
     if output == "text":
-        click.echo(" ".join(("window".ljust(16), *(count.rjust(12) for count in COUNTS))))
+        click.echo(" ".join(("window".ljust(16), *(count.rjust(12) for count in _COUNTS))))
     for diff in compare_range(source, start, min(until, pin.t)):
         if output == "text":
-            counts = (f"{getattr(diff, count):,}".rjust(12) for count in COUNTS)
+            counts = (f"{getattr(diff, count):,}".rjust(12) for count in _COUNTS)
             click.echo(" ".join((diff.window.key, *counts)))
         yield diff
 
 
 def _of_window(diff: "WindowDiff") -> dict[str, Any]:
-    return {"window": diff.window.key, **{count: getattr(diff, count) for count in COUNTS}}
+    return {"window": diff.window.key, **{count: getattr(diff, count) for count in _COUNTS}}
 
 
 def _tell_nothing(contract: TableContract, output: str) -> None:

@@ -23,9 +23,10 @@ from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets.maritime.initialize import AlreadyFilled, Sample, initialize
 from bq_harper_assets.maritime.reports import microseconds
 from bq_harper_assets.maritime.scenarios import SCENARIOS
+from bq_harper_assets.maritime.tables import DATASET
 from bq_harper_assets.maritime.warehouse import TableStats, Warehouse
 
-DATASET, SEED = "maritime", 7
+_SEED = 7
 
 
 class DemoFailed(BqhError):
@@ -44,7 +45,7 @@ def demo(scenario: str) -> None:
     warehouse = Warehouse(project.bigquery, DATASET)
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     try:
-        sample = Sample(SCENARIOS[scenario], SEED, microseconds(end))
+        sample = Sample(SCENARIOS[scenario], _SEED, microseconds(end))
         initialize(
             warehouse,
             sample,
@@ -81,14 +82,14 @@ def _synced(project: Project) -> Iterator[tuple[str, Ran]]:
     from bq_harper_assets.defs.build import build_definitions
     from bq_harper_assets.defs.resources import start_spark
     from bq_harper_assets.defs.runs.launch import launch, project_instance
-    from bq_harper_assets.defs.tables.first_window import start_of
+    from bq_harper_assets.defs.tables.first_window import first_window_start
     from bq_harper_assets.ledger.ledger import open_ledger
 
     click.echo("starting Spark; each table is then synced by one Dagster run")
     definitions = build_definitions(project.root)
     start_spark(project)  # before the clock: in real use it is running already
     with open_ledger(project.ledger.url) as ledger:
-        starts = {table.id: start_of(project, table, ledger) for table in project.tables}
+        starts = {table.id: first_window_start(project, table, ledger) for table in project.tables}
     with project_instance(project.root) as instance:
         for table in project.tables:
             cells = cells_between(table, starts[table.id], None, None, None)

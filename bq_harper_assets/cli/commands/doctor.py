@@ -25,7 +25,7 @@ from bq_harper_assets.stores.finding import Finding
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.probe import probe_harper
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.mirror.tables import LEASES, SystemTable, look_at_system_tables
+from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES, SystemTable, look_at_system_tables
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -122,7 +122,7 @@ def _finding(table: SystemTable) -> Finding:
             return Finding(subject, "ok", "not there yet: the first sync makes it")
         case "unknown":
             return Finding(subject, "warn", table.problem)
-    if table.name == LEASES.name:
+    if table.name == MIRRORED_LEASES.name:
         advice = (
             "every run needs it. What is lacking comes with the next run; if it is another tool's,"
             " drop it when no run goes on, and then type: bqh reconcile TABLE for each table"

@@ -29,7 +29,7 @@ from bq_harper_assets.maritime.stream import StreamPlan
 from bq_harper_assets.maritime.warehouse import TableStats, Warehouse
 
 DEFAULT_SEED, DEFAULT_VESSELS = 7, 100
-SEED = click.IntRange(0, 2**63 - 1)
+_SEED = click.IntRange(0, 2**63 - 1)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -39,8 +39,8 @@ class NotOnThisProject(BqhError):
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the sample data is, and whether that is this machine."""
+class SampleDataset:
+    """A dataset that holds the sample data, and whether it lies on this machine."""
 
     config: Project
     dataset: str
@@ -58,10 +58,10 @@ class Place:
         return Warehouse(self.config.bigquery, self.dataset)
 
 
-def _place(dataset: str, profile: str | None) -> Place:
+def _place(dataset: str, profile: str | None) -> SampleDataset:
     project = load_project(find_project_root(os.environ, Path.cwd()), profile=profile)
     local = project.profile_name == "local" and project.bigquery.endpoint is not None
-    return Place(project, dataset, local)
+    return SampleDataset(project, dataset, local)
 
 
 def _dataset(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -125,7 +125,7 @@ def _sampled(command: Command) -> Command:
             type=click.DateTime(),
             help="When the data ends, UTC. [default: now, to the minute]",
         ),
-        click.option("--seed", type=SEED, default=DEFAULT_SEED, show_default=True),
+        click.option("--seed", type=_SEED, default=DEFAULT_SEED, show_default=True),
         click.option("--vessels", type=click.IntRange(1, MAX_VESSELS), help="Size of the fleet."),
         click.option("--rows", type=click.IntRange(2), help="Positions; events are a twentieth."),
         click.argument("scenario", type=click.Choice(list(SCENARIOS)), default="realistic"),
@@ -134,7 +134,7 @@ def _sampled(command: Command) -> Command:
     return command
 
 
-def _allowed(place: Place, what: str, yes: bool, yes_really_on: str | None) -> None:
+def _allowed(place: SampleDataset, what: str, yes: bool, yes_really_on: str | None) -> None:
     """Returns only if the user means it, and means this project."""
     if not place.local and yes_really_on != place.project:
         raise NotOnThisProject(
@@ -146,7 +146,7 @@ def _allowed(place: Place, what: str, yes: bool, yes_really_on: str | None) -> N
 
 
 def _fill(
-    place: Place,
+    place: SampleDataset,
     scenario: str,
     rows: int | None,
     vessels: int | None,
@@ -190,7 +190,7 @@ def initialize(dataset: str, profile: str | None, **sample: Any) -> None:
 @click.option("--retention-days", type=click.IntRange(1), default=30, show_default=True)
 @click.option("--late-batches", type=click.IntRange(1), default=5, show_default=True,
               help="A late row comes at most this many batches after its own.")  # fmt: skip
-@click.option("--seed", type=SEED, help="Of a new fleet, if there is none.")
+@click.option("--seed", type=_SEED, help="Of a new fleet, if there is none.")
 @click.option("--vessels", type=click.IntRange(1, MAX_VESSELS), help="Of a new fleet.")
 @_disordered
 @_where

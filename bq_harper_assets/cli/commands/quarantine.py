@@ -12,6 +12,7 @@ import click
 from bq_harper_assets.cli.commands.sync import contract_named
 from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
 from bq_harper_assets.cli.runs.ranged_runs import open_project, run_cells
+from bq_harper_assets.cli.schema.table_schema import OUTPUT, PROFILE
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
 MOST = 100_000  # rows that are looked at
 LISTED = 1_000
 _REASON = 120  # characters in a list
-PROFILE = click.option(
-    "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
-)
-OUTPUT = click.option(
-    "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
 CELL = click.option("--cell", metavar="KEY", help="Such as '2026-11-16T07:00|s02'.")
 
 
@@ -113,7 +108,7 @@ def replay(table: str, cell: str | None, profile: str | None, output: str) -> No
     if not before:
         click.echo("[]" if output == "json" else f"{contract.id} has no such row in quarantine")
         return
-    ran = run_cells(f"replaying {contract.id}", project, contract, cells_with(before), output)
+    ran = run_cells(f"replaying {contract.id}", project, contract, _cells_with(before), output)
     left = rows_of(project, contract, cell)
     if output == "json":
         told = {**ran.as_json(), "before": len(before), "left": len(left)}
@@ -176,8 +171,8 @@ def rows_of(project: Project, contract: TableContract, cell: str | None) -> "lis
         return list(ledger.quarantined(known, key, limit=MOST)) if known else []
 
 
-def cells_with(rows: "Sequence[QuarantinedRow]") -> "list[Cell]":
-    """Each once."""
+def _cells_with(rows: "Sequence[QuarantinedRow]") -> "list[Cell]":
+    """Returns the cells of these rows, each once."""
     from bq_harper_assets.sync.cells.cell import Cell
     from bq_harper_assets.sync.cells.window import Window
 

@@ -66,14 +66,14 @@ def _distrust(project: Project, contract: TableContract) -> datetime:
     from bq_harper_assets.sync.adopt.existing_table import oldest_held
     from bq_harper_assets.sync.adopt.plugin_checkpoints import moment_of
     from bq_harper_assets.sync.cells.window import floor_to_window
-    from bq_harper_assets.sync.ledger_facts import refused_change
+    from bq_harper_assets.sync.ledger_facts import refused_declaration
     from bq_harper_assets.sync.revisit.full_reconcile import distrust_everything
 
     with (
         open_ledger(project.ledger.url) as ledger,
         HarperClient(project.harper) as harper,
     ):
-        if refused := refused_change(ledger, contract, project.bigquery):
+        if refused := refused_declaration(ledger, contract, project.bigquery):
             raise refused
         start = _start(project, contract, ledger)
         is_there = harper.describe_table(contract.target_table) is not None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bq_harper_assets.cli.commands.sync import MOMENT, contract_named
-from bq_harper_assets.cli.commands.verify import EXITS, as_json, prove
+from bq_harper_assets.cli.commands.verify import EXITS, equality_json, prove
 from bq_harper_assets.cli.output.equality import Equality, Unseen
 from bq_harper_assets.cli.output.windows_text import some_windows
 from bq_harper_assets.cli.runs.proof_runs import proving
@@ -119,7 +119,7 @@ def _is_right(proof: "CellProof") -> bool:
 
 def _told(before: Equality, ran: Ran | None, after: Equality | None) -> dict[str, Any]:
     return {
-        "before": as_json(before),
+        "before": equality_json(before),
         "repair": ran.as_json() if ran else None,
-        "after": as_json(after) if after else None,
+        "after": equality_json(after) if after else None,
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from bq_harper_assets.cli.commands.stack import FOLDER
+from bq_harper_assets.cli.commands.stack import FOLDER_OPTION
 from bq_harper_assets.cli.commands.sync import contract_named
 from bq_harper_assets.cli.output.status_text import table_lines
 from bq_harper_assets.cli.output.table_status import TableStatus, table_state
@@ -27,7 +27,7 @@ from bq_harper_assets.local.stack import LocalStack, StackStatus
 @click.option(
     "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
 )
-@FOLDER
+@FOLDER_OPTION
 def status(table: str | None, folder: Path | None, profile: str | None, output: str) -> None:
     """Show what runs, on which ports, where its log is, and how far TABLE or each one is synced.
 

@@ -79,11 +79,11 @@ def sync(
     require_servers(project)
     require_ready(project, contract)
     # Here and not above: dagster and google's libraries take seconds to import.
-    from bq_harper_assets.defs.tables.first_window import start_of
+    from bq_harper_assets.defs.tables.first_window import first_window_start
     from bq_harper_assets.ledger.ledger import open_ledger
 
     with open_ledger(project.ledger.url) as ledger:
-        start = start_of(project, contract, ledger)
+        start = first_window_start(project, contract, ledger)
     cells = cells_between(contract, start, from_, to, slices)
     if not cells:
         raise click.UsageError(
@@ -103,7 +103,7 @@ def sync(
         f"syncing {contract.id}", project, contract, cells, output, allow_deletes=allow_deletes
     )
     if output == "json":
-        click.echo(json.dumps(as_json(contract, ran), indent=2))
+        click.echo(json.dumps(sync_json(contract, ran), indent=2))
     elif cells:
         _tell(project, contract, ran, has_newest=to is None and not changed)
     sys.exit(ran.exit_code)
@@ -180,7 +180,7 @@ def slices_asked(contract: TableContract, asked: str | None) -> range:
     return wanted
 
 
-def as_json(contract: TableContract, ran: Ran) -> dict[str, Any]:
-    """For programs."""
+def sync_json(contract: TableContract, ran: Ran) -> dict[str, Any]:
+    """Returns what a sync did as programs read it."""
     told = {"table": contract.id, "target": contract.target_table, "not_synced": ran.not_synced}
     return told | ran.as_json()

@@ -15,15 +15,15 @@ from bq_harper_assets.local.locks import hold
 from bq_harper_assets.local.ports import is_free
 from bq_harper_assets.local.processes import Listed
 
-HOST, PORT = "127.0.0.1", 3000
-LOCK = "ui.lock"
-SERVERS = ("-m dagster_webserver ", "-m dagster._daemon ")
+_HOST, _PORT = "127.0.0.1", 3000
+UI_LOCK = "ui.lock"
+_SERVERS = ("-m dagster_webserver ", "-m dagster._daemon ")
 # Dagster would have us use its other command line, which is not part of the product.
-QUIET = "ignore:Function `dev_command` is superseded:FutureWarning"
+_QUIET = "ignore:Function `dev_command` is superseded:FutureWarning"
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(1, 65535), default=PORT, show_default=True)
+@click.option("--port", type=click.IntRange(1, 65535), default=_PORT, show_default=True)
 def ui(port: int) -> None:
     """Start Dagster's web page and daemon, for as long as this command runs; Ctrl-C ends them.
 
@@ -31,8 +31,8 @@ def ui(port: int) -> None:
     """
     root = find_project_root(os.environ, Path.cwd())
     home = make_dagster_home(root, os.environ)
-    url = f"http://{HOST}:{port}"
-    noted = hold(home / LOCK, f"{os.getpid()} {url}")
+    url = f"http://{_HOST}:{port}"
+    noted = hold(home / UI_LOCK, f"{os.getpid()} {url}")
     running = _started_otherwise(home) if noted is None else noted
     if running is not None:
         pid, _, where = running.partition(" ")  # both empty if it has just begun
@@ -41,7 +41,7 @@ def ui(port: int) -> None:
             f" start it anew, end it first: Ctrl-C in its terminal{pid and f', or kill {pid}'}"
         )
         return
-    for orphan in filter(None, (processes.find(each.pid) for each in servers_of(home))):
+    for orphan in filter(None, (processes.find_process(each.pid) for each in servers_of(home))):
         click.echo(f"ending process {orphan.pid} of a Dagster whose starter was killed")
         processes.stop_alone(orphan)
     if not is_free(port):
@@ -72,7 +72,7 @@ def servers_of(home: Path) -> list[Listed]:
     return [
         each
         for each in processes.listed()
-        if place in each.command and any(server in each.command for server in SERVERS)
+        if place in each.command and any(server in each.command for server in _SERVERS)
     ]
 
 
@@ -92,13 +92,13 @@ def address(command: str) -> str | None:
 
 def _become_dagster(root: Path, home: Path, port: int) -> None:
     """In place of this process, so that a signal reaches it as it comes."""
-    told = ["--host", HOST, "--port", str(port), "--workspace", str(root / "workspace.yaml")]
+    told = ["--host", _HOST, "--port", str(port), "--workspace", str(root / "workspace.yaml")]
     environ = {
         **os.environ,
         "BQH_HOME": str(root),
         "DAGSTER_HOME": str(home),
         "PYTHONPATH": os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH")))),
-        "PYTHONWARNINGS": ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), QUIET))),
+        "PYTHONWARNINGS": ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), _QUIET))),
     }
     # At its home: in the project it would find our dagster.yaml, and say that it is not used.
     os.chdir(home)

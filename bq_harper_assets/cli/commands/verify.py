@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from bq_harper_assets.validation.proof.cell_proof import CellProof
     from bq_harper_assets.validation.verdict import Difference
 
-COUNTS = ("rows", "missing", "changed", "phantom", "quarantined", "kept")
+_COUNTS = ("rows", "missing", "changed", "phantom", "quarantined", "kept")
 SIGNS = {"missing": "-", "phantom": "+", "changed": "~", "lost": "?"}
-SHOWN = 20  # rows of a cell
+_SHOWN = 20  # rows of a cell
 _WIDTH = 12
 
 
@@ -38,7 +38,7 @@ EXITS = exit_codes(ExitCode.DIFFERS, ExitCode.PARTLY, ExitCode.CHANGED_SINCE)
 @click.option("--to", type=MOMENT, help="End of the last window, UTC.  [default: the last]")
 @click.option("--slices", help="Only these, such as 0-1 or 2.  [default: all]")
 @click.option("--deep", is_flag=True, help="Hash what Harper holds anew: do not trust its hashes.")
-@click.option("--show", is_flag=True, help=f"Name the rows that differ, {SHOWN} of each cell.")
+@click.option("--show", is_flag=True, help=f"Name the rows that differ, {_SHOWN} of each cell.")
 @click.option(
     "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
 )
@@ -65,7 +65,7 @@ def verify(
         if deep and not looking.unseen(looking.cells, given_up=0).outside:
             found = replace(found, presence=looking.presence())
     if output == "json":
-        click.echo(json.dumps(as_json(found), indent=2, default=str))
+        click.echo(json.dumps(equality_json(found), indent=2, default=str))
     elif found.presence:
         click.echo(f"  {found.presence.message}")
         for row in found.presence.rows:
@@ -86,10 +86,10 @@ def prove(
     console = Console(stderr=output == "json")
     say = _nothing if output == "json" else _printer(console)
     say(f"verifying {len(cells):,} cells of {looking.contract.id}")
-    say(" ".join(("window".ljust(16), *(count.rjust(_WIDTH) for count in COUNTS), "as of")))
+    say(" ".join(("window".ljust(16), *(count.rjust(_WIDTH) for count in _COUNTS), "as of")))
     proofs: list[CellProof] = []
     at = looking.ledger.now()
-    for part in looking.parts(cells, console, deep=deep, shown=SHOWN if show else 0):
+    for part in looking.parts(cells, console, deep=deep, shown=_SHOWN if show else 0):
         proofs += part
         for line in window_lines(part):
             say(line)
@@ -110,7 +110,7 @@ def window_lines(proofs: "Iterable[CellProof]") -> Iterator[str]:
     """A line for each window, and below it the rows that differ."""
     for window, group in groupby(proofs, lambda proof: proof.cell.window):
         of_window = list(group)
-        counts = (f"{sum(getattr(p, count) for p in of_window):,}" for count in COUNTS)
+        counts = (f"{sum(getattr(p, count) for p in of_window):,}" for count in _COUNTS)
         instants = [proof.t for proof in of_window if proof.t]
         t = f"{min(instants):%F %T}" if instants else "-"
         words = sorted({proof.words for proof in of_window})
@@ -134,17 +134,17 @@ def diff_line(difference: "Difference") -> str:
     return f"{SIGNS[difference.kind]} {difference.kind} {difference.id}{','.join(columns)}"
 
 
-def as_json(found: Equality) -> dict[str, Any]:
-    """For programs."""
+def equality_json(found: Equality) -> dict[str, Any]:
+    """Returns what a proof found as programs read it."""
     return {
         "table": found.contract.id,
         "target": found.contract.target_table,
         **found.as_json(),
-        **{count: sum(getattr(proof, count) for proof in found.proofs) for count in COUNTS},
+        **{count: sum(getattr(proof, count) for proof in found.proofs) for count in _COUNTS},
         "cells": {
             proof.cell.key: {
                 "status": proof.status.value,
-                **{count: getattr(proof, count) for count in COUNTS},
+                **{count: getattr(proof, count) for count in _COUNTS},
                 "snapshot": proof.t.isoformat() if proof.t else None,
                 "source_changed_since": proof.source_changed,
                 "message": proof.message,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bq_harper_assets.validation.proof.cell_proof import CellProof
     from bq_harper_assets.validation.verdict import Verdict
 
-WORDS = {
+_WORDS = {
     ExitCode.DONE: "equal",
     ExitCode.ERROR: "error",
     ExitCode.DIFFERS: "differs",
@@ -90,7 +90,7 @@ class Equality:
     @property
     def word(self) -> str:
         """The exit code, for programs."""
-        return WORDS[self.exit_code]
+        return _WORDS[self.exit_code]
 
     @property
     def equal(self) -> "list[CellProof]":

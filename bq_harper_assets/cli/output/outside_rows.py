@@ -42,11 +42,11 @@ def outside_rows(contract: TableContract, ledger: "Ledger") -> OutsideRows | Non
 def outside_lines(contract: TableContract, ledger: "Ledger") -> Iterator[str]:
     """A line for each kind that there is."""
     if found := outside_rows(contract, ledger):
-        yield from told(contract.timestamp_column, found)
+        yield from outside_row_lines(contract.timestamp_column, found)
 
 
-def told(column: str, found: OutsideRows) -> Iterator[str]:
-    """A line for each kind that there is, with what becomes of such rows."""
+def outside_row_lines(column: str, found: OutsideRows) -> Iterator[str]:
+    """Tells in a line each how many rows lie outside all windows, and what becomes of them."""
     as_of = f"as of {found.at:%F %T} UTC"
     for count, what, then in (
         (found.without_time, f"without {column}", "give them one in BigQuery, and they are synced"),

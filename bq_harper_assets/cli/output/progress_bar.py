@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bq_harper_assets.activity import Step, now_doing
+from bq_harper_assets.activity import ActivityStep, now_doing
 from bq_harper_assets.contract.connections import HarperConnection, LedgerSettings
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
     from bq_harper_assets.sync.cells.cell import Cell
 
-LOOK_EVERY_S = 1.0
+_LOOK_EVERY_S = 1.0
 LINE_EVERY_S = 30.0
 # Another step is told by a line of its own, but not one that is over in a moment.
 STEP_AFTER_S = 5.0
@@ -47,8 +47,8 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """How far the run is; `rows` are those of the target, None where Harper gave no answer."""
+class ProgressReading:
+    """A reading says how far the run is; `rows` is None where Harper gave no answer."""
 
     done: int
     rows: int | None = None
@@ -73,15 +73,15 @@ def bar(what: str, asked: Asked, console: Console) -> Iterator[None]:
     """As long as there are cells; a cell is done when the ledger has it."""
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(_text(what, asked, Seen(0)), total=len(asked.cells))
+        task = progress.add_task(_text(what, asked, ProgressReading(0)), total=len(asked.cells))
 
-        def show(seen: Seen) -> None:
+        def show(seen: ProgressReading) -> None:
             progress.update(task, completed=seen.done, description=_text(what, asked, seen))
 
         def say(line: str) -> None:
             progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-        with WAITS.listen(say, TERMINAL), _watched(asked, show, LOOK_EVERY_S):
+        with WAITS.listen(say, TERMINAL), _watched(asked, show, _LOOK_EVERY_S):
             yield
 
 
@@ -90,7 +90,7 @@ def lines(
     what: str, asked: Asked, say: Callable[[str], None], every_s: float = LINE_EVERY_S
 ) -> Iterator[None]:
     """One at the start, and others while it takes long: a log shows that it is alive."""
-    say(_text(what, asked, Seen(0)))
+    say(_text(what, asked, ProgressReading(0)))
     with (
         WAITS.listen(say, TERMINAL),
         _watched(asked, lambda seen: say(_text(what, asked, seen)), every_s),
@@ -98,7 +98,7 @@ def lines(
         yield
 
 
-def _text(what: str, asked: Asked, seen: Seen) -> str:
+def _text(what: str, asked: Asked, seen: ProgressReading) -> str:
     told = f"{what}: {seen.done:,} of {len(asked.cells):,} cells done"
     if seen.rows is not None and seen.is_exact:
         told += f", which hold {seen.rows:,} rows"
@@ -109,7 +109,9 @@ def _text(what: str, asked: Asked, seen: Seen) -> str:
 
 
 @contextmanager
-def _watched(asked: Asked, show: Callable[[Seen], None], every_s: float) -> Iterator[None]:
+def _watched(
+    asked: Asked, show: Callable[[ProgressReading], None], every_s: float
+) -> Iterator[None]:
     """Looks from a thread of its own, so that the run need not know of it."""
     over = threading.Event()
     watching = threading.Thread(
@@ -125,10 +127,10 @@ def _watched(asked: Asked, show: Callable[[Seen], None], every_s: float) -> Iter
 
 def _watch(
     asked: Asked,
-    show: Callable[[Seen], None],
+    show: Callable[[ProgressReading], None],
     every_s: float,
     over: threading.Event,
-    shown: Step | None,
+    shown: ActivityStep | None,
 ) -> None:
     # Here and not above: a command that only asks for help does not wait for SQLAlchemy.
     from bq_harper_assets.ledger.ledger import open_ledger
@@ -141,7 +143,7 @@ def _watch(
         HarperClient(asked.harper, retry=once, breakers=Breakers()) as harper,
     ):
         shown_at, wait_s = time.monotonic(), every_s
-        while not over.wait(min(every_s, LOOK_EVERY_S)):
+        while not over.wait(min(every_s, _LOOK_EVERY_S)):
             began, step = time.monotonic(), now_doing()
             is_new = step is not None and step is not shown and began - step.since >= STEP_AFTER_S
             if began - shown_at < wait_s and not is_new:
@@ -152,12 +154,12 @@ def _watch(
             wait_s = max(every_s, (shown_at - began) / _SHARE)
 
 
-def _seen(asked: Asked, ledger: "Ledger", harper: HarperClient) -> Seen:
+def _seen(asked: Asked, ledger: "Ledger", harper: HarperClient) -> ProgressReading:
     """While cells are under way Harper tells how it grows; then the ledger knows it exactly."""
     rows = _rows_done(asked, ledger)
     if len(rows) == len(asked.cells):
-        return Seen(len(rows), sum(rows))
-    return Seen(len(rows), _rows(asked, harper), is_exact=False)
+        return ProgressReading(len(rows), sum(rows))
+    return ProgressReading(len(rows), _rows(asked, harper), is_exact=False)
 
 
 def _rows_done(asked: Asked, ledger: "Ledger") -> list[int]:

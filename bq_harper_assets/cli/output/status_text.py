@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from bq_harper_assets.cli.output.outside_rows import told
+from bq_harper_assets.cli.output.outside_rows import outside_row_lines
 from bq_harper_assets.cli.output.table_status import TableStatus
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.questions.workers import Worker
 
 SYNCED, REFUSED = "synced", "refused"
-HEADER = ("slice", "synced until (UTC)", "behind", "phase", "rows/request", "rows")
+_HEADER = ("slice", "synced until (UTC)", "behind", "phase", "rows/request", "rows")
 LEFT = 4  # columns of text; figures stand to the right
 
 
@@ -31,7 +31,7 @@ def table_lines(tables: Sequence[TableStatus]) -> Iterator[str]:
             yield from _worker(table, worker)
         yield from _states(table)
         if table.rows_outside:
-            yield from told(table.timestamp_column, table.rows_outside)
+            yield from outside_row_lines(table.timestamp_column, table.rows_outside)
 
 
 def _progress(table: TableStatus) -> Iterator[str]:
@@ -80,8 +80,8 @@ def _slices(table: TableStatus) -> Iterator[str]:
         )
         for each in table.slices
     ]
-    lines = (HEADER, *rows)
-    widths = [max(len(line[at]) for line in lines) for at in range(len(HEADER))]
+    lines = (_HEADER, *rows)
+    widths = [max(len(line[at]) for line in lines) for at in range(len(_HEADER))]
     for line in lines:
         text = (
             cell.ljust(width) if at < LEFT else cell.rjust(width)

@@ -7,7 +7,7 @@ from bq_harper_assets.cli.runs.ranged_runs import Ran
 
 WIDTH = 80
 FIGURES = ("read", "written", "unchanged", "deleted", "quarantined")
-HEADER = ("cells", *FIGURES, "seconds")
+_HEADER = ("cells", *FIGURES, "seconds")
 # Told in a sentence where there are any, for few tables have them.
 SELDOM = {
     "flagged": "rows that are gone from BigQuery were marked in _deletedAt",
@@ -20,10 +20,10 @@ def summary(runs: Sequence[tuple[str, Ran]]) -> Iterator[str]:
     """A line per table, below its name where both do not fit in one."""
     names = [name for name, _ in runs]
     rows = [_figures(ran) for _, ran in runs]
-    widths = [max(len(row[at]) for row in (HEADER, *rows)) for at in range(len(HEADER))]
+    widths = [max(len(row[at]) for row in (_HEADER, *rows)) for at in range(len(_HEADER))]
     room = max(len(name) for name in ("table", *names))
     beside = room + sum(widths) + 2 * len(widths) <= WIDTH
-    yield _line("table".ljust(room) if beside else "", HEADER, widths)
+    yield _line("table".ljust(room) if beside else "", _HEADER, widths)
     for name, row in zip(names, rows, strict=True):
         if not beside:
             yield name

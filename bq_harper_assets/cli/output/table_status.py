@@ -12,14 +12,14 @@ from bq_harper_assets.ledger.records import CellState
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
-    from bq_harper_assets.ledger.questions.progress import CellCount, Place
+    from bq_harper_assets.ledger.questions.progress import CellCount, WindowPlace
     from bq_harper_assets.ledger.questions.workers import Worker
     from bq_harper_assets.ledger.records import LogicalTable
 
 
 @dataclass(frozen=True)
-class Held:
-    """A slice that a run may write now."""
+class HeldSlice:
+    """A slice whose lease a run holds: only that run may write its rows now."""
 
     slice: int
     owner: str
@@ -60,7 +60,7 @@ class TableStatus:
     rows: int = 0
     quarantined: int = 0
     newest_t: datetime | None = None
-    leases: tuple[Held, ...] = ()
+    leases: tuple[HeldSlice, ...] = ()
     slices: tuple[SliceStatus, ...] = ()
     workers: "tuple[Worker, ...]" = ()
     rows_outside: OutsideRows | None = None
@@ -74,7 +74,7 @@ class TableStatus:
 
 def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> TableStatus:
     """How far it is at `now`; its cells are counted as they were synced, not as declared."""
-    from bq_harper_assets.ledger.questions.progress import Place
+    from bq_harper_assets.ledger.questions.progress import WindowPlace
     from bq_harper_assets.sync.cells.window import floor_to_window, windows_between
     from bq_harper_assets.sync.phases import phase_of, rows_per_request
     from bq_harper_assets.sync.revisit.horizon import standing
@@ -102,16 +102,16 @@ def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> Tab
     # What is due is found by the contract's windows and slices.
     stands = None if otherwise else standing(ledger, contract, first, now)
     counts = ledger.cell_counts(table, first, closed)
-    still_open = [each for each in counts if each.place is Place.OPEN and each.synced_upto]
+    still_open = [each for each in counts if each.place is WindowPlace.OPEN and each.synced_upto]
     return TableStatus(
         table=contract.id,
         target=contract.target_table,
         timestamp_column=contract.timestamp_column,
         cells_due=bare.cells_due,
-        cells=_by_state(counts, Place.CLOSED),
-        cells_open=_by_state(counts, Place.OPEN),
+        cells=_by_state(counts, WindowPlace.CLOSED),
+        cells_open=_by_state(counts, WindowPlace.OPEN),
         open_upto=min((each.synced_upto for each in still_open if each.synced_upto), default=None),
-        cells_before_start=sum(each.cells for each in counts if each.place is Place.BEFORE),
+        cells_before_start=sum(each.cells for each in counts if each.place is WindowPlace.BEFORE),
         synced_until=progress.synced_until,
         lag_s=lag.total_seconds(),
         phase=phase.value,
@@ -123,7 +123,7 @@ def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> Tab
         quarantined=progress.quarantined,
         newest_t=progress.newest_t,
         leases=tuple(
-            Held(lease.slice, lease.owner, lease.expires_at)
+            HeldSlice(lease.slice, lease.owner, lease.expires_at)
             for lease in ledger.leases(table)
             if lease.is_live and lease.owner and lease.expires_at
         ),
@@ -157,7 +157,7 @@ def _slices(
     return tuple(found)
 
 
-def _by_state(counts: "Sequence[CellCount]", place: "Place") -> dict[str, int]:
+def _by_state(counts: "Sequence[CellCount]", place: "WindowPlace") -> dict[str, int]:
     """In the order of the states, so that it reads the same each time."""
     found = {each.state: each.cells for each in counts if each.place is place}
     return {state.value: found[state] for state in CellState if state in found}

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bq_harper_assets.sync.cells.window import Window
 
-NAMED = 5
+_NAMED = 5
 
 
 def some_windows(windows: "Iterable[Window]") -> str:
     """How many there are, and the first of them by name."""
     keys = [window.key for window in sorted(set(windows))]
-    more = f" and {len(keys) - NAMED:,} more" if len(keys) > NAMED else ""
-    return f"{len(keys):,} window{'' if len(keys) == 1 else 's'}, {', '.join(keys[:NAMED])}{more}"
+    more = f" and {len(keys) - _NAMED:,} more" if len(keys) > _NAMED else ""
+    return f"{len(keys):,} window{'' if len(keys) == 1 else 's'}, {', '.join(keys[:_NAMED])}{more}"

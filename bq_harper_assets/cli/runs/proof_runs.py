@@ -135,10 +135,10 @@ def _due(
     slices: str | None,
 ) -> "list[Due]":
     """Cells of closed windows in the range that the ledger knows to need work."""
-    from bq_harper_assets.defs.tables.first_window import start_of
+    from bq_harper_assets.defs.tables.first_window import first_window_start
     from bq_harper_assets.sync.revisit.horizon import standing
 
-    start = start_of(project, contract, ledger)
+    start = first_window_start(project, contract, ledger)
     asked = set(cells_between(contract, start, from_, to, slices))
     due = standing(ledger, contract, start, ledger.now()).due
     return [each for each in due if each.cell in asked]

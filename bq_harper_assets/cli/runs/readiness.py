@@ -15,10 +15,10 @@ def require_ready(project: Project, contract: TableContract) -> bool:
     from bq_harper_assets.stores.harper.errors import HarperError
     from bq_harper_assets.stores.retry import RetryPolicy
     from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
-    from bq_harper_assets.sync.ledger_facts import refused_change, table_facts
+    from bq_harper_assets.sync.ledger_facts import refused_declaration, table_facts
 
     with open_ledger(project.ledger.url) as ledger:
-        if refused := refused_change(ledger, contract, project.bigquery):
+        if refused := refused_declaration(ledger, contract, project.bigquery):
             raise refused
         # One that this ledger does not know yet may be known to another.
         never_synced = LogicalTable(0, table_facts(contract, project.bigquery))

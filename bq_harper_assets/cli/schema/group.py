@@ -9,7 +9,7 @@ from bq_harper_assets.cli.schema.cleanup import cleanup
 from bq_harper_assets.cli.schema.diff import diff
 from bq_harper_assets.cli.schema.table_schema import OUTPUT, PROFILE, asking, tell
 
-VERSION = click.option(
+_VERSION = click.option(
     "--version", "number", type=click.IntRange(1), help="Which.  [default: the newest]"
 )
 
@@ -25,7 +25,7 @@ for command in (diff, accept, apply, rollback, cleanup):
 
 @schema.command()
 @click.argument("table")
-@VERSION
+@_VERSION
 @PROFILE
 @OUTPUT
 def show(table: str, number: int | None, profile: str | None, output: str) -> None:

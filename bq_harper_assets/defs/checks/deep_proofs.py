@@ -37,21 +37,21 @@ from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import EPOCH, Window
-from bq_harper_assets.sync.stop_request import RunStopped
+from bq_harper_assets.sync.errors import RunStopped
 from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.proof import cell_proof, presence, table_proof
 from bq_harper_assets.validation.verdict import ProofStatus, Verdict, overall
 
-DAY = timedelta(days=1)
+_DAY = timedelta(days=1)
 NIGHTLY = "30 3 * * *"
-KIND = "deep_proof"  # of the ledger's notes: one for each day that had its turn
+DEEP_PROOF_KIND = "deep_proof"  # of the ledger's notes: one for each day that had its turn
 IN_VAIN = "in_vain"
 UNJUDGED = (ProofStatus.CHECK_FAILED, ProofStatus.MOVING)
 
 
 @dataclass(frozen=True)
-class Look:
-    """When a day's windows were last proved deeply, or synced if they never were."""
+class DayProof:
+    """Says when a day's windows were last proved deeply, or synced if they never were."""
 
     at: datetime
     in_vain: datetime | None = None  # its last turn since, in which it could not be judged
@@ -97,7 +97,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
                     harper,
                     ledger,
                     spark,
-                    checks=[cell_proof.CHECK],
+                    checks=[cell_proof.PROOF_CHECK],
                     deep=True,
                 )
             except Exception as error:  # without a note the same days would come first each night
@@ -111,7 +111,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
             if of_day:
                 outcome = IN_VAIN if in_vain else found.overall.value
                 with ledger.open() as opened:
-                    note = Note(KIND, day.isoformat(), outcome, {"cells": len(of_day)})
+                    note = Note(DEEP_PROOF_KIND, day.isoformat(), outcome, {"cells": len(of_day)})
                     opened.record_audit(opened.find_table(contract.id), note)
         require_going_on(context)
         if present := look_for_lost_rows(context, contract, harper, ledger):
@@ -149,9 +149,9 @@ def look_for_lost_rows(
         HarperClient(harper.connection(), retry=retry) as client,
     ):
         table = opened.find_table(contract.id)
-        last = opened.audit(table, 1, kind=presence.CHECK) if table else ()
+        last = opened.audit(table, 1, kind=presence.PRESENCE_CHECK) if table else ()
         is_mended = table is None or presence.newest_loss(opened, table) is None
-        if last and is_mended and opened.now() - last[0].at < contract.scrub - DAY / 2:
+        if last and is_mended and opened.now() - last[0].at < contract.scrub - _DAY / 2:
             return None
         try:
             found = stoppable(
@@ -167,7 +167,7 @@ def look_for_lost_rows(
             context.log.warning(warning)
         told = []
         if not found.passed:
-            told = [replace(found, check=cell_proof.CHECK)]
+            told = [replace(found, check=cell_proof.PROOF_CHECK)]
         elif not is_mended:  # by the proofs of this night, which came before, it is still lost
             told = [table_proof.check_table(opened, table, ())]
     file_verdicts(context, target_key(contract), (), told)
@@ -201,16 +201,18 @@ def build_deep_proof_schedule(
     return nightly
 
 
-def whose_turn(contract: TableContract, looks: Mapping[date, Look], now: datetime) -> list[date]:
+def whose_turn(
+    contract: TableContract, looks: Mapping[date, DayProof], now: datetime
+) -> list[date]:
     """The days that were not looked at for the longest time: so many that all have their turn.
 
     After nights that failed it is up to twice as many, until none is late: a schedule that was off
     for long must not prove all of the history in one night. Days that could not be judged take
     turns, besides the share of the others: one that never can be takes no other day's place.
     """
-    share = -(-len(looks) // (contract.scrub // DAY))
+    share = -(-len(looks) // (contract.scrub // _DAY))
     # Half a day, because nights do not begin on the minute: tomorrow's turn is not late yet.
-    late = sum(now - look.at > contract.scrub - DAY / 2 for look in looks.values())
+    late = sum(now - look.at > contract.scrub - _DAY / 2 for look in looks.values())
     longest_ago = sorted(looks, key=lambda day: (looks[day].at, day))
     # By their last turn: a day that is never judged stays the one proved the longest ago.
     tried = [(look.in_vain, look.at, day) for day, look in looks.items() if look.in_vain]
@@ -222,12 +224,14 @@ def whose_turn(contract: TableContract, looks: Mapping[date, Look], now: datetim
 
 def last_looks(
     ledger: Ledger, contract: TableContract, cells: Mapping[date, list[tuple[Cell, datetime]]]
-) -> dict[date, Look]:
+) -> dict[date, DayProof]:
     """By day."""
     table = ledger.find_table(contract.id)
     # A round leaves at most two notes of each day; one that is not found makes a day come early.
     notes = (
-        ledger.audit(table, 4 * (len(cells) + contract.scrub // DAY), kind=KIND) if table else ()
+        ledger.audit(table, 4 * (len(cells) + contract.scrub // _DAY), kind=DEEP_PROOF_KIND)
+        if table
+        else ()
     )
     proved: dict[str, datetime] = {}
     newest: dict[str, AuditEntry] = {}
@@ -239,7 +243,7 @@ def last_looks(
     for day, of_day in cells.items():
         at = proved.get(day.isoformat(), min(t for _, t in of_day))
         last = newest.get(day.isoformat())
-        looks[day] = Look(at, last.at if last and last.outcome == IN_VAIN else None)
+        looks[day] = DayProof(at, last.at if last and last.outcome == IN_VAIN else None)
     return looks
 
 

@@ -35,7 +35,7 @@ from bq_harper_assets.validation.proof.cell_proof import CellProof
 from bq_harper_assets.validation.verdict import Difference, Severity, Verdict
 
 PER_PARTITION = "proof_per_partition"
-SHOWN = 20  # rows in a result's table
+_SHOWN = 20  # rows in a result's table
 SAY_EVERY_S = 5.0
 _LONGEST = 300  # characters of a row's differences
 _SEVERITY = {Severity.WARN: AssetCheckSeverity.WARN, Severity.ERROR: AssetCheckSeverity.ERROR}
@@ -138,7 +138,7 @@ def verdict_metadata(verdict: Verdict) -> dict[str, Any]:
     """The word, the figures, and the first of the rows that differ."""
     shown = {"status": verdict.status.value, "message": verdict.message, **verdict.metadata}
     if verdict.rows:
-        records = [_record(row) for row in verdict.rows[:SHOWN]]
+        records = [_record(row) for row in verdict.rows[:_SHOWN]]
         shown["differing_rows"] = MetadataValue.table(records, _SCHEMA)
     return shown
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from dagster import AssetKey, DagsterEventType, DagsterInstance
 
-from bq_harper_assets.validation.proof.cell_proof import CHECK
+from bq_harper_assets.validation.proof.cell_proof import PROOF_CHECK
 from bq_harper_assets.validation.proof.table_proof import STATUS_OF_RUN, THIS_RUN
 from bq_harper_assets.validation.verdict import ProofStatus
 
@@ -36,7 +36,7 @@ def proof_of_run(
     logs = instance.all_logs(run_id, of_type=DagsterEventType.ASSET_CHECK_EVALUATION)
     for entry in reversed(logs):
         filed = entry.get_dagster_event().asset_check_evaluation_data
-        if (filed.asset_key, filed.check_name) == (key, CHECK) and THIS_RUN in filed.metadata:
+        if (filed.asset_key, filed.check_name) == (key, PROOF_CHECK) and THIS_RUN in filed.metadata:
             status = ProofStatus(str(filed.metadata[STATUS_OF_RUN].value))
             return RunProof(status, str(filed.metadata[THIS_RUN].value))
     return RunProof(None, failure or "the run has filed none")

@@ -14,7 +14,7 @@ from dagster_pyspark import LazyPySparkResource
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.evaluations import PER_PARTITION, file_sum
-from bq_harper_assets.defs.checks.validation_jobs import WINDOWS, newest_cells
+from bq_harper_assets.defs.checks.validation_jobs import WINDOWS_PROVED, newest_cells
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.names import target_key
 from bq_harper_assets.defs.partitions import build_partitions, cells_of
@@ -28,11 +28,11 @@ from bq_harper_assets.validation.proof.proof_records import verdict_of
 from bq_harper_assets.validation.spot import spot_verdict
 
 OF_TABLE = {
-    progress_check.CHECK: "The sync keeps up: Harper has every row that is due.",
-    smoke.CHECK: "A user's query finds the newest rows.",
-    spot_verdict.CHECK: "Rows picked at random are the same in both stores.",
-    cell_proof.CHECK: "Every row of the table is the same in both stores. Executed by itself, it"
-    f" proves the newest {WINDOWS} closed windows.",
+    progress_check.PROGRESS_CHECK: "The sync keeps up: Harper has every row that is due.",
+    smoke.SMOKE_CHECK: "A user's query finds the newest rows.",
+    spot_verdict.SPOT_CHECK: "Rows picked at random are the same in both stores.",
+    cell_proof.PROOF_CHECK: "Every row of the table is the same in both stores. Executed by itself,"
+    f" it proves the newest {WINDOWS_PROVED} closed windows.",
 }
 OF_PARTITION = (
     "Every row of the partition is the same in both stores. Dagster executes no check with"
@@ -65,13 +65,13 @@ def build_checks(contract: TableContract, start: datetime) -> AssetChecksDefinit
         step = context.op_execution_context
         asked = {each.name for each in context.selected_asset_check_keys}
         if PER_PARTITION in asked:
-            asked.add(cell_proof.CHECK)
+            asked.add(cell_proof.PROOF_CHECK)
         # The checks page starts a run without partitions.
         has_partitions = step.has_partition_key or step.has_partition_key_range
         cells = (
             cells_of(contract, step.partition_keys)
             if has_partitions
-            else newest_cells(ledger, contract, WINDOWS, datetime.now(UTC))
+            else newest_cells(ledger, contract, WINDOWS_PROVED, datetime.now(UTC))
         )
         found = validate_cells(
             step, contract, cells, bigquery, harper, ledger, spark, checks=sorted(asked)

@@ -16,7 +16,7 @@ from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window, windows_between
 
-WINDOWS = 24  # that are proved where nobody says which
+WINDOWS_PROVED = 24  # that are proved where nobody says which
 
 
 class ValidationConfig(Config):
@@ -25,7 +25,9 @@ class ValidationConfig(Config):
     deep: bool = Field(
         False, description="Compute each row's hash again from what Harper stores of it."
     )
-    windows: int = Field(WINDOWS, ge=1, description="So many closed windows, up to the newest.")
+    windows: int = Field(
+        WINDOWS_PROVED, ge=1, description="So many closed windows, up to the newest."
+    )
     first: str | None = Field(
         None, description="Instead: this partition, such as 2026-11-16T07:00|s00."
     )
@@ -51,8 +53,8 @@ def build_validation_jobs(tables: Sequence[TableContract]) -> list[JobDefinition
 def _job(contract: TableContract, step: OpDefinition) -> JobDefinition:
     @job(
         name=f"validate_{contract.id}",
-        description=f"Checks {contract.target_table}, proves the newest {WINDOWS} closed windows"
-        " or the partitions of its config, and moves nothing.",
+        description=f"Checks {contract.target_table}, proves the newest {WINDOWS_PROVED} closed"
+        " windows or the partitions of its config, and moves nothing.",
     )
     def validate() -> None:
         step()

@@ -33,7 +33,12 @@ from bq_harper_assets.validation.spot import spot_check, spot_verdict
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Overall, Verdict, overall
 
-CHECKS = (progress_check.CHECK, smoke.CHECK, spot_verdict.CHECK, cell_proof.CHECK)
+CHECKS = (
+    progress_check.PROGRESS_CHECK,
+    smoke.SMOKE_CHECK,
+    spot_verdict.SPOT_CHECK,
+    cell_proof.PROOF_CHECK,
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ def validate_cells(
                     verdicts.append(check_named(name, subject, cells))
             proofs: list[CellProof] = []
             to_prove = cells if prove is None else prove
-            if to_prove and cell_proof.CHECK in checks:
+            if to_prove and cell_proof.PROOF_CHECK in checks:
                 stores = Stores(bigquery.connection(), harper.connection(), opened)
                 prover = Prover(stores, contract, spark.spark_session, harper.retry())
                 with doing(f"proving {len(to_prove):,} cells"):
@@ -99,7 +104,7 @@ def validate_cells(
             if table is not None:
                 for warning in record_checks(opened, client, table, verdicts, proofs):
                     context.log.warning(warning)
-            if cell_proof.CHECK in checks:
+            if cell_proof.PROOF_CHECK in checks:
                 verdicts.append(table_proof.check_table(opened, table, proofs))
     except BqhError as error:
         raise Failure(f"{error}. What was synced is safe", allow_retries=False) from error
@@ -113,9 +118,9 @@ def validate_cells(
 def check_named(name: str, subject: Subject, cells: Sequence[Cell]) -> Verdict:
     """One of the checks that look at the table as a whole."""
     with doing(f"checking {name}"):
-        if name == progress_check.CHECK:
+        if name == progress_check.PROGRESS_CHECK:
             return progress_check.check_progress(subject)
-        if name == smoke.CHECK:
+        if name == smoke.SMOKE_CHECK:
             newest = max((cell.window for cell in cells), default=None)
             return smoke.check_smoke(subject, newest_of_run=newest)
         return spot_check.check_spot(subject, cells or None)

@@ -43,7 +43,7 @@ def _is_of(contract: TableContract, run: DagsterRun) -> bool:
     return in_selection or run.job_name == f"sync_{contract.id}"
 
 
-def is_running(instance: DagsterInstance, job: str) -> bool:
+def job_is_running(instance: DagsterInstance, job: str) -> bool:
     """Whether a run of the job is queued or at work."""
     return bool(instance.get_runs(RunsFilter(job_name=job, statuses=_ACTIVE), limit=1))
 

@@ -33,25 +33,25 @@ from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.stop_request import Stop
 
 ENDS_WITHIN_S = 10.0  # of the fifteen seconds; the rest is for Dagster and the process itself
-LOOK_EVERY_S = 0.2  # whether the work is over
-ANSWERS_WITHIN_S = 3.0  # Dagster's storage and the ledger, of a run that is to end
+_LOOK_EVERY_S = 0.2  # whether the work is over
+_ANSWERS_WITHIN_S = 3.0  # Dagster's storage and the ledger, of a run that is to end
 HEARD = (signal.SIGINT, signal.SIGTERM)
 INTERRUPTS = (DagsterExecutionInterruptedError, KeyboardInterrupt)
 # Where the ledger gives no answer.
 IN_SHORT = "stopped; what is committed is safe, the rest is written again by the next run"
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 # Of the runs that were started here, or interrupted here: a later step of such a run ends at once.
 _STOPS: dict[str, Stop] = {}
 
 
-class _Work(Generic[Result]):
+class _Work(Generic[_Result]):
     """One function in a thread that holds up no process."""
 
-    def __init__(self, do: Callable[[], Result]) -> None:
+    def __init__(self, do: Callable[[], _Result]) -> None:
         self._do = do
-        self._results: list[Result] = []
+        self._results: list[_Result] = []
         self._error: BaseException | None = None
         # Not the thread's own end: a join() that an interrupt breaks off takes it for ended.
         self._over = threading.Event()
@@ -65,7 +65,7 @@ class _Work(Generic[Result]):
     def wait(self, seconds: float) -> None:
         self._over.wait(seconds)
 
-    def result(self) -> Result:
+    def result(self) -> _Result:
         """What the function returned or raised; it must be over."""
         if self._error is not None:
             raise self._error
@@ -88,8 +88,8 @@ def require_going_on(context: AssetExecutionContext | OpExecutionContext) -> Non
 
 
 def stoppable(
-    context: AssetExecutionContext | OpExecutionContext, do: Callable[[Stop], Result]
-) -> Result:
+    context: AssetExecutionContext | OpExecutionContext, do: Callable[[Stop], _Result]
+) -> _Result:
     """A step's work, which an interrupt or Terminate ends: a failure that no policy repeats."""
     require_going_on(context)
     known = _STOPS.get(context.run.run_id)
@@ -101,7 +101,7 @@ def stoppable(
     interrupt: BaseException | None = None
     try:
         while not (work.is_over or watched.is_to_end):
-            work.wait(LOOK_EVERY_S)
+            work.wait(_LOOK_EVERY_S)
     except INTERRUPTS as error:
         interrupt = error
     if interrupt or not work.is_over:
@@ -125,9 +125,9 @@ def stoppable(
 def execute_stoppably(
     instance: DagsterInstance,
     run_id: str,
-    execute: Callable[[], Result],
+    execute: Callable[[], _Result],
     what_is_safe: Callable[[], str],
-) -> Result:
+) -> _Result:
     """A run in this process; raises Stopped if a signal or Terminate has ended it."""
     stop = _STOPS[run_id] = Stop()
     watched = watch(instance, run_id)
@@ -136,7 +136,7 @@ def execute_stoppably(
         with _heard(signals):
             work = _Work(execute)
             while not (work.is_over or signals or watched.is_to_end):
-                work.wait(LOOK_EVERY_S)
+                work.wait(_LOOK_EVERY_S)
             if not (signals or watched.is_to_end):
                 return work.result()
             ends_at = time.monotonic() + ENDS_WITHIN_S
@@ -144,14 +144,14 @@ def execute_stoppably(
                 print("stopping; a second signal ends it at once", file=sys.stderr, flush=True)
             # Before the work hears of it: only a run that is being cancelled is called cancelled
             # at its end, and not failed. A storage that is away must not keep the run going.
-            _Work(lambda: _report_canceling(instance, run_id)).wait(ANSWERS_WITHIN_S)
+            _Work(lambda: _report_canceling(instance, run_id)).wait(_ANSWERS_WITHIN_S)
             stop.ask()
             work.wait(ends_at - time.monotonic())
             left = None if work.is_over else _Work(lambda: _report_canceled(instance, run_id))
             safe = _Work(what_is_safe)
-            safe.wait(ANSWERS_WITHIN_S)
+            safe.wait(_ANSWERS_WITHIN_S)
             if left:
-                left.wait(LOOK_EVERY_S)
+                left.wait(_LOOK_EVERY_S)
             raise Stopped(_said(safe), signals[0] if signals else signal.SIGTERM)
     finally:
         watched.end()

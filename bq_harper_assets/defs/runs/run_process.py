@@ -59,7 +59,7 @@ def tags_of(run_id: str, process: Process) -> dict[str, str]:
 
 def tags_of_this_process(run_id: str) -> dict[str, str]:
     """For a run that this process executes itself."""
-    process = processes.find(os.getpid())
+    process = processes.find_process(os.getpid())
     assert process is not None
     return tags_of(run_id, process)
 
@@ -79,7 +79,7 @@ def pulse_of(instance: DagsterInstance, run: DagsterRun) -> Pulse:
             return Pulse.UNKNOWN
         return Pulse.ALIVE if time.time() - seen < GONE_AFTER_S else Pulse.GONE
     if recorded:
-        return Pulse.ALIVE if processes.find(recorded.pid) == recorded else Pulse.GONE
+        return Pulse.ALIVE if processes.find_process(recorded.pid) == recorded else Pulse.GONE
     # Launched from here, and the launcher died before it wrote the tags.
     launched = launched_process(instance, run.run_id)
     if launched is None:

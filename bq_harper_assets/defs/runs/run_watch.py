@@ -11,7 +11,7 @@ from dagster import DagsterInstance, DagsterRunStatus
 
 from bq_harper_assets.defs.runs.run_process import note_seen
 
-ASK_EVERY_S = 2.0  # whether somebody has clicked on Terminate
+_ASK_EVERY_S = 2.0  # whether somebody has clicked on Terminate
 SEEN_EVERY_S = 60.0
 TO_END = (DagsterRunStatus.CANCELING, DagsterRunStatus.CANCELED)
 
@@ -44,7 +44,7 @@ class RunWatch:
         while not self._over.is_set():
             with suppress(Exception):  # a storage that is away must not end a run that works
                 self._look()
-            self._over.wait(ASK_EVERY_S)
+            self._over.wait(_ASK_EVERY_S)
 
     def _look(self) -> None:
         run = self._instance.get_run_by_id(self._run_id)

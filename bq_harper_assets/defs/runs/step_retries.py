@@ -10,20 +10,20 @@ from dagster import AssetExecutionContext, Failure, OpExecutionContext
 from bq_harper_assets.activity import doing
 from bq_harper_assets.stores.retry import StepDeadline
 from bq_harper_assets.stores.waiting import WAITS
-from bq_harper_assets.sync.spark.errors import SparkIsGone
+from bq_harper_assets.sync.errors import SparkIsGone
 from bq_harper_assets.sync.stop_request import Stop
 
 WAITS_S = (60.0, 120.0, 180.0)
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 def retried(
     context: AssetExecutionContext | OpExecutionContext,
     stop: Stop,
-    once: Callable[[], Result],
+    once: Callable[[], _Result],
     give_up_after: timedelta,
-) -> Result:
+) -> _Result:
     """What `once` returns; a Failure that allows retries is tried again, each time after longer.
 
     All tries together have one deadline: they may not go on for longer without any call to a store
@@ -37,9 +37,9 @@ def retried(
 def _retried(
     context: AssetExecutionContext | OpExecutionContext,
     stop: Stop,
-    once: Callable[[], Result],
+    once: Callable[[], _Result],
     deadline: StepDeadline,
-) -> Result:
+) -> _Result:
     for number, seconds in enumerate(WAITS_S, start=1):
         try:
             return once()

@@ -16,7 +16,12 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.names import target_key
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.sync.schema_sync.drift_round import last_look
-from bq_harper_assets.validation.schema_drift import CHECK, DriftVerdict, as_markdown, check_drift
+from bq_harper_assets.validation.schema_drift import (
+    SCHEMA_DRIFT_CHECK,
+    DriftVerdict,
+    as_markdown,
+    check_drift,
+)
 from bq_harper_assets.validation.verdict import Severity
 
 _SEVERITY = {Severity.WARN: AssetCheckSeverity.WARN, Severity.ERROR: AssetCheckSeverity.ERROR}
@@ -27,7 +32,7 @@ def build_drift_check(contract: TableContract) -> AssetChecksDefinition:
 
     @asset_check(
         asset=target_key(contract),
-        name=CHECK,
+        name=SCHEMA_DRIFT_CHECK,
         description="BigQuery's schema is followed: nothing waits, and nothing is refused.",
     )
     def drift(ledger: LedgerResource) -> AssetCheckResult:
@@ -51,7 +56,7 @@ def evaluation(
     """The verdict as the sensor files it, without a run."""
     return AssetCheckEvaluation(
         asset_key=target_key(contract),
-        check_name=CHECK,
+        check_name=SCHEMA_DRIFT_CHECK,
         passed=verdict.passed,
         severity=_SEVERITY[verdict.severity],
         description=verdict.message,

@@ -10,8 +10,8 @@ from bq_harper_assets.sync.schema_sync.drift_pace import LastLook, Pace, hurried
 from bq_harper_assets.sync.schema_sync.drift_round import Round
 
 
-class Cursor(BaseModel):
-    """When to look next; what was looked at stands with the claim too, for all deployments."""
+class DriftCursor(BaseModel):
+    """The cursor says when to look next; the claim keeps what was found, for all deployments."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -23,21 +23,21 @@ class Cursor(BaseModel):
     could_not_look: dict[str, str] = {}  # by table, why
     tables: dict[str, Told] = {}
 
-    def begun(self, now: datetime, last: LastLook | None) -> "Cursor":
+    def begun(self, now: datetime, last: LastLook | None) -> "DriftCursor":
         """The first tick, or the first since the cursor was lost: as all deployments know it."""
         if last is None:
             return self.model_copy(update={"next_look": now + self.pace.wait})
         known = {"next_look": last.next_look, "last_look": last.at, "pace": last.pace}
         return self.model_copy(update=known)
 
-    def hurried(self, recorded: Iterable[datetime]) -> "Cursor":
+    def hurried(self, recorded: Iterable[datetime]) -> "DriftCursor":
         """With what syncs and people have recorded since the last look."""
         if self.next_look is None or self.last_look is None:
             return self
         pace, next_look = hurried(self.pace, self.next_look, self.last_look, recorded)
         return self.model_copy(update={"pace": pace, "next_look": next_look})
 
-    def looked(self, found: Round) -> "Cursor":
+    def looked(self, found: Round) -> "DriftCursor":
         """After a look, of this deployment or of another."""
         return self.model_copy(
             update={

@@ -8,7 +8,7 @@ from dagster import AssetCheckEvaluation, AssetMaterialization, DagsterInstance,
 from pydantic import BaseModel
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.runs.active_runs import is_running
+from bq_harper_assets.defs.runs.active_runs import job_is_running
 from bq_harper_assets.defs.schema.drift_check import evaluation
 from bq_harper_assets.defs.schema.schema_asset import evolve_job
 from bq_harper_assets.defs.schema.schema_versions import unshown, version_shown
@@ -71,7 +71,7 @@ class News:
             before = before.model_copy(update=update)
         if before.shown != verdict.version:
             # The newest is left to the run that follows it.
-            is_left = verdict.is_due or is_running(self.instance, evolve_job(contract))
+            is_left = verdict.is_due or job_is_running(self.instance, evolve_job(contract))
             before = self._show(contract, before, verdict.version - is_left)
         if before != Told():
             self.told[contract.id] = before

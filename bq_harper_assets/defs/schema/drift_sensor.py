@@ -23,7 +23,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.resources import LedgerResource
-from bq_harper_assets.defs.schema.drift_cursor import Cursor
+from bq_harper_assets.defs.schema.drift_cursor import DriftCursor
 from bq_harper_assets.defs.schema.drift_news import News
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.records import NewestVersion
@@ -34,7 +34,7 @@ from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.mirror.schemas import mirror_claim, unmirror_claim
 from bq_harper_assets.sync.schema_sync.drift_round import Round, last_look, look_around
-from bq_harper_assets.validation.schema_drift import CHECK, DriftVerdict
+from bq_harper_assets.validation.schema_drift import SCHEMA_DRIFT_CHECK, DriftVerdict
 
 TICK_SECONDS = 30
 _ONCE = RetryPolicy(max_retries=0)
@@ -46,7 +46,7 @@ def build_drift_sensor(
     """Looks at every table of the project, which all have one BigQuery connection."""
 
     @sensor(
-        name=CHECK,
+        name=SCHEMA_DRIFT_CHECK,
         jobs=jobs,
         minimum_interval_seconds=TICK_SECONDS,
         description="Looks for changed BigQuery schemas, every 5 to 30 minutes.",
@@ -57,7 +57,7 @@ def build_drift_sensor(
         harper: HarperResource,
         ledger: LedgerResource,
     ) -> SensorResult:
-        cursor = Cursor.model_validate_json(context.cursor or "{}")
+        cursor = DriftCursor.model_validate_json(context.cursor or "{}")
         with ledger.open() as opened:
             now = opened.now()
             if cursor.next_look is None:
@@ -70,7 +70,7 @@ def build_drift_sensor(
             why = f"the next look is at {cursor.next_look:%F %T} UTC"
             if now >= cursor.next_look:
                 shown = partial(_mirrored, context, harper)
-                found = look_around(opened, bigquery.connection(), contracts, node_id(), shown)
+                found = look_around(opened, bigquery.connection(), contracts, _node_id(), shown)
                 if isinstance(found, Round):
                     return _looked(news, contracts, cursor.looked(found), found)
                 why = _who_looks(found)
@@ -80,13 +80,13 @@ def build_drift_sensor(
     return schema_drift
 
 
-def node_id() -> str:
+def _node_id() -> str:
     """Who looks: `<host>-<pid>`."""
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
 def _looked(
-    news: News, contracts: Sequence[TableContract], cursor: Cursor, found: Round
+    news: News, contracts: Sequence[TableContract], cursor: DriftCursor, found: Round
 ) -> SensorResult:
     """What is new since this deployment's last tick."""
     for contract in contracts:
@@ -99,7 +99,7 @@ def _looked(
 def _catch_up(
     news: News,
     contracts: Sequence[TableContract],
-    cursor: Cursor,
+    cursor: DriftCursor,
     newest: Mapping[str, NewestVersion],
 ) -> None:
     """What syncs, people and other deployments have recorded since; nobody is asked for it."""
@@ -113,7 +113,7 @@ def _catch_up(
         news.gather(contract, problem, figures, was_looked_at=False)
 
 
-def _told(news: News, cursor: Cursor, why: str) -> SensorResult:
+def _told(news: News, cursor: DriftCursor, why: str) -> SensorResult:
     cursor = cursor.model_copy(update={"tables": news.told})
     return SensorResult(
         run_requests=news.requests or None,

@@ -18,12 +18,11 @@ from bq_harper_assets.defs.runs.early_end import stoppable
 from bq_harper_assets.defs.runs.step_retries import retried
 from bq_harper_assets.defs.schema.schema_versions import unshown, version_metadata, version_shown
 from bq_harper_assets.defs.tables.source_assets import source_key
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.schema_sync.target_evolution import Evolved, evolve_table
-from bq_harper_assets.sync.transient_errors import TRANSIENT
 
 
 def build_schema(contract: TableContract) -> AssetsDefinition:
@@ -50,7 +49,9 @@ def build_schema(contract: TableContract) -> AssetsDefinition:
                 ):
                     return evolve_table(opened, client, contract)
             except BqhError as error:
-                raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error
+                raise Failure(
+                    str(error), allow_retries=isinstance(error, TransientError)
+                ) from error
 
         evolved = stoppable(context, lambda stop: retried(context, stop, once, limit))
         if evolved.warning:

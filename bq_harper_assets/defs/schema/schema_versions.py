@@ -19,34 +19,34 @@ from dagster import (
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.names import schema_key
 from bq_harper_assets.schema.version import TableVersion
-from bq_harper_assets.sync.schema_sync.version_history import Step
+from bq_harper_assets.sync.schema_sync.version_history import VersionStep
 from bq_harper_assets.validation.schema_drift import as_markdown
 
-VERSION = "schema_version"
+_VERSION = "schema_version"
 
 
 def unshown(
-    instance: DagsterInstance, contract: TableContract, steps: Iterable[Step]
-) -> list[Step]:
+    instance: DagsterInstance, contract: TableContract, steps: Iterable[VersionStep]
+) -> list[VersionStep]:
     """Those that came since the version that Dagster shows now, whoever has told it of that."""
     event = instance.get_latest_materialization_event(schema_key(contract))
     made = event.asset_materialization if event else None
-    shown = made.metadata[VERSION].value if made and VERSION in made.metadata else 0
+    shown = made.metadata[_VERSION].value if made and _VERSION in made.metadata else 0
     return [step for step in steps if step.recorded.version > int(str(shown))]
 
 
-def version_shown(contract: TableContract, step: Step) -> AssetMaterialization:
+def version_shown(contract: TableContract, step: VersionStep) -> AssetMaterialization:
     """For whoever has no run of the asset to tell it."""
     return AssetMaterialization(schema_key(contract), metadata=version_metadata(step))
 
 
-def version_metadata(step: Step) -> dict[str, Any]:
+def version_metadata(step: VersionStep) -> dict[str, Any]:
     """Its columns, what it has changed, and who has recorded it, when and why."""
     recorded = step.recorded
     first = "the first version" if recorded.version == 1 else "recorded in a fuller form"
     return {
         "dagster/column_schema": column_table(step.version),
-        VERSION: recorded.version,
+        _VERSION: recorded.version,
         "recorded_at": MetadataValue.timestamp(recorded.recorded_at),
         "recorded_by": recorded.by,
         "cause": recorded.cause,

@@ -27,21 +27,21 @@ from bq_harper_assets.defs.runs.early_end import stoppable, told_as_stopped
 from bq_harper_assets.defs.runs.step_retries import retried
 from bq_harper_assets.defs.tables.materialisations import cell_metadata, record_done, rows_held
 from bq_harper_assets.defs.tables.source_assets import source_key
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.retry import RetryPolicy as StoreRetries
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.errors import RunFailed, RunStopped
 from bq_harper_assets.sync.lease.keeper import lease_times
-from bq_harper_assets.sync.ledger_facts import refused_change
+from bq_harper_assets.sync.ledger_facts import refused_declaration
 from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.sync.mirror.schemas import mirror_schemas
 from bq_harper_assets.sync.mirror.tables import make_system_tables
-from bq_harper_assets.sync.stop_request import RunStopped, Stop
-from bq_harper_assets.sync.transient_errors import TRANSIENT
-from bq_harper_assets.sync.turn.report import RunFailed, RunReport
+from bq_harper_assets.sync.stop_request import Stop
+from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets.sync.turn.turn import Run
 from bq_harper_assets.sync.turn_context import Stores
 
@@ -124,7 +124,7 @@ def sync_cells(
 
     def do(stop: Stop) -> RunReport:
         with ledger.open() as opened:
-            if refused := refused_change(opened, contract, bigquery.connection()):
+            if refused := refused_declaration(opened, contract, bigquery.connection()):
                 # Before Spark is started, and before anything is asked for.
                 raise Failure(str(refused), allow_retries=False)
             run_id = context.run.run_id
@@ -153,7 +153,9 @@ def sync_cells(
                     may_heal = error.report.is_transient
                     raise Failure(str(error), allow_retries=may_heal) from error
                 except BqhError as error:
-                    raise Failure(str(error), allow_retries=isinstance(error, TRANSIENT)) from error
+                    raise Failure(
+                        str(error), allow_retries=isinstance(error, TransientError)
+                    ) from error
                 _show_in_harper(context, contract, opened, harper, report)
                 return report
 

@@ -13,13 +13,13 @@ from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells.window import floor_to_window
 from bq_harper_assets.sync.source.pinned import oldest_row
 
-DAY = timedelta(days=1)
+_DAY = timedelta(days=1)
 
 _log = logging.getLogger(__name__)
 
 
-def start_of(project: Project, contract: TableContract, ledger: Ledger) -> datetime:
-    """As declared; else midnight before the oldest row, and today while there is none."""
+def first_window_start(project: Project, contract: TableContract, ledger: Ledger) -> datetime:
+    """Returns the declared start; else midnight before the oldest row, or today without any."""
     if contract.sync.start_timestamp is not None:
         return floor_to_window(contract.sync.start_timestamp, contract.window)
     if (known := ledger.start_of(contract.id)) is not None:
@@ -34,5 +34,5 @@ def start_of(project: Project, contract: TableContract, ledger: Ledger) -> datet
         _log.info("%s: partitions begin today, for now: %s", contract.id, error)
         oldest = None
     if oldest is None:
-        return floor_to_window(datetime.now(UTC), DAY)
-    return ledger.record_start(contract.id, floor_to_window(oldest, DAY))
+        return floor_to_window(datetime.now(UTC), _DAY)
+    return ledger.record_start(contract.id, floor_to_window(oldest, _DAY))

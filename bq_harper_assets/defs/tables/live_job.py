@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.resources import LedgerResource
-from bq_harper_assets.defs.runs.active_runs import is_running, last_failure
+from bq_harper_assets.defs.runs.active_runs import job_is_running, last_failure
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way, end_dead_runs
 from bq_harper_assets.defs.runs.early_end import stoppable
 from bq_harper_assets.defs.tables.materialisations import record_done
@@ -37,7 +37,7 @@ from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.lease.keeper import lease_times
-from bq_harper_assets.sync.ledger_facts import cell_key, refused_change
+from bq_harper_assets.sync.ledger_facts import cell_key, refused_declaration
 from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.sync.revisit.open_window import Live, left_open, open_window
 from bq_harper_assets.sync.revisit.pace import ASK_AGAIN_AFTER, LIVE_RUN, tick_seconds
@@ -179,11 +179,11 @@ def build_live_sensor(contract: TableContract) -> SensorDefinition:
         context: SensorEvaluationContext, ledger: LedgerResource
     ) -> SensorResult | SkipReason:
         end_dead_runs(context.instance)
-        if is_running(context.instance, live_job(contract)):
+        if job_is_running(context.instance, live_job(contract)):
             return SkipReason("a live run goes on")
         with ledger.open() as opened:
             now = opened.now()
-            if refused := refused_change(opened, contract):
+            if refused := refused_declaration(opened, contract):
                 return SkipReason(str(refused))
             window = open_window(contract, now)
             if _is_refused(opened, contract, window, now):

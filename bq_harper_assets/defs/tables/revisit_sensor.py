@@ -24,7 +24,7 @@ from bq_harper_assets.defs.partitions import range_tags
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.runs.active_runs import (
     failed_windows,
-    is_running,
+    job_is_running,
     runs_of_table,
     windows_of,
 )
@@ -37,15 +37,14 @@ from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
-from bq_harper_assets.sync.cells.window import Window
-from bq_harper_assets.sync.ledger_facts import refused_change
+from bq_harper_assets.sync.cells.window import Span, Window
+from bq_harper_assets.sync.ledger_facts import refused_declaration
 from bq_harper_assets.sync.phases import rows_per_request
 from bq_harper_assets.sync.plan.delete_guard import command_that_allows
-from bq_harper_assets.sync.revisit.changed_windows import Look, look
-from bq_harper_assets.sync.revisit.due_cells import Reason, Seen, closed_until
+from bq_harper_assets.sync.revisit.changed_windows import SourceChanges, look
+from bq_harper_assets.sync.revisit.due_cells import Reason, WindowFingerprint, closed_until
 from bq_harper_assets.sync.revisit.horizon import (
-    Range,
-    Standing,
+    TableStanding,
     horizon,
     known_after,
     scrub_part,
@@ -64,21 +63,21 @@ from bq_harper_assets.sync.revisit.run_requests import Ask, End, asks
 REASON, PHASE, END, BILLED = "bqh/reason", "bqh/phase", "bqh/end", "bqh/bytes_billed"
 LOOK_ERROR = "bqh/look_error"
 MOST_CHANGED = 500  # windows that a cursor remembers
-MOST_SHOWN = 500  # characters of an error
+_MOST_SHOWN = 500  # characters of an error
 
 
-class Cursor(BaseModel):
-    """What a tick leaves to the next, and shows to whoever looks at the sensor."""
+class RevisitCursor(BaseModel):
+    """The cursor is what a tick leaves to the next, and shows to whoever opens the sensor."""
 
     model_config = ConfigDict(extra="ignore")
 
     next_poll: datetime | None = None
     next_look: datetime | None = None
     looked_at: datetime | None = None  # when BigQuery was last looked at
-    looked: list[Range] = []  # at which windows; older ones have their turn within `scrub`
+    looked: list[Span] = []  # at which windows; older ones have their turn within `scrub`
     next_scrub: datetime | None = None
     scrubbed_to: datetime | None = None
-    changed: dict[datetime, Seen] = {}  # found by a look, and not yet put right
+    changed: dict[datetime, WindowFingerprint] = {}  # found by a look, and not yet put right
     phase: str = ""
     batch_size: int = 0
     windows_per_run: int = 0
@@ -108,17 +107,17 @@ def build_revisit_sensor(
         ledger: LedgerResource,
     ) -> SensorResult:
         end_dead_runs(context.instance)
-        cursor = Cursor.model_validate_json(context.cursor or "{}")
+        cursor = RevisitCursor.model_validate_json(context.cursor or "{}")
         with ledger.open() as opened:
             now = opened.now()
-            if refused := refused_change(opened, contract, bigquery.connection()):
+            if refused := refused_declaration(opened, contract, bigquery.connection()):
                 return _skipped(str(refused), cursor)
             if cursor.next_poll and now < cursor.next_poll:
                 return _skipped(f"the next poll is at {cursor.next_poll:%F %T} UTC", cursor)
             cursor = _looked(cursor, contract, start, opened, bigquery, now)
             stands = standing(opened, contract, start, now, cursor.changed)
         runs = runs_of_table(context.instance, contract)
-        is_followed = is_running(context.instance, live_job(contract))
+        is_followed = job_is_running(context.instance, live_job(contract))
         # By the clock that Dagster files runs with.
         failed = failed_windows(context.instance, contract, datetime.now(UTC) - FAILED_WAIT)
         found = _asks(
@@ -136,13 +135,13 @@ def build_revisit_sensor(
 
 
 def _looked(
-    cursor: Cursor,
+    cursor: RevisitCursor,
     contract: TableContract,
     start: datetime,
     ledger: Ledger,
     bigquery: BigQueryConnectionResource,
     now: datetime,
-) -> Cursor:
+) -> RevisitCursor:
     """With what BigQuery holds now, if it is time to ask it."""
     version = _version_to_fill(contract, ledger)
     is_to_be_filled = version > cursor.filled_version
@@ -175,7 +174,7 @@ def _looked(
             "looked": list(looks) or cursor.looked,
             "windows_compared": sum(each.windows for each in looks.values()),
             "bytes_billed": sum(each.bytes_billed for each in looks.values()),
-            "look_error": error[:MOST_SHOWN],
+            "look_error": error[:_MOST_SHOWN],
         }
     )
 
@@ -196,14 +195,14 @@ def _looks(
     contract: TableContract,
     ledger: Ledger,
     bigquery: BigQueryConnectionResource,
-    ranges: Sequence[Range],
-) -> tuple[dict[Range, Look], str]:
+    ranges: Sequence[Span],
+) -> tuple[dict[Span, SourceChanges], str]:
     """Each range that could be looked at, and why the others could not.
 
     A look that fails is no reason to let windows wait which the ledger knows to be missing.
     """
     labels = {"bqh": "revisit", "bqh_table": contract.id}
-    looks: dict[Range, Look] = {}
+    looks: dict[Span, SourceChanges] = {}
     try:
         calls = BigQueryCalls(bigquery.connection(), breakers=PROCESS_BREAKERS)
         queries = Queries(calls, labels=labels)
@@ -217,7 +216,7 @@ def _looks(
 
 def _asks(
     contract: TableContract,
-    stands: Standing,
+    stands: TableStanding,
     runs: Sequence[DagsterRun],
     without_newest: bool,
     failed: Collection[Window],
@@ -230,12 +229,14 @@ def _asks(
     return asks(stands.due, stands.phase, newest, at_work, ends, failed)
 
 
-def _has_just_closed(contract: TableContract, stands: Standing, now: datetime) -> bool:
+def _has_just_closed(contract: TableContract, stands: TableStanding, now: datetime) -> bool:
     """Then the live run that followed the newest window is about to reconcile it."""
     return now - stands.until - contract.safety_lag < ASK_AGAIN_AFTER
 
 
-def _shown(cursor: Cursor, contract: TableContract, stands: Standing, now: datetime) -> Cursor:
+def _shown(
+    cursor: RevisitCursor, contract: TableContract, stands: TableStanding, now: datetime
+) -> RevisitCursor:
     still = {each.cell.window.start for each in stands.due}
     return cursor.model_copy(
         update={
@@ -249,7 +250,7 @@ def _shown(cursor: Cursor, contract: TableContract, stands: Standing, now: datet
     )
 
 
-def _request(ask: Ask, stands: Standing, cursor: Cursor, now: datetime) -> RunRequest:
+def _request(ask: Ask, stands: TableStanding, cursor: RevisitCursor, now: datetime) -> RunRequest:
     tags = {
         **range_tags(ask.cells),
         REASON: ask.reasons,
@@ -262,7 +263,7 @@ def _request(ask: Ask, stands: Standing, cursor: Cursor, now: datetime) -> RunRe
     return RunRequest(run_key=ask.key(now), tags=tags)
 
 
-def _why_nothing(contract: TableContract, stands: Standing, cursor: Cursor) -> str:
+def _why_nothing(contract: TableContract, stands: TableStanding, cursor: RevisitCursor) -> str:
     refused = [each.cell for each in stands.due if each.reason is Reason.REFUSED]
     said = []
     if count := len(stands.due) - len(refused):
@@ -284,7 +285,7 @@ def _why_nothing(contract: TableContract, stands: Standing, cursor: Cursor) -> s
     return "; ".join(said)
 
 
-def _seen(contract: TableContract, cursor: Cursor) -> str:
+def _seen(contract: TableContract, cursor: RevisitCursor) -> str:
     """What is known of BigQuery, and as of when: not every look sees every window."""
     ledger = "by the ledger no closed window is missing or unfinished"
     ranges = [each for each in cursor.looked if each[0] < each[1]]
@@ -298,5 +299,5 @@ def _seen(contract: TableContract, cursor: Cursor) -> str:
     )
 
 
-def _skipped(why: str, cursor: Cursor) -> SensorResult:
+def _skipped(why: str, cursor: RevisitCursor) -> SensorResult:
     return SensorResult(skip_reason=SkipReason(why), cursor=cursor.model_dump_json())

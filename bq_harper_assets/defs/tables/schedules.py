@@ -29,7 +29,7 @@ def build_job(contract: TableContract) -> UnresolvedAssetJobDefinition:
     """Syncs any partitions of one table."""
     key = target_key(contract)
     # A run that fails would leave this check skipped, and what the sensor has found unseen.
-    seen_by_sensor = AssetSelection.checks(AssetCheckKey(key, schema_drift.CHECK))
+    seen_by_sensor = AssetSelection.checks(AssetCheckKey(key, schema_drift.SCHEMA_DRIFT_CHECK))
     return define_asset_job(f"sync_{contract.id}", AssetSelection.assets(key) - seen_by_sensor)
 
 

@@ -10,8 +10,8 @@ from bq_harper_assets.ledger.records import CellState, LogicalTable
 from bq_harper_assets.ledger.store.tables import CELLS, MARKS, QUARANTINE
 
 
-class Place(StrEnum):
-    """Where a cell's window lies."""
+class WindowPlace(StrEnum):
+    """A window lies before the start, is closed, or is still open."""
 
     BEFORE = "before"  # the first window: the start was earlier once
     CLOSED = "closed"
@@ -22,7 +22,7 @@ class Place(StrEnum):
 class CellCount:
     """How many cells a table has in one place and state."""
 
-    place: Place
+    place: WindowPlace
     state: CellState
     cells: int
     synced_upto: datetime | None  # the least that a committed one of them reaches
@@ -90,9 +90,9 @@ def cell_counts(
 ) -> tuple[CellCount, ...]:
     """All cells by state and place: before `start`, closed by `closed`, or open."""
     place = case(
-        (CELLS.c.window_start < start, Place.BEFORE.value),
-        (CELLS.c.window_end <= closed, Place.CLOSED.value),
-        else_=Place.OPEN.value,
+        (CELLS.c.window_start < start, WindowPlace.BEFORE.value),
+        (CELLS.c.window_end <= closed, WindowPlace.CLOSED.value),
+        else_=WindowPlace.OPEN.value,
     ).label("place")
     query = (
         select(
@@ -102,7 +102,7 @@ def cell_counts(
         .group_by(place, CELLS.c.state)
     )
     return tuple(
-        CellCount(Place(row.place), CellState(row.state), row.cells, row.upto)
+        CellCount(WindowPlace(row.place), CellState(row.state), row.cells, row.upto)
         for row in connection.execute(query)
     )
 

@@ -42,8 +42,8 @@ class CellCommit:
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """What the source held when the guard stopped a cell's newest batch."""
+class GuardRefusal:
+    """A refusal keeps what the source held when the delete guard stopped a cell's newest batch."""
 
     t: datetime
     schema_version: int
@@ -63,7 +63,7 @@ class CellRecord:
     state: CellState
     commit: CellCommit | None  # holds in the target only while the cell is clean
     marks: int
-    refusal: Refusal | None = None  # while the cell is refused
+    refusal: GuardRefusal | None = None  # while the cell is refused
 
     @property
     def is_clean(self) -> bool:
@@ -186,7 +186,7 @@ def cells(
 
 def _refusals(
     connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
-) -> dict[tuple[int, datetime], Refusal]:
+) -> dict[tuple[int, datetime], GuardRefusal]:
     """The newest of each place."""
     if not cells:
         return {}
@@ -196,7 +196,9 @@ def _refusals(
         .order_by(BATCHES.c.seq)
     )
     return {
-        place_of(row): Refusal(row.snapshot, row.schema_version, row.fingerprint, row.refused_until)
+        place_of(row): GuardRefusal(
+            row.snapshot, row.schema_version, row.fingerprint, row.refused_until
+        )
         for row in connection.execute(query)
     }
 
@@ -214,7 +216,7 @@ def slices_committed_at_other_times(
     return frozenset(connection.execute(query).scalars())
 
 
-def history(
+def batch_history(
     connection: Connection, table: LogicalTable, cell: CellKey | None = None, limit: int = 100
 ) -> tuple[BatchRecord, ...]:
     """The newest batches of the table or of one cell, newest first."""

@@ -16,7 +16,7 @@ _UNSTORABLE = re.compile("[\\\\\x00\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
 
 
-def microseconds(duration: timedelta) -> int:
+def duration_micros(duration: timedelta) -> int:
     """The duration as a whole number, exactly."""
     return duration // _MICROSECOND
 
@@ -33,7 +33,7 @@ class Instant(TypeDecorator[datetime]):
             return None
         if value.tzinfo is None:
             raise ValueError(f"{value!r} has no time zone")
-        return microseconds(value - _EPOCH)
+        return duration_micros(value - _EPOCH)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         """In UTC."""

@@ -82,7 +82,7 @@ def commit(
             committed_at=now,
         )
     cell_marks.clear(connection, table, batches)
-    quarantine.record(connection, table, done, now)
+    quarantine.record_rejections(connection, table, done, now)
     audit.record(connection, table, now, *(_note(batch, result) for batch, result in done))
 
 

@@ -53,7 +53,7 @@ def claim(connection: Connection, name: str, owner: str, ttl: timedelta) -> Clai
     return taken
 
 
-def release(connection: Connection, claim: Claim, note: str | None = None) -> bool:
+def release_claim(connection: Connection, claim: Claim, note: str | None = None) -> bool:
     """Frees the claim; False if it is no longer this owner's, and stays with whoever has it now.
 
     The next owner gets the note; without a new one it gets the note of the owner before.

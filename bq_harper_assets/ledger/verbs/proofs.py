@@ -49,7 +49,7 @@ class ProvedCells:
     newest: datetime
 
 
-def record(connection: Connection, table: LogicalTable, judged: Sequence[Judged]) -> None:
+def record_proofs(connection: Connection, table: LogicalTable, judged: Sequence[Judged]) -> None:
     """Records what proofs found; it counts until their cells are synced again.
 
     The newest counts; a quick proof that agrees with a deep one of the same batch adds nothing.
@@ -57,7 +57,7 @@ def record(connection: Connection, table: LogicalTable, judged: Sequence[Judged]
     """
     if not judged:
         return
-    registry.lock(connection, table)
+    registry.lock_table(connection, table)
     now = database_now(connection)
     known = {place_of(row): row for row in connection.execute(_around(table, judged))}
     rows = []

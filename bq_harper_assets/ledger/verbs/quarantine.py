@@ -18,7 +18,7 @@ from bq_harper_assets.ledger.store.tables import QUARANTINE
 from bq_harper_assets.ledger.verbs import audit
 
 
-def record(
+def record_rejections(
     connection: Connection,
     table: LogicalTable,
     done: Sequence[tuple[Batch, CellResult]],

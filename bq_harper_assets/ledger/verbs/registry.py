@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from bq_harper_assets.contract.fields.quantities import window_text
 from bq_harper_assets.ledger.errors import TableChanged
 from bq_harper_assets.ledger.records import LogicalTable, TableFacts
-from bq_harper_assets.ledger.store.columns import database_now, microseconds
+from bq_harper_assets.ledger.store.columns import database_now, duration_micros
 from bq_harper_assets.ledger.store.database import insert_if_absent
 from bq_harper_assets.ledger.store.tables import (
     CELLS,
@@ -98,7 +98,7 @@ def load_table(connection: Connection, table_id: int) -> LogicalTable:
     return _table(connection.execute(query).one())
 
 
-def lock(connection: Connection, table: LogicalTable) -> None:
+def lock_table(connection: Connection, table: LogicalTable) -> None:
     """Until the transaction ends; on SQLite the transaction itself is the lock."""
     connection.execute(
         select(LOGICAL_TABLES.c.id).where(LOGICAL_TABLES.c.id == table.id).with_for_update()
@@ -162,7 +162,7 @@ def _columns(facts: TableFacts) -> dict[str, Any]:
         "target": facts.target,
         "timestamp_column": facts.timestamp_column,
         "key_columns": json.dumps(facts.key),
-        "window_us": microseconds(facts.window),
+        "window_us": duration_micros(facts.window),
         "slices": facts.slices,
     }
 

@@ -52,7 +52,7 @@ def history(connection: Connection, table: LogicalTable) -> tuple[SchemaVersion,
     return tuple(_schema(row) for row in rows)
 
 
-def record(
+def record_schema(
     connection: Connection,
     table: LogicalTable,
     body: Mapping[str, Any],

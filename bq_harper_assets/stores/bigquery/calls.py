@@ -24,7 +24,7 @@ REQUEST_TIMEOUT_S = 60.0
 # The library would repeat a failed request for ten minutes; it takes None, its annotations do not.
 NO_RETRY: Any = None
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 DEFAULT_RETRIES = 5
@@ -78,14 +78,14 @@ class BigQueryCalls:
 
     def call(
         self,
-        send: Callable[[], Result],
+        send: Callable[[], _Result],
         *,
         doing: str,
         feature: Feature,
         table: str | None = None,
         cell: str | None = None,
         limit_s: float | None = None,
-    ) -> Result:
+    ) -> _Result:
         """What `send` returns, sent again while BigQuery is busy or away; else an error of ours.
 
         `limit_s` is how long one try may take, if that is not the time of a request.
@@ -93,7 +93,7 @@ class BigQueryCalls:
         call = Call(self._store, doing, table, cell)
         failures: list[BigQueryUnavailable] = []
 
-        def watched() -> Result:
+        def watched() -> _Result:
             try:
                 with google_errors(self.connection, str(call), feature):
                     return send()
@@ -109,10 +109,10 @@ class BigQueryCalls:
 
         return patiently(self._retry, call, lambda: self._admitted(call, watched, limit_s))
 
-    def _admitted(self, call: Call, send: Callable[[], Result], limit_s: float | None) -> Result:
+    def _admitted(self, call: Call, send: Callable[[], _Result], limit_s: float | None) -> _Result:
         with self._breakers.admit(call, is_failure=_is_transient) as admission:
 
-            def send_once() -> Result:
+            def send_once() -> _Result:
                 admission.check()
                 what = f"{call.store} to answer: {call}"
                 ends = clock_text(self.request_s if limit_s is None else limit_s)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 # The emulator answers 500 to what it cannot do, and the library repeats a 500 for ten minutes.
 EMULATOR_PATIENCE_S = 3.0
 SERVICE_PATIENCE_S = 120.0
-LABELS = {"bqh": "sample-data"}
+_LABELS = {"bqh": "sample-data"}
 
 Parameter = Value | Sequence[Value]
 
 
 @dataclass(frozen=True)
-class Column:
-    """One column, typed as BigQuery spells it."""
+class BigQueryColumn:
+    """A column of a table to be made, with its type as BigQuery spells it."""
 
     name: str
     type: str
@@ -35,7 +35,7 @@ class TableShape:
     """What it takes to make a table: columns, the column of its day partitions, and clustering."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[BigQueryColumn, ...]
     day_column: str
     clustering: tuple[str, ...]
 
@@ -99,7 +99,7 @@ class Dataset:
         from google.cloud import bigquery
 
         settings = bigquery.LoadJobConfig(
-            labels=LABELS,
+            labels=_LABELS,
             source_format=bigquery.SourceFormat.PARQUET,
             write_disposition=bigquery.WriteDisposition.WRITE_APPEND,
             create_disposition=bigquery.CreateDisposition.CREATE_NEVER,
@@ -134,7 +134,7 @@ class Dataset:
         limit = self.connection.max_bytes_billed
         return self._client.query(
             sql.replace("{dataset}", self.id),
-            job_config=query_settings(parameters or {}, LABELS, limit),
+            job_config=query_settings(parameters or {}, _LABELS, limit),
             retry=self._retry,
             job_retry=None,
         )

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any
 
 from bq_harper_assets.contract.connections import BigQueryConnection
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import BqhError, TransientError
 
 # The same status means different things: BigQuery's own word for the reason comes first.
 _BUSY = {
@@ -40,7 +40,7 @@ class BigQueryError(BqhError):
     """BigQuery could not do what was asked."""
 
 
-class BigQueryUnavailable(BigQueryError):
+class BigQueryUnavailable(BigQueryError, TransientError):
     """No answer, or none of use: the same call may work later."""
 
 

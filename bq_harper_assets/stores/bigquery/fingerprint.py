@@ -38,8 +38,8 @@ class Fingerprint:
 
 
 @dataclass(frozen=True)
-class Source:
-    """Rows as they were at one instant; `at` None means a table that does not change."""
+class SourceAtInstant:
+    """A table's rows as they were at one instant; `at` None means that they do not change."""
 
     table: TableRef
     columns: tuple[Column, ...]
@@ -67,7 +67,7 @@ class Outside:
 
 
 def fingerprints(
-    queries: Queries, source: Source, start: datetime, end: datetime, window: timedelta
+    queries: Queries, source: SourceAtInstant, start: datetime, end: datetime, window: timedelta
 ) -> Mapping[datetime, Fingerprint]:
     """One per window that begins before `end`, by its start; a window without rows has one too."""
     answer = queries.run(
@@ -87,7 +87,9 @@ def fingerprints(
     return {begin: found.get(begin, Fingerprint()) for begin in starts}
 
 
-def count_outside(queries: Queries, source: Source, start: datetime, now: datetime) -> Outside:
+def count_outside(
+    queries: Queries, source: SourceAtInstant, start: datetime, now: datetime
+) -> Outside:
     """Reads the time column alone, but of the whole table where it is not partitioned by it."""
     answer = queries.run(
         outside_sql(source, start, now),
@@ -98,7 +100,9 @@ def count_outside(queries: Queries, source: Source, start: datetime, now: dateti
     return Outside(row["without_time"], row["before_start"], row["in_future"])
 
 
-def fingerprint_sql(source: Source, start: datetime, end: datetime, window: timedelta) -> str:
+def fingerprint_sql(
+    source: SourceAtInstant, start: datetime, end: datetime, window: timedelta
+) -> str:
     """One row per window that has rows: w (its start in microseconds), n, d, x, low, high."""
     micros = micros_sql(source.time_column)
     length = window // _MICROSECOND
@@ -118,7 +122,7 @@ def fingerprint_sql(source: Source, start: datetime, end: datetime, window: time
     )
 
 
-def outside_sql(source: Source, start: datetime, now: datetime) -> str:
+def outside_sql(source: SourceAtInstant, start: datetime, now: datetime) -> str:
     """One row: without_time, before_start, in_future."""
     column = source.time_column
     name = quoted(column.name)

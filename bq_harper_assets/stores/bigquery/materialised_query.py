@@ -102,7 +102,7 @@ def _keep(
     return QueryResult(table, answer.started.astimezone(UTC), answer.bytes_billed)
 
 
-def drop(queries: Queries, table: TableRef) -> None:
+def drop_result(queries: Queries, table: TableRef) -> None:
     """After the commit; also fine if it is gone already."""
     if not _NAME.fullmatch(table.table):
         raise ValueError(f"{table} is not the result of a query of ours: it stays")
@@ -123,7 +123,7 @@ def drop_left_over(
     oldest = server_time(queries) - kept_for
     gone = [table for table, made in _results(queries, dataset) if made < oldest]
     for table in gone:
-        drop(queries, table)
+        drop_result(queries, table)
     return gone
 
 

@@ -11,7 +11,7 @@ from bq_harper_assets.stores.bigquery.client import connect, connect_storage
 from bq_harper_assets.stores.bigquery.errors import Feature
 from bq_harper_assets.stores.finding import Finding
 
-TIMEOUT_S = 15
+_TIMEOUT_S = 15
 TIME_TYPES = ("TIMESTAMP", "DATETIME", "DATE")
 
 
@@ -41,7 +41,7 @@ def _dry_run(client: Any, sql: str | None) -> None:
 
     # Without retries: the library would go on for ten minutes where nothing answers.
     settings = bigquery.QueryJobConfig(dry_run=True, use_query_cache=False)
-    client.query(sql, job_config=settings, retry=None, job_retry=None, timeout=TIMEOUT_S)
+    client.query(sql, job_config=settings, retry=None, job_retry=None, timeout=_TIMEOUT_S)
 
 
 def _probe_table(
@@ -55,7 +55,7 @@ def _probe_table(
         subject,
         "bigquery.datasets.get",
         lambda: client.get_dataset(
-            f"{connection.project}.{contract.dataset}", retry=None, timeout=TIMEOUT_S
+            f"{connection.project}.{contract.dataset}", retry=None, timeout=_TIMEOUT_S
         ),
     )
     if failed:
@@ -72,7 +72,7 @@ def _probe_table(
     table, failed = _try(
         subject,
         "bigquery.tables.get",
-        lambda: client.get_table(name, retry=None, timeout=TIMEOUT_S),
+        lambda: client.get_table(name, retry=None, timeout=_TIMEOUT_S),
     )
     if failed:
         return [failed]
@@ -136,7 +136,7 @@ def _open_session(connection: BigQueryConnection, contract: TableContract) -> No
         read_session=session,
         max_stream_count=1,
         retry=None,
-        timeout=TIMEOUT_S,
+        timeout=_TIMEOUT_S,
     )
 
 

@@ -15,7 +15,7 @@ from bq_harper_assets.stores.bigquery.job_settings import JOB_TIMEOUT_S, Value, 
 if TYPE_CHECKING:
     from google.cloud import bigquery
 
-LABELS = {"bqh": "sync"}  # so that a bill shows what we cost
+_LABELS = {"bqh": "sync"}  # so that a bill shows what we cost
 _FIRST_LOOK_S = 0.05
 _LONGEST_LOOK_S = 2.0
 
@@ -49,7 +49,7 @@ class Queries:
         self.calls = calls
         self.connection = calls.connection
         self.client = client or connect(calls.connection)
-        self._labels = {**LABELS, **(labels or {})}
+        self._labels = {**_LABELS, **(labels or {})}
         self._max_bytes_billed = max_bytes_billed or calls.connection.max_bytes_billed
         self._job_timeout_s = job_timeout_s
         self.bytes_billed = 0  # by all queries so far

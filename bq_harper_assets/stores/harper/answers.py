@@ -63,8 +63,8 @@ class TableDescription:
 
 
 @dataclass(frozen=True)
-class Written:
-    """What one write did, in Harper's own count; a doubled id is counted twice."""
+class WriteCount:
+    """How many rows a write stored by Harper's own count; a doubled id is counted twice."""
 
     done: int
     asked: int
@@ -130,7 +130,7 @@ def missing_rights(error: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(rights)
 
 
-def retry_after_s(header: str | None, now: datetime | None = None) -> float | None:
+def seconds_to_retry_after(header: str | None, now: datetime | None = None) -> float | None:
     """Seconds until a Retry-After, which is a number of them or a date; None if it is neither."""
     if header is None:
         return None
@@ -145,7 +145,7 @@ def retry_after_s(header: str | None, now: datetime | None = None) -> float | No
     return max((moment - (now or datetime.now(UTC))).total_seconds(), 0.0)
 
 
-def read_written(call: Call, body: bytes) -> Written:
+def read_written(call: Call, body: bytes) -> WriteCount:
     """The counts of a write. The ids that Harper echoes are not parsed, unless it skipped some."""
     counts = _COUNTS.search(body)
     if counts is None:
@@ -154,7 +154,7 @@ def read_written(call: Call, body: bytes) -> Written:
     skipped: tuple[Any, ...] = ()
     if done != asked or (b'"skipped_hashes":' in body and b'"skipped_hashes":[]' not in body):
         skipped = tuple(read_json(call, body).get("skipped_hashes", ()))
-    return Written(done, asked, skipped)
+    return WriteCount(done, asked, skipped)
 
 
 def read_json(call: Call, body: bytes) -> Any:

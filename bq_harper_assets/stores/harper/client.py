@@ -12,7 +12,7 @@ from bq_harper_assets.stores.harper.answers import (
     Attribute,
     Creation,
     TableDescription,
-    Written,
+    WriteCount,
     read_creation,
     read_description,
     read_json,
@@ -131,11 +131,13 @@ class HarperClient:
         call = self._call("create_attribute", table)
         return read_creation(self._send(call, {"attribute": name}, accept=HarperExists))
 
-    def upsert(self, table: str, records: Sequence[Mapping[str, Any]]) -> Written:
+    def upsert(self, table: str, records: Sequence[Mapping[str, Any]]) -> WriteCount:
         """Merged into the rows with the same id: send null to clear a value."""
         return self.upsert_body(table, _json(list(records)))
 
-    def upsert_body(self, table: str, records_json: bytes, *, cell: str | None = None) -> Written:
+    def upsert_body(
+        self, table: str, records_json: bytes, *, cell: str | None = None
+    ) -> WriteCount:
         """The same for a JSON array that is encoded already; all of it is applied or nothing."""
         call = self._call("upsert", table, cell)
         head = self._body(call, {})[:-1]
@@ -146,7 +148,7 @@ class HarperClient:
         """The bytes that upsert_body() puts around the records."""
         return len(self._body(self._call("upsert", table), {})) + len(b',"records":')
 
-    def delete(self, table: str, ids: Sequence[Any], *, cell: str | None = None) -> Written:
+    def delete(self, table: str, ids: Sequence[Any], *, cell: str | None = None) -> WriteCount:
         """Ids that are not there count as deleted."""
         call = self._call("delete", table, cell)
         return read_written(call, self._answer(call, self._body(call, {"ids": list(ids)})))

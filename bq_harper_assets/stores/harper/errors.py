@@ -13,7 +13,7 @@ HarperError
 └── HarperUnsafe             the address would send the password in the clear, or is not trusted
 """
 
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.stores.retry import Call
 
 
@@ -33,7 +33,7 @@ class HarperError(BqhError):
         return "Nothing was changed. Next: bqh doctor"
 
 
-class HarperUnavailable(HarperError):
+class HarperUnavailable(HarperError, TransientError):
     """Harper is overloaded or away: sending the same again may help, and does no harm."""
 
     def __init__(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import TransientError
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.errors import HarperIndexing, HarperRefused
 from bq_harper_assets.stores.harper.index_keys import is_lost
@@ -20,7 +20,7 @@ SAMPLE = 10  # rows from each end of the primary key, in whose order Harper buil
 MOST_ALIKE = 50_000  # rows of one value that are read to find some of them
 NOBODYS = "bqh: a value that no row has"
 PATIENCE_S = 900.0
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 30.0  # it doubles
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 30.0  # it doubles
 TOLD_FROM_S = 1.0  # shorter waits are not worth a line
 
 _log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class SearchVerbs(Protocol):
     ) -> list[dict[str, Any]]: ...
 
 
-class IndexNotReady(BqhError):
+class IndexNotReady(TransientError):
     """Rows that are there are not found by an index that Harper says it has."""
 
     def __init__(self, table: str, name: str, waited_s: float) -> None:
@@ -82,7 +82,7 @@ def _wait_for_index(
     sleep: Callable[[float], None],
     clock: Callable[[], float],
 ) -> None:
-    began, wait = clock(), FIRST_WAIT_S
+    began, wait = clock(), _FIRST_WAIT_S
     look = partial(_finds_its_rows, client, table, primary_key, name)
     while not _is_usable(look):
         waited = clock() - began
@@ -97,7 +97,7 @@ def _wait_for_index(
                 PATIENCE_S,
             )
         sleep(wait)
-        wait = min(2 * wait, LONGEST_WAIT_S)
+        wait = min(2 * wait, _LONGEST_WAIT_S)
 
 
 def still_built(client: SearchVerbs, table: str, names: Sequence[str]) -> tuple[str, ...]:

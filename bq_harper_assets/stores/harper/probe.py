@@ -6,9 +6,9 @@ import requests
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.stores.finding import Finding
+from bq_harper_assets.stores.harper.client import DATABASE
 
-TIMEOUT_S = 10
-DATABASE = "data"  # where Harper puts a table that names no database
+_TIMEOUT_S = 10
 
 
 def probe_harper(connection: HarperConnection) -> list[Finding]:
@@ -23,7 +23,7 @@ def probe_harper(connection: HarperConnection) -> list[Finding]:
             connection.url,
             json={"operation": "user_info"},
             auth=(connection.user, connection.password.get_secret_value()),
-            timeout=TIMEOUT_S,
+            timeout=_TIMEOUT_S,
             allow_redirects=False,
         )
     return [reached, *_login(answer, connection)]
@@ -32,7 +32,7 @@ def probe_harper(connection: HarperConnection) -> list[Finding]:
 def _reach(session: requests.Session, connection: HarperConnection) -> Finding:
     subject, url = "harper: reach", connection.url
     try:
-        answer = session.get(f"{url.rstrip('/')}/health", timeout=TIMEOUT_S, allow_redirects=False)
+        answer = session.get(f"{url.rstrip('/')}/health", timeout=_TIMEOUT_S, allow_redirects=False)
     except requests.exceptions.SSLError as error:
         return Finding(
             subject,

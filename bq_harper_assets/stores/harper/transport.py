@@ -15,7 +15,7 @@ from bq_harper_assets.stores.harper.answers import (
     error_class,
     error_text,
     missing_rights,
-    retry_after_s,
+    seconds_to_retry_after,
 )
 from bq_harper_assets.stores.harper.errors import (
     HarperError,
@@ -213,7 +213,7 @@ class Transport:
             return kind(call, f"redirects to {host or 'itself'}, which is not followed", status)
         said = f"answered {status}: {self._login.quote(text)}"
         if issubclass(kind, HarperUnavailable):
-            wait = retry_after_s(response.headers.get("Retry-After"))
+            wait = seconds_to_retry_after(response.headers.get("Retry-After"))
             return kind(call, said, status, wait)
         if kind is HarperUnauthorized:
             missing = tuple(self._login.quote(right) for right in missing_rights(error))

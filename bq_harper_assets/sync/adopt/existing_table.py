@@ -21,11 +21,11 @@ from bq_harper_assets.sync.diff.cell_diff import compare_cells
 from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.diff.target_rows import text_of
 from bq_harper_assets.sync.ledger_facts import table_facts
-from bq_harper_assets.sync.turn_context import Source
+from bq_harper_assets.sync.turn_context import TurnSource
 
-KIND = "adopt"
+_KIND = "adopt"
 COUNTED = 1_000  # rows outside every window; more are told as more
-WINDOWS_AT_ONCE = 96
+_WINDOWS_AT_ONCE = 96
 _DAY = timedelta(days=1)
 
 
@@ -97,14 +97,14 @@ def start_where_others_began(
     return max(start, floor_to_window(in_source, _DAY)) if in_source else start
 
 
-def compare_range(source: Source, start: datetime, end: datetime) -> Iterator[WindowDiff]:
+def compare_range(source: TurnSource, start: datetime, end: datetime) -> Iterator[WindowDiff]:
     """Every row of [start, end), by all that is stored of it: nobody wrote hashes that we know."""
     windows = list(windows_between(start, end, source.contract.window))
-    for first in range(0, len(windows), WINDOWS_AT_ONCE):
-        yield from _compared(source, windows[first : first + WINDOWS_AT_ONCE], end)
+    for first in range(0, len(windows), _WINDOWS_AT_ONCE):
+        yield from _compared(source, windows[first : first + _WINDOWS_AT_ONCE], end)
 
 
-def _compared(source: Source, windows: Sequence[Window], end: datetime) -> Iterator[WindowDiff]:
+def _compared(source: TurnSource, windows: Sequence[Window], end: datetime) -> Iterator[WindowDiff]:
     contract = source.contract
     last = min(windows[-1].end, end)
     prints = fingerprints(
@@ -147,5 +147,5 @@ def take_over(
             for name in ("rows", "equal", "missing", "changed", "phantom")
         },
     }
-    ledger.record_audit(table, Note(KIND, contract.target_table, "adopted", detail))
+    ledger.record_audit(table, Note(_KIND, contract.target_table, "adopted", detail))
     return table

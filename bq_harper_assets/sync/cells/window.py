@@ -6,22 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.sync.arrays.arrow_memory import plain
+from bq_harper_assets.sync.errors import NotATime
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Span = tuple[datetime, datetime]  # half-open, in UTC; of any length
 _MICROSECOND = timedelta(microseconds=1)
-
-
-class NotATime(BqhError):
-    """The timestamp column holds something else."""
-
-    def __init__(self, type_: pa.DataType) -> None:
-        super().__init__(
-            f"the timestamp column arrives as {type_}; windows need TIMESTAMP, DATETIME or DATE. "
-            "Nothing was written. Name another timestampColumn in config/tables.yaml, "
-            "then run `bqh doctor`"
-        )
 
 
 @dataclass(frozen=True, order=True)

@@ -8,11 +8,11 @@ from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.diff.diff_job import CellDiff, Survey, compare
 from bq_harper_assets.sync.diff.target_rows import TimeRange, ranges_of
 from bq_harper_assets.sync.spark.hash_blobs import bins_per_place
-from bq_harper_assets.sync.turn_context import Source
+from bq_harper_assets.sync.turn_context import TurnSource
 
 
 def compare_cells(
-    source: Source,
+    source: TurnSource,
     parts: Mapping[Cell, Part],
     rows: Mapping[Window, int],
     *,
@@ -41,7 +41,7 @@ def compare_cells(
 
 
 def _held_ranges(
-    source: Source, parts: Mapping[Cell, Part], rows: Mapping[Window, int], grid: Grid
+    source: TurnSource, parts: Mapping[Cell, Part], rows: Mapping[Window, int], grid: Grid
 ) -> Iterator[TimeRange]:
     kind = source.pin.plan.selection.timestamp.kind
     ends: dict[Window, Part] = {}

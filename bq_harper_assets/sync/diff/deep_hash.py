@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bq_harper_assets.contract.identifiers import ROW_METADATA
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
 from bq_harper_assets.sync.arrays.splitmix import GOLDEN, mix
 from bq_harper_assets.sync.diff.target_rows import StoredHashes
 from bq_harper_assets.sync.source.cell_rows import CellRows
-from bq_harper_assets.sync.values.row_plan import METADATA, RowPlan
+from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.sync.write.record import encode_batch
 from bq_harper_assets.sync.write.request_body import bodies
 
@@ -96,7 +97,7 @@ def extra_attributes(record: Mapping[str, Any], plan: RowPlan) -> list[str]:
     """Attributes with a value that neither the source nor a sync has put there."""
     if plan.others is None:
         return []
-    own = {plan.primary_key, *plan.names, *METADATA}
+    own = {plan.primary_key, *plan.names, *ROW_METADATA}
     return [
         name
         for name, value in record.items()

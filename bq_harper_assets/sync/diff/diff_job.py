@@ -28,10 +28,16 @@ from bq_harper_assets.sync.spark.hash_blobs import (
     unpacked,
     unpacked_keys,
 )
-from bq_harper_assets.sync.spark.receipts import Failure, Receipt, Tally, merged
+from bq_harper_assets.sync.spark.receipts import (
+    Failure,
+    Receipt,
+    Tally,
+    error_of,
+    failure_of,
+    merged,
+)
 from bq_harper_assets.sync.spark.task_login import HarperOfTasks
 from bq_harper_assets.sync.spark.task_waits import noted_for_driver
-from bq_harper_assets.sync.transient_errors import error_of, failure_of
 from bq_harper_assets.sync.write.write_job import one_row_per_task
 
 if TYPE_CHECKING:

@@ -39,8 +39,8 @@ class TimeRange:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """Rows of one range."""
+class TargetRows:
+    """The rows that the target holds in one time range."""
 
     slices: Int64s
     ids: UInt64s  # hashes of whole ids
@@ -103,7 +103,7 @@ def read_held(
     ranges: Sequence[TimeRange],
     slices: int,
     hashed: RowHashes,
-) -> Iterator[tuple[TimeRange, Held]]:
+) -> Iterator[tuple[TimeRange, TargetRows]]:
     """Range by range; rows marked as deleted are told by their hash."""
     for each in ranges:
         within = Condition(plan.timestamp, "gelt", [each.low, each.high])
@@ -117,4 +117,4 @@ def read_held(
             marked = np.array([row.get(DELETED_AT) is not None for row in rows], np.bool_)
             hashes[marked] = FLAGGED
         parts = slice_of(id_hashes(keys, keyless=not plan.key), slices)
-        yield each, Held(parts, id_hashes(keys, keyless=False), hashes, keys)
+        yield each, TargetRows(parts, id_hashes(keys, keyless=False), hashes, keys)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.sync.arrays.arrow_memory import (
     Bools,
     UInt64s,
@@ -36,20 +35,10 @@ from bq_harper_assets.sync.arrays.splitmix import (
     seed_of,
     sums_of_runs,
 )
-from bq_harper_assets.sync.values.decimals import decimal_text
+from bq_harper_assets.sync.errors import UnhashableType
+from bq_harper_assets.sync.values.decimals import decimal_texts
 
 _NAN = 0x7FF8000000000000  # NaNs differ in bits that no one can see
-
-
-class UnhashableType(BqhError):
-    """A column's Arrow type has no hash."""
-
-    def __init__(self, type_: pa.DataType) -> None:
-        super().__init__(
-            f"values of the Arrow type {type_} cannot be hashed, so rows cannot be told apart. "
-            "Nothing was written. Leave the column out: list the others under `columns` "
-            "in config/tables.yaml"
-        )
 
 
 def row_hashes(
@@ -103,7 +92,7 @@ def _values(array: pa.Array, lane: int) -> UInt64s:
     if pa.types.is_floating(type_):
         return _floats(array)
     if pa.types.is_decimal(type_):
-        return hash_bytes(*variable_width(decimal_text(array)), lane)
+        return hash_bytes(*variable_width(decimal_texts(array)), lane)
     if pa.types.is_interval(type_):
         raw = fixed_width(array, "V16").view(np.uint8)
         starts = np.arange(len(array), dtype=np.int64) * 16

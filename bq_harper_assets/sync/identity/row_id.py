@@ -23,7 +23,7 @@ from bq_harper_assets.sync.cells.window import micros_of
 from bq_harper_assets.sync.identity.row_hash import row_hashes
 from bq_harper_assets.sync.values.column_values import TEXTS
 from bq_harper_assets.sync.values.exact_integers import exceeds_safe_integer
-from bq_harper_assets.sync.values.faults import Fault, fault_if
+from bq_harper_assets.sync.values.faults import RowFault, fault_if
 from bq_harper_assets.sync.values.row_plan import RowPlan
 
 LONGEST_KEY = 1978  # bytes; Harper answers 500 to a longer one
@@ -38,7 +38,7 @@ class Identity:
     ids: pa.Array
     id_hashes: UInt64s
     row_hashes: UInt64s
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[RowFault, ...] = ()
 
     @property
     def whole_id_hashes(self) -> UInt64s:
@@ -47,7 +47,7 @@ class Identity:
 
     def where(self, rows: Bools) -> "Identity":
         """Of these rows only."""
-        faults = tuple(Fault(fault.rows[rows], fault.reason) for fault in self.faults)
+        faults = tuple(RowFault(fault.rows[rows], fault.reason) for fault in self.faults)
         ids = self.ids.filter(pa.array(rows))
         return Identity(ids, self.id_hashes[rows], self.row_hashes[rows], faults)
 
@@ -86,7 +86,7 @@ def hashes_of_text(texts: pa.Array) -> UInt64s:
 
 def _keyless(
     timestamps: pa.Array, hashes: UInt64s, numbers: pa.Array | None
-) -> tuple[pa.Array, tuple[Fault, ...]]:
+) -> tuple[pa.Array, tuple[RowFault, ...]]:
     """Time first, so that ids sort by it: rows written together lie together."""
     micros = micros_of(timestamps)
     nulls = null_mask(micros)
@@ -100,10 +100,10 @@ def _keyless(
     if numbers is not None:
         suffix = pc.binary_join_element_wise("-", pc.cast(numbers, pa.string()), "")
         ids = pc.binary_join_element_wise(ids, pc.if_else(pc.equal(numbers, 0), "", suffix), "")
-    return ids, () if nulls is None else (Fault(nulls, "the timestamp is NULL"),)
+    return ids, () if nulls is None else (RowFault(nulls, "the timestamp is NULL"),)
 
 
-def _stored(array: pa.Array, column: HarperColumn) -> tuple[pa.Array, tuple[Fault, ...]]:
+def _stored(array: pa.Array, column: HarperColumn) -> tuple[pa.Array, tuple[RowFault, ...]]:
     faults = _null_keys(array, column.name)
     if column.kind is Kind.INT64:
         if column.form is Form.TEXT:
@@ -136,12 +136,12 @@ def _are_lost(ids: pa.Array, sizes: np.ndarray) -> Bools:
     return lost
 
 
-def _hashed(batch: pa.RecordBatch, key: tuple[str, ...]) -> tuple[pa.Array, tuple[Fault, ...]]:
+def _hashed(batch: pa.RecordBatch, key: tuple[str, ...]) -> tuple[pa.Array, tuple[RowFault, ...]]:
     faults = [fault for name in key for fault in _null_keys(plain(batch.column(name)), name)]
     high, low = (row_hashes(batch, key, lane=lane) for lane in (0, 1))
     return text_of_width(base32_of_128(high, low), None), tuple(faults)
 
 
-def _null_keys(array: pa.Array, name: str) -> tuple[Fault, ...]:
+def _null_keys(array: pa.Array, name: str) -> tuple[RowFault, ...]:
     nulls = null_mask(array)
-    return () if nulls is None else (Fault(nulls, f"key {name}: NULL"),)
+    return () if nulls is None else (RowFault(nulls, f"key {name}: NULL"),)

@@ -20,8 +20,9 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Leases, LogicalTable
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.waiting import WAITS, clock_text
-from bq_harper_assets.sync.lease.send_deadline import LeaseRanOut, LeaseTerms, mirror_id
-from bq_harper_assets.sync.mirror.tables import LEASES
+from bq_harper_assets.sync.errors import LeaseRanOut
+from bq_harper_assets.sync.lease.send_deadline import LeaseTerms, mirror_id
+from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 from bq_harper_assets.sync.stop_request import Stop
 
 RENEWALS_PER_TTL = 6
@@ -87,7 +88,7 @@ class Keeper:
         self._is_unanswered = False  # a copy that names a batch, and may still take effect
 
     def __enter__(self) -> "Keeper":
-        LEASES.create(self._harper)
+        MIRRORED_LEASES.create(self._harper)
         self.leases = self._acquire()
         try:
             self._mirror(self._harper)
@@ -198,7 +199,7 @@ class Keeper:
             )
         unanswered = harper.last_unanswered_at
         try:
-            harper.upsert(LEASES.name, [row | values for row in self._copies()])
+            harper.upsert(MIRRORED_LEASES.name, [row | values for row in self._copies()])
         finally:
             # A try that was made again with success does not recall the first.
             self._is_unanswered |= harper.last_unanswered_at != unanswered
@@ -227,7 +228,7 @@ class Keeper:
     def _mirror(self, harper: HarperClient) -> None:
         # Without `batch`: Harper merges, so that it goes on naming the one before.
         deadline = {"deadline": self._wall_deadline(self.leases)}
-        harper.upsert(LEASES.name, [row | deadline for row in self._copies()])
+        harper.upsert(MIRRORED_LEASES.name, [row | deadline for row in self._copies()])
 
     def _copies(self) -> list[dict[str, Any]]:
         ledger = str(self._ledger.identity())

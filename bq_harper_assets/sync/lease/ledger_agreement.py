@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.mirrored_facts import Mirrored, Newest
 from bq_harper_assets.ledger.records import LogicalTable
@@ -25,21 +24,11 @@ from bq_harper_assets.stores.harper.errors import (
     HarperRowBroken,
     HarperUnauthorized,
 )
+from bq_harper_assets.sync.errors import OutOfStep
 from bq_harper_assets.sync.lease.send_deadline import mirror_id
-from bq_harper_assets.sync.mirror.tables import LEASES
+from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 
 MOST_SLICES = 64  # that a contract may have
-
-
-class OutOfStep(BqhError):
-    """The ledger does not say what Harper holds: what it calls synced cannot be believed."""
-
-    def __init__(self, table: LogicalTable, why: str, instead: str = "") -> None:
-        super().__init__(
-            f"{why}. Nothing was written: what Harper holds is as it was. {instead}To compare "
-            "every window with BigQuery and write only what differs, type: "
-            f"bqh reconcile {table.name}"
-        )
 
 
 @dataclass(frozen=True)
@@ -59,7 +48,7 @@ def copies_of(harper: HarperClient, table: LogicalTable) -> list[Copy]:
     ids = {mirror_id(target, number): number for number in range(MOST_SLICES)}
     try:
         # By no names: Harper answers 500 to one that an earlier release did not declare.
-        rows = harper.search_by_id(LEASES.name, list(ids))
+        rows = harper.search_by_id(MIRRORED_LEASES.name, list(ids))
     except HarperNotFound:
         return []
     return [_copy(ids[row["id"]], row) for row in rows]

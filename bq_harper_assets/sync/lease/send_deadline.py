@@ -13,13 +13,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.mirror.tables import LEASES
-
-
-class LeaseRanOut(BqhError):
-    """A task stopped by itself, so that nobody else's rows are overwritten."""
+from bq_harper_assets.sync.errors import LeaseRanOut
+from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 
 
 @dataclass(frozen=True)
@@ -78,6 +74,8 @@ class Deadline:
     def _mirrored(self) -> float:
         """The earliest deadline of our own epochs; 0 if one of them is not ours any more."""
         ids = {mirror_id(self._terms.target, part): e for part, e in self._terms.epochs.items()}
-        rows = self._mirror.search_by_id(LEASES.name, list(ids), ("id", "epoch", "deadline"))
+        rows = self._mirror.search_by_id(
+            MIRRORED_LEASES.name, list(ids), ("id", "epoch", "deadline")
+        )
         ours = [row["deadline"] for row in rows if row["epoch"] == ids[row["id"]]]
         return min(ours) if len(ours) == len(ids) else 0.0

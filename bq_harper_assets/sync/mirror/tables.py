@@ -40,7 +40,7 @@ class MirrorTable:
             harper.upsert(self.name, rows)
 
 
-LEASES = MirrorTable(
+MIRRORED_LEASES = MirrorTable(
     "SyncLease",
     2,
     {
@@ -107,7 +107,7 @@ LOCKS = MirrorTable(
     {"lockId": "String", "nodeId": "String", "acquiredAt": "String", "expiresAt": "String"},
     indexed=("expiresAt",),
 )
-SYSTEM_TABLES = (CHECKPOINTS, AUDITS, SCHEMAS, LOCKS, LEASES)
+MIRROR_TABLES = (CHECKPOINTS, AUDITS, SCHEMAS, LOCKS, MIRRORED_LEASES)
 
 
 @dataclass(frozen=True)
@@ -124,13 +124,13 @@ class SystemTable:
 
 def look_at_system_tables(harper: HarperClient) -> tuple[SystemTable, ...]:
     """Each of them, whether or not it is there."""
-    return tuple(_look(harper, table) for table in SYSTEM_TABLES)
+    return tuple(_look(harper, table) for table in MIRROR_TABLES)
 
 
 def make_system_tables(harper: HarperClient) -> tuple[str, ...]:
     """Those that are missing; a warning for each that cannot be made."""
     warnings = []
-    for table in SYSTEM_TABLES:
+    for table in MIRROR_TABLES:
         try:
             # A role that may not create tables is not asked to where an administrator did.
             if harper.describe_table(table.name) is None:

@@ -20,8 +20,8 @@ IDS_PER_REQUEST = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """A row as a query had it after T, and where that is kept."""
+class LaterRow:
+    """A row as the query returned it after T, with the pinned source that keeps that result."""
 
     micros: int
     pin: Pinned
@@ -33,7 +33,7 @@ class Vanished:
 
     gone: list[Any] = field(default_factory=list)  # ids
     elsewhere: dict[Any, int] = field(default_factory=dict)  # id -> its time in the source at T
-    later: dict[Any, Seen] = field(default_factory=dict)  # what T cannot tell of
+    later: dict[Any, LaterRow] = field(default_factory=dict)  # what T cannot tell of
 
     @property
     def alive(self) -> dict[Any, int]:
@@ -68,7 +68,7 @@ def find_later(
     start: datetime,
     ids: Sequence[Any],
     keep: ExitStack,
-) -> dict[Any, Seen]:
+) -> dict[Any, LaterRow]:
     """Rows that a query's kept result, of some windows only, does not have: it is asked again.
 
     What it answers is kept too, for as long as `keep`: the rows are then written as they are there.
@@ -78,14 +78,14 @@ def find_later(
     query = f"({query_of(contract, queries.connection.project, pin.names)})"
     # Of most there is nothing: this reads a few columns, and the rows themselves cost more.
     there = list(times_of_rows(queries, harper, contract, pin, query, ids)) if ids else []
-    found: dict[Any, Seen] = {}
+    found: dict[Any, LaterRow] = {}
     for first in range(0, len(there), KEYS_PER_QUERY):
         some = there[first : first + KEYS_PER_QUERY]
         texts = [text for text in _key_texts(harper, contract, pin, some) if text is not None]
         again = keep.enter_context(asked_again(queries, contract, pin, texts))
         times = times_of_rows(queries, harper, contract, again, again.source.sql, some)
         in_windows = _in_windows(times, start, again.t)
-        found |= {row_id: Seen(micros, again) for row_id, micros in in_windows.items()}
+        found |= {row_id: LaterRow(micros, again) for row_id, micros in in_windows.items()}
     return found
 
 

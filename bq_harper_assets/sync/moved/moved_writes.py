@@ -13,7 +13,7 @@ from bq_harper_assets.sync.cells.slicing import id_hashes
 from bq_harper_assets.sync.cells.window import EPOCH
 from bq_harper_assets.sync.plan.cell_work import Work
 from bq_harper_assets.sync.source.pinned import Pinned
-from bq_harper_assets.sync.turn_context import Scene, Source
+from bq_harper_assets.sync.turn_context import Scene, TurnSource
 from bq_harper_assets.sync.write.write_job import Moved, move_all
 from bq_harper_assets.sync.write.write_task import Chosen
 
@@ -55,7 +55,7 @@ def _by_time(
         yield {time: by_time[time] for time in times[first : first + INSTANTS_PER_SESSION]}
 
 
-def _write_at(scene: Scene, source: Source, by_time: ByTime) -> Moved:
+def _write_at(scene: Scene, source: TurnSource, by_time: ByTime) -> Moved:
     parts = {}
     for micros, rows in by_time.items():
         for _, work in rows:

@@ -17,25 +17,24 @@ from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.diff.target_times import stored_micros
+from bq_harper_assets.sync.moved.gone_or_moved import IDS_PER_REQUEST
 from bq_harper_assets.sync.source.cell_rows import CellRows, Reading, cell_rows
-from bq_harper_assets.sync.spark.receipts import Failure
+from bq_harper_assets.sync.spark.receipts import Failure, error_of, failure_of
 from bq_harper_assets.sync.spark.task_login import HarperOfTasks
-from bq_harper_assets.sync.transient_errors import error_of, failure_of
 from bq_harper_assets.sync.write.write_job import one_row_per_task
 from bq_harper_assets.sync.write.write_task import Chosen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-IDS_PER_REQUEST = 1_000
 _FOUND_DDL = "found binary"
 
 OldCells = dict[tuple[int, int], int]  # (window start, slice) -> the latest time of such a row
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """Which rows are about to be written, and where older versions of them may be."""
+class PreviousCellSearch:
+    """A search says which rows are about to be written, and where to find their older versions."""
 
     reading: Reading
     harper: HarperOfTasks
@@ -45,7 +44,7 @@ class Look:
     retry: RetryPolicy
 
 
-def cells_elsewhere(spark: "SparkSession", look: Look) -> OldCells:
+def cells_elsewhere(spark: "SparkSession", look: PreviousCellSearch) -> OldCells:
     """Other cells that hold a row which is about to be written; times in microseconds."""
     tasks = look.reading.streams
     if not tasks:
@@ -69,7 +68,7 @@ def cells_elsewhere(spark: "SparkSession", look: Look) -> OldCells:
     return merged
 
 
-def _look(look: Look, streams: Sequence[str]) -> OldCells | Failure:
+def _look(look: PreviousCellSearch, streams: Sequence[str]) -> OldCells | Failure:
     found: OldCells = {}
     with HarperClient(look.harper.connection(), retry=look.retry) as client:
         try:
@@ -84,7 +83,7 @@ def _look(look: Look, streams: Sequence[str]) -> OldCells | Failure:
     return found
 
 
-def _held_elsewhere(look: Look, client: HarperClient, rows: CellRows) -> OldCells:
+def _held_elsewhere(look: PreviousCellSearch, client: HarperClient, rows: CellRows) -> OldCells:
     grid, plan = look.reading.grid, look.reading.plan
     ids, places = rows.identity.ids, rows.places
     found: OldCells = {}

@@ -14,7 +14,7 @@ from bq_harper_assets.ledger.questions.losses import CellLoss
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 
-MOST_ROWS = 1_000
+MOST_UNGUARDED_ROWS = 1_000
 REMEMBERED = timedelta(hours=24)
 
 
@@ -34,7 +34,7 @@ class Loss:
     @property
     def is_too_much(self) -> bool:
         """More than a thousand rows and more than half."""
-        return self.lost > MOST_ROWS and 2 * self.lost > self.held
+        return self.lost > MOST_UNGUARDED_ROWS and 2 * self.lost > self.held
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,17 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.questions.status import CellRecord
 from bq_harper_assets.ledger.records import Mode, Wanted
 from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.errors import WindowStillOpen
 from bq_harper_assets.sync.identity.digest import Digest
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.plan.cell_work import Work
 from bq_harper_assets.sync.plan.shared_columns import Bases
 from bq_harper_assets.sync.turn_context import Scene
-
-
-class WindowStillOpen(BqhError):
-    """Rows of the window may still arrive."""
 
 
 def plan_cells(

@@ -9,40 +9,46 @@ from datetime import datetime
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord, Refusal
+from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord, GuardRefusal
 from bq_harper_assets.ledger.records import CellKey, LogicalTable
 from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
 from bq_harper_assets.stores.bigquery.partition_times import is_untouched, partition_times
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.cells.window import Span, Window
 from bq_harper_assets.sync.ledger_facts import version_of
 from bq_harper_assets.sync.plan.recomputed_fingerprints import told_anew
 from bq_harper_assets.sync.plan.shared_columns import Bases, Basis
-from bq_harper_assets.sync.revisit.due_cells import Reason, Seen, due_cells, is_comparable
-from bq_harper_assets.sync.revisit.horizon import Range
+from bq_harper_assets.sync.revisit.due_cells import (
+    Reason,
+    WindowFingerprint,
+    due_cells,
+    is_comparable,
+)
 from bq_harper_assets.sync.source.pinned import Pinned, pinned
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a look at the source found."""
+class SourceChanges:
+    """The windows whose fingerprints differ from those of their commits, and what asking cost."""
 
-    changed: Mapping[datetime, Seen] = field(default_factory=dict)  # by the start of a window
+    changed: Mapping[datetime, WindowFingerprint] = field(
+        default_factory=dict
+    )  # by the start of a window
     windows: int = 0  # that were compared
     bytes_billed: int = 0
 
 
 def look(
-    ledger: Ledger, queries: Queries, contract: TableContract, ranges: Sequence[Range]
-) -> Look:
+    ledger: Ledger, queries: Queries, contract: TableContract, ranges: Sequence[Span]
+) -> SourceChanges:
     """Compares the cells of the ranges with the source: one query for each range, and one more for
     each earlier schema version that cells in it were synced under.
     """
     table = ledger.find_table(contract.id)
     if table is None:
-        return Look()
+        return SourceChanges()
     billed = queries.bytes_billed
-    changed: dict[datetime, Seen] = {}
+    changed: dict[datetime, WindowFingerprint] = {}
     windows = 0
     for start, end in ranges:
         records = [r for r in ledger.cells(table, start, end) if is_comparable(r)]
@@ -50,7 +56,7 @@ def look(
             found, compared = _compared(ledger, queries, contract, table, records)
             windows += compared
             changed |= found
-    return Look(changed, windows, queries.bytes_billed - billed)
+    return SourceChanges(changed, windows, queries.bytes_billed - billed)
 
 
 def _compared(
@@ -59,13 +65,13 @@ def _compared(
     contract: TableContract,
     table: LogicalTable,
     records: Sequence[CellRecord],
-) -> tuple[dict[datetime, Seen], int]:
+) -> tuple[dict[datetime, WindowFingerprint], int]:
     """The windows that changed, and how many were compared."""
     start = min(record.cell.window_start for record in records)
     end = max(record.cell.window_end for record in records)
     newest = ledger.newest_schema(table)
     before = version_of(newest)
-    changed: dict[datetime, Seen] = {}
+    changed: dict[datetime, WindowFingerprint] = {}
     windows = 0
     with pinned(queries, contract, start, end, before) as pin:
         bases = Bases.of(ledger, table, pin.plan.version)
@@ -88,12 +94,12 @@ def _compared(
             if newest is not None and pin.plan.version == before:
                 anew = [(cell, untold[cell].batch, text) for cell, text in told.items()]
                 ledger.rebase_fingerprints(table, newest.version, anew)
-            seen = {at: Seen(text, pin.t) for at, text in now.items()}
+            seen = {at: WindowFingerprint(text, pin.t) for at, text in now.items()}
             changed |= _changed(table, group, told, seen)
             for record in clean:
                 start = record.cell.window_start
                 if why := _due_all_the_same(record, prints[start], bases, contract):
-                    changed[start] = Seen(f"{now[start]} {why}", pin.t)
+                    changed[start] = WindowFingerprint(f"{now[start]} {why}", pin.t)
     return changed, windows
 
 
@@ -126,7 +132,7 @@ def _commit(record: CellRecord) -> CellCommit:
     return record.commit
 
 
-def _last_look(record: CellRecord) -> CellCommit | Refusal:
+def _last_look(record: CellRecord) -> CellCommit | GuardRefusal:
     """What the source is compared with."""
     return record.refusal or _commit(record)
 
@@ -160,8 +166,8 @@ def _changed(
     table: LogicalTable,
     records: Sequence[CellRecord],
     told: Mapping[CellKey, str],
-    seen: Mapping[datetime, Seen],
-) -> dict[datetime, Seen]:
+    seen: Mapping[datetime, WindowFingerprint],
+) -> dict[datetime, WindowFingerprint]:
     windows = sorted({Window(r.cell.window_start, r.cell.window_end) for r in records})
     as_told = [_with_fingerprint(r, told[r.cell]) if r.cell in told else r for r in records]
     due = due_cells(windows, table.facts.slices, as_told, seen=seen)

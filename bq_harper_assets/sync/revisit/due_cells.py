@@ -30,7 +30,7 @@ CATCHING_UP = frozenset({Reason.MISSING, Reason.FAILED, Reason.PLANNED_LEFT})
 
 
 @dataclass(frozen=True)
-class Seen:
+class WindowFingerprint:
     """A window's fingerprint as BigQuery made it at an instant."""
 
     fingerprint: str
@@ -56,7 +56,7 @@ def due_cells(
     slices: int,
     records: Sequence[CellRecord],
     leased: Collection[int] = (),
-    seen: Mapping[datetime, Seen] | None = None,
+    seen: Mapping[datetime, WindowFingerprint] | None = None,
     now: datetime | None = None,
 ) -> list[Due]:
     """Of these closed windows, in their order.
@@ -86,7 +86,7 @@ def is_comparable(record: CellRecord) -> bool:
 
 
 def _reason(
-    record: CellRecord | None, is_leased: bool, seen: Seen | None, now: datetime | None
+    record: CellRecord | None, is_leased: bool, seen: WindowFingerprint | None, now: datetime | None
 ) -> Reason | None:
     if record is None:
         return Reason.MISSING
@@ -111,14 +111,14 @@ def _reason(
     return None if seen.fingerprint == record.commit.fingerprint else Reason.SOURCE_CHANGED
 
 
-def _has_changed_since(record: CellRecord, seen: Seen | None) -> bool:
+def _has_changed_since(record: CellRecord, seen: WindowFingerprint | None) -> bool:
     refusal = record.refusal
     if refusal is None or seen is None or seen.at <= refusal.t:
         return False
     return seen.fingerprint != refusal.fingerprint
 
 
-def _sign(reason: Reason, record: CellRecord | None, seen: Seen | None) -> str:
+def _sign(reason: Reason, record: CellRecord | None, seen: WindowFingerprint | None) -> str:
     if reason is Reason.SOURCE_CHANGED and seen is not None:
         return seen.fingerprint
     batch = record.commit.batch if record and record.commit else 0

@@ -2,31 +2,19 @@
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells.window import windows_between
+from bq_harper_assets.sync.errors import HarperInUse
 from bq_harper_assets.sync.lease.ledger_agreement import MOST_SLICES, copies_of
 from bq_harper_assets.sync.lease.send_deadline import mirror_id
 from bq_harper_assets.sync.ledger_facts import table_facts
-from bq_harper_assets.sync.mirror.tables import LEASES
-
-
-class HarperInUse(BqhError):
-    """A run that another ledger started may still be writing."""
-
-    def __init__(self, table: LogicalTable, until: float) -> None:
-        when = datetime.fromtimestamp(until, UTC)
-        super().__init__(
-            f"a run of another ledger may still be writing to Harper's table "
-            f"{table.facts.target}, until {when:%F %T} UTC at most. Nothing was changed. Stop "
-            f"whatever uses that ledger; then, after that time, type: bqh reconcile {table.name}"
-        )
+from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 
 
 def distrust_everything(
@@ -44,7 +32,7 @@ def distrust_everything(
     runs go on refusing, and it can be done again.
     """
     table = ledger.register_table(table_facts(contract, bigquery))
-    LEASES.create(harper)
+    MIRRORED_LEASES.create(harper)
     copies = copies_of(harper, table)
     own, epochs = str(ledger.identity()), ledger.newest(table).epochs
     others = [  # also of a newer copy of this ledger: what it has leased is not known here
@@ -62,9 +50,9 @@ def distrust_everything(
     )
     newest = ledger.newest(table)
     target, slices = table.facts.target, table.facts.slices
-    harper.delete(LEASES.name, [mirror_id(target, n) for n in range(slices, MOST_SLICES)])
+    harper.delete(MIRRORED_LEASES.name, [mirror_id(target, n) for n in range(slices, MOST_SLICES)])
     harper.upsert(
-        LEASES.name,
+        MIRRORED_LEASES.name,
         [
             {
                 "id": mirror_id(target, number),

@@ -11,18 +11,16 @@ from datetime import datetime, timedelta
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellState
-from bq_harper_assets.sync.cells.window import floor_to_window, windows_between
+from bq_harper_assets.sync.cells.window import Span, floor_to_window, windows_between
 from bq_harper_assets.sync.phases import Phase, phase_of
 from bq_harper_assets.sync.revisit.due_cells import (
     Due,
     Reason,
-    Seen,
+    WindowFingerprint,
     closed_until,
     due_cells,
 )
 from bq_harper_assets.sync.revisit.pace import look_delay
-
-Range = tuple[datetime, datetime]  # half-open, of whole windows
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,8 @@ class ScrubPart:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where a table stands by its ledger."""
+class TableStanding:
+    """A table's phase and its due cells, as its ledger knows them."""
 
     phase: Phase
     due: tuple[Due, ...]  # cells of closed windows
@@ -58,15 +56,15 @@ def standing(
     contract: TableContract,
     start: datetime,
     now: datetime,
-    changed: Mapping[datetime, Seen] | None = None,
-) -> Standing:
+    changed: Mapping[datetime, WindowFingerprint] | None = None,
+) -> TableStanding:
     """At `now`; neither BigQuery nor Harper is asked, and `changed` is what a look has found."""
     until = closed_until(contract, now)
     table = ledger.find_table(contract.id)
     if table is None:
         windows = windows_between(start, until, contract.window)
         phase = phase_of(max(now - start, timedelta(0)), contract.sync)
-        return Standing(phase, tuple(due_cells(windows, contract.slices, ())), until)
+        return TableStanding(phase, tuple(due_cells(windows, contract.slices, ())), until)
     progress = ledger.progress(table, start)
     first = start
     if not progress.dirty and not set(progress.cells) - {CellState.SYNCED}:
@@ -83,12 +81,14 @@ def standing(
         now,
     )
     phase = phase_of(max(now - progress.synced_until, timedelta(0)), contract.sync)
-    return Standing(phase, tuple(due), until)
+    return TableStanding(phase, tuple(due), until)
 
 
 def known_after(
-    before: Mapping[datetime, Seen], ranges: Sequence[Range], found: Mapping[datetime, Seen]
-) -> dict[datetime, Seen]:
+    before: Mapping[datetime, WindowFingerprint],
+    ranges: Sequence[Span],
+    found: Mapping[datetime, WindowFingerprint],
+) -> dict[datetime, WindowFingerprint]:
     """What a look found, and what was known of windows that it did not look at."""
     elsewhere = {
         at: seen
@@ -98,7 +98,7 @@ def known_after(
     return {**elsewhere, **found}
 
 
-def horizon(contract: TableContract, start: datetime, until: datetime) -> Range:
+def horizon(contract: TableContract, start: datetime, until: datetime) -> Span:
     """What every look compares; empty if the contract has no horizon."""
     return max(start, floor_to_window(until - contract.revisit, contract.window)), until
 

@@ -6,17 +6,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellResult, CellState
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window, floor_to_window
+from bq_harper_assets.sync.errors import RunFailed, WindowStillOpen
 from bq_harper_assets.sync.phases import Phase
-from bq_harper_assets.sync.plan.planned_cells import WindowStillOpen
 from bq_harper_assets.sync.revisit.pace import poll_delay
-from bq_harper_assets.sync.transient_errors import TRANSIENT
-from bq_harper_assets.sync.turn.report import CellReport, RunFailed, RunReport
+from bq_harper_assets.sync.turn.report import CellReport, RunReport
 
 MOST_FAILURES = 5  # polls in a row
 PAUSE = timedelta(seconds=3)  # between two polls: a run that waits for the lease gets it
@@ -104,7 +103,7 @@ class Live:
             self.say(f"waits for the next poll: {error}")
             return None
         except BqhError as error:
-            self._pass(error, isinstance(error, TRANSIENT))
+            self._pass(error, isinstance(error, TransientError))
             return None
         self._failures = 0
         self._looked(report)

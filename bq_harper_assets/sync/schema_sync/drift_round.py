@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.verbs.claims import Claim, ClaimRecord
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
@@ -22,13 +22,12 @@ from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.schema_sync.drift import look_for_drift
 from bq_harper_assets.sync.schema_sync.drift_pace import SHORTEST, LastLook, Pace
-from bq_harper_assets.sync.transient_errors import TRANSIENT
 
 CLAIM = "schema_check"
 TTL = timedelta(minutes=10)
 _LONGEST = 2_000  # characters of a problem that others are told
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 class CountedCalls(BigQueryCalls):
@@ -40,17 +39,17 @@ class CountedCalls(BigQueryCalls):
 
     def call(
         self,
-        send: Callable[[], Result],
+        send: Callable[[], _Result],
         *,
         doing: str,
         feature: Feature,
         table: str | None = None,
         cell: str | None = None,
         limit_s: float | None = None,
-    ) -> Result:
+    ) -> _Result:
         """As it is, counted."""
 
-        def counted() -> Result:
+        def counted() -> _Result:
             self.sent += 1
             return send()
 
@@ -117,7 +116,7 @@ def _look(
                 drift = look_for_drift(ledger, queries, contract, by)
                 problem = drift.problem
                 changed |= drift.is_new
-            except TRANSIENT as error:
+            except TransientError as error:
                 away[contract.id] = str(error)  # whatever was known of it still holds
                 continue
             except BqhError as error:

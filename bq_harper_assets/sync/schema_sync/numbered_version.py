@@ -1,15 +1,9 @@
 """A version of a table's schema, as somebody asks for it by its number."""
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
-
-
-class NoSuchVersion(BqhError):
-    """A schema version that was never recorded."""
-
-    exit_code = 2
+from bq_harper_assets.sync.errors import NoSuchVersion
 
 
 def version_named(

@@ -18,7 +18,7 @@ from bq_harper_assets.sync.diff.target_rows import text_of
 from bq_harper_assets.sync.schema_sync.numbered_version import version_named
 from bq_harper_assets.sync.values.row_plan import BATCH
 
-ROWS_PER_REQUEST = 1_000
+_ROWS_PER_REQUEST = 1_000
 _FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 
@@ -41,7 +41,7 @@ def read_rows_as(
     assert timestamp is not None  # no version is recorded without it
     low, high = (text_of(timestamp.kind, each) for each in (start or _FIRST, end or _LAST))
     # One more than are wanted shows whether the last instant is complete.
-    size = ROWS_PER_REQUEST if limit is None else min(limit + 1, ROWS_PER_REQUEST)
+    size = _ROWS_PER_REQUEST if limit is None else min(limit + 1, _ROWS_PER_REQUEST)
     pages = _pages(harper, contract, low, high, size)
     return islice(_rows(ledger, table, wanted, pages), limit)
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.ledger.verbs.audit import Note
@@ -12,29 +11,20 @@ from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import State, TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.ensure_table import Ensured, ensure_table
+from bq_harper_assets.sync.errors import NeverSynced
 from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
 from bq_harper_assets.sync.mirror.schemas import mirror_schemas
-from bq_harper_assets.sync.schema_sync.version_history import Step, version_steps
+from bq_harper_assets.sync.schema_sync.version_history import VersionStep, version_steps
 
 _KIND, _APPLIED = "schema", "applied"
 _NOTES = 50  # newest audit entries that are searched for a version
-
-
-class NeverSynced(BqhError):
-    """The table has no schema yet."""
-
-    def __init__(self, table: str) -> None:
-        super().__init__(
-            f"{table} was never synced, so that it has no recorded schema. Nothing was changed. Its"
-            f" first run makes the Harper table: bqh sync {table}"
-        )
 
 
 @dataclass(frozen=True)
 class Evolved:
     """What was done for the newest version."""
 
-    steps: tuple[Step, ...]  # to it, from the first
+    steps: tuple[VersionStep, ...]  # to it, from the first
     ensured: Ensured
     warning: str | None  # Harper has no copy of the versions
 

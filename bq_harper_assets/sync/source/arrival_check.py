@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.types as types
 
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.sync.errors import SourceSchemaMoved
 
 _ARRIVES_AS: dict[Kind, Callable[[pa.DataType], bool]] = {
     Kind.INT64: types.is_integer,
@@ -29,18 +29,6 @@ _ARRIVES_AS: dict[Kind, Callable[[pa.DataType], bool]] = {
     Kind.STRUCT: types.is_struct,
 }  # servers differ in how they send the others
 _SQL_TYPE = b"ARROW:extension:name"
-
-
-class SourceSchemaMoved(BqhError):
-    """The source's columns changed between their reading and that of the rows: run it again."""
-
-    def __init__(self, table: str, changes: Sequence[str]) -> None:
-        self.table = table
-        super().__init__(
-            f"the columns of {table} changed in BigQuery while the run was planned:"
-            f" {'; '.join(changes)}. Nothing of it was written; run it again, and it goes by the"
-            f" columns of then: bqh sync {table}"
-        )
 
 
 def require_planned(table: str, arrives: bytes, columns: Sequence[HarperColumn]) -> None:

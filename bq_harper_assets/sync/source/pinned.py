@@ -14,11 +14,11 @@ from bq_harper_assets.schema.table_plan import TablePlan, named_as, plan_table, 
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.errors import BigQueryRefused
-from bq_harper_assets.stores.bigquery.fingerprint import Source
+from bq_harper_assets.stores.bigquery.fingerprint import SourceAtInstant
 from bq_harper_assets.stores.bigquery.materialised_query import (
     QueryResult,
-    drop,
     drop_left_over,
+    drop_result,
     materialise,
     materialise_keys,
     query_of,
@@ -27,20 +27,16 @@ from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.schema_reader import columns_of, read_schema
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.source.arrival_check import SourceSchemaMoved
+from bq_harper_assets.sync.errors import KeyNotUnique, SourceSchemaMoved
 
 EXAMPLES = 3
-
-
-class KeyNotUnique(BqhError):
-    """Several rows share a key that the contract calls one."""
 
 
 @dataclass(frozen=True)
 class Pinned:
     """The rows of a contract as they were at `t`."""
 
-    source: Source
+    source: SourceAtInstant
     plan: TablePlan
     schema: TableSchema
     t: datetime
@@ -108,7 +104,7 @@ def _dropped_at_end(queries: Queries, kept: QueryResult) -> Iterator[None]:
         yield
     finally:
         with suppress(BqhError):  # it expires by itself, and what was read of it is as good
-            drop(queries, kept.table)
+            drop_result(queries, kept.table)
 
 
 @contextmanager
@@ -151,12 +147,14 @@ def _source(
     table: TableRef,
     at: datetime | None,
     row_filter: str | None,
-) -> Source:
+) -> SourceAtInstant:
     selection = plan.selection
-    return Source(table, selection.columns, selection.timestamp, row_filter, at, plan.id_columns)
+    return SourceAtInstant(
+        table, selection.columns, selection.timestamp, row_filter, at, plan.id_columns
+    )
 
 
-def _reading(source: Source, plan: TablePlan) -> Source:
+def _reading(source: SourceAtInstant, plan: TablePlan) -> SourceAtInstant:
     return replace(source, columns=plan.selection.columns, id_columns=plan.id_columns)
 
 

@@ -6,21 +6,10 @@ from contextlib import contextmanager
 
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.errors import SparkGaveUp, SparkIsGone, TaskCannotSucceed
 from bq_harper_assets.sync.spark.session import is_gone
 
 GONE_WITHIN_S = 2.0  # its connections break a moment before the process itself has ended
-
-
-class SparkGaveUp(BqhError):
-    """A task died as often as Spark tries it: the next time its workers may live."""
-
-
-class SparkIsGone(BqhError):
-    """Spark's Java process has ended: a new one can be started, the old one answers nobody."""
-
-
-class TaskCannotSucceed(BqhError):
-    """A task was refused or raised what it would raise again: a missing module, a wrong column."""
 
 
 @contextmanager

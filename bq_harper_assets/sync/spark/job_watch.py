@@ -18,7 +18,7 @@ from bq_harper_assets.sync.spark.task_waits import told_by_driver
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ANSWERS_WITHIN_S = 10.0
+_ANSWERS_WITHIN_S = 10.0
 
 Counts = tuple[tuple[int, int, int], ...]  # (stage, tasks, tasks that have ended) of active stages
 
@@ -68,7 +68,7 @@ class QuietJobs:
 
     def tell(self, now: float) -> str | None:
         """None while tasks end, or while no job is under way; it waits for nobody."""
-        if now - self._looked_at >= ANSWERS_WITHIN_S:
+        if now - self._looked_at >= _ANSWERS_WITHIN_S:
             return (
                 f"waits for Spark, {self._what}: Spark itself has not said since"
                 f" {self._looked:%H:%M:%S} UTC how far it is; its log (.local/spark.log) may say"

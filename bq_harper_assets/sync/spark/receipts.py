@@ -5,6 +5,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from bq_harper_assets.errors import BqhError, TransientError
+from bq_harper_assets.stores.bigquery.errors import ReadSessionLost
+from bq_harper_assets.sync.errors import NotCompared, NotComparedYet
 from bq_harper_assets.sync.identity.digest import Digest
 
 _NAMELESS = "no-id:"
@@ -22,8 +25,8 @@ def is_nameless(row_id: str | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """One row that was not written: its id, or nameless_id(), why, and the row itself."""
+class RejectedRow:
+    """A row that cannot be stored: its id or nameless_id(), the reason, and the row itself."""
 
     place: int
     row_id: str
@@ -57,12 +60,24 @@ class Failure:
     lost_session: bool = False  # the same rows can be had from a new session at the same instant
 
 
+def failure_of(error: BqhError) -> Failure:
+    """The failure by which a task tells its driver of the error."""
+    lost = isinstance(error, ReadSessionLost)
+    # A step that repeated what was out of time would wait much longer than it may.
+    return Failure(str(error), isinstance(error, TransientError) and not error.is_out_of_time, lost)
+
+
+def error_of(failure: Failure) -> NotCompared:
+    """The error that the driver raises for a task's failure."""
+    return (NotComparedYet if failure.is_transient else NotCompared)(failure.error)
+
+
 @dataclass(frozen=True)
 class Receipt:
     """What one task did."""
 
     tallies: dict[int, Tally]
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[RejectedRow, ...]
     requests: int
     retries: int
     # When, by the wall clock, a write was sent last that may take effect without our knowing.

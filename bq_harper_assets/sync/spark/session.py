@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MOST_LOG_BYTES = 5_000_000
-PRIVATE = 0o600
+_PRIVATE = 0o600
 
 
 def session(settings: Mapping[str, str], log: Path) -> "SparkSession":
@@ -71,7 +71,7 @@ def _opened(log: Path) -> Iterator[IO[bytes] | int]:
         log.parent.mkdir(parents=True, exist_ok=True)
         is_long = log.exists() and log.stat().st_size > MOST_LOG_BYTES
         file = log.open("wb" if is_long else "ab")
-        log.chmod(PRIVATE)
+        log.chmod(_PRIVATE)
     except OSError:
         yield subprocess.DEVNULL
         return

@@ -16,39 +16,11 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.sync.errors import NoPassword, PasswordNotWritten
 
 FOLDER_SETTING = "spark.bqh.secrets"  # the folder in which tasks find them
 PASSWORD_VARIABLE = "OPERATIONSAPI_PASS"
 PRIVATE_FOLDER = 0o700
-
-
-class NoPassword(BqhError):
-    """The machine that a task runs on has neither a file that it can read nor the variable."""
-
-    def __init__(self, connection: HarperConnection, file: Path, error: OSError) -> None:
-        is_missing = isinstance(error, FileNotFoundError)
-        found = (
-            f"on its machine there is neither the file {file} nor"
-            if is_missing
-            else f"it cannot read the file {file} ({error.strerror}), and its machine does not have"
-        )
-        super().__init__(
-            f"a task cannot log in to Harper at {connection.url}: {found} the variable"
-            f" {PASSWORD_VARIABLE}. Nothing was sent. Set {PASSWORD_VARIABLE} for Spark's"
-            f" executors, or {FOLDER_SETTING} to a folder that they and the driver share and may"
-            " read"
-        )
-
-
-class PasswordNotWritten(BqhError):
-    """The driver cannot put the file where tasks are to find it."""
-
-    def __init__(self, file: Path, error: OSError) -> None:
-        super().__init__(
-            f"the login of Spark's tasks could not be written to {file}: {error.strerror}. Nothing"
-            f" was sent. Set {FOLDER_SETTING} to a folder that the driver may write to"
-        )
 
 
 @dataclass(frozen=True)
@@ -65,7 +37,7 @@ class HarperOfTasks:
             secrets = json.loads(self.file.read_text(encoding="utf-8"))
         except OSError as error:
             if PASSWORD_VARIABLE not in os.environ:
-                raise NoPassword(self.without_secrets, self.file, error) from None
+                raise NoPassword(self._no_password(error)) from None
             secrets = {"password": os.environ[PASSWORD_VARIABLE], "token": None}
         token = secrets["token"]
         return self.without_secrets.model_copy(
@@ -73,6 +45,21 @@ class HarperOfTasks:
                 "password": SecretStr(secrets["password"]),
                 "token": None if token is None else SecretStr(token),
             }
+        )
+
+    def _no_password(self, error: OSError) -> str:
+        is_missing = isinstance(error, FileNotFoundError)
+        found = (
+            f"on its machine there is neither the file {self.file} nor"
+            if is_missing
+            else f"it cannot read the file {self.file} ({error.strerror}), and its machine does"
+            " not have"
+        )
+        return (
+            f"a task cannot log in to Harper at {self.without_secrets.url}: {found} the variable"
+            f" {PASSWORD_VARIABLE}. Nothing was sent. Set {PASSWORD_VARIABLE} for Spark's"
+            f" executors, or {FOLDER_SETTING} to a folder that they and the driver share and may"
+            " read"
         )
 
 
@@ -88,7 +75,10 @@ def harper_of_tasks(connection: HarperConnection, named: str | None = None) -> H
     try:
         _write(file, json.dumps(secrets))
     except OSError as error:
-        raise PasswordNotWritten(file, error) from None
+        raise PasswordNotWritten(
+            f"the login of Spark's tasks could not be written to {file}: {error.strerror}. Nothing"
+            f" was sent. Set {FOLDER_SETTING} to a folder that the driver may write to"
+        ) from None
     hidden = connection.model_copy(update={"password": SecretStr(""), "token": None})
     return HarperOfTasks(hidden, file, waits_folder(named))
 

@@ -33,7 +33,7 @@ class CellOutcome:
     problem: str | None = None
 
 
-def judge(
+def judge_cells(
     works: Sequence[Work],
     grid: Grid | None,
     moved: Moved,

@@ -18,16 +18,16 @@ from bq_harper_assets.sync.diff.cell_diff import compare_cells
 from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.moved.gone_or_moved import Vanished, find_later, find_vanished
-from bq_harper_assets.sync.moved.previous_cells import Look, cells_elsewhere
+from bq_harper_assets.sync.moved.previous_cells import PreviousCellSearch, cells_elsewhere
 from bq_harper_assets.sync.plan.cell_work import Work
 from bq_harper_assets.sync.plan.delete_guard import REMEMBERED, Loss, refusals
 from bq_harper_assets.sync.plan.retention import younger_than_retention
 from bq_harper_assets.sync.source.cell_rows import Reading
-from bq_harper_assets.sync.turn_context import Scene, Source
+from bq_harper_assets.sync.turn_context import Scene, TurnSource
 from bq_harper_assets.sync.write.write_task import Chosen
 
 
-def compare_works(source: Source, works: Sequence[Work]) -> None:
+def compare_works(source: TurnSource, works: Sequence[Work]) -> None:
     """Gives each its difference: by stored hashes, or by all values where those may not do."""
     for deep in (False, True):
         some = [work for work in works if work.may_be_stale is deep]
@@ -163,7 +163,7 @@ def mark_origins(scene: Scene, works: Sequence[Work], reading: Reading, chosen: 
         return
     found = cells_elsewhere(
         source.spark,
-        Look(
+        PreviousCellSearch(
             reading,
             source.harper_of_tasks,
             source.contract.target_table,

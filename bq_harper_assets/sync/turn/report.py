@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.records import CellResult, Mode
 from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.harper_types import HarperColumn
@@ -60,30 +59,3 @@ class RunReport:
     def rows(self) -> int:
         """Rows written by the cells that are done."""
         return sum(cell.result.written for cell in self.cells if not cell.problem)
-
-
-class RunFailed(BqhError):
-    """Some cells are not done; those that are stay done."""
-
-    def __init__(self, report: "RunReport") -> None:
-        self.report = report
-        refused = [cell for cell in report.cells if cell.problem and cell.is_refused]
-        failed = [cell for cell in report.cells if cell.problem and not cell.is_refused]
-        told = [f"{len(failed)} failed"] if failed else []
-        told += [f"the delete guard refused {len(refused)}"] if refused else []
-        count = len(refused) + len(failed)
-        done = len(report.cells) - count
-        committed = f"The other {done} are committed" if done else "None is committed"
-        lines = [
-            f"{report.table}: {count} of {len(report.cells)} cells are not done: "
-            f"{' and '.join(told)}",
-            committed,
-        ]
-        if failed:
-            lines.append(f"The first that failed is {failed[0].cell.key}: {failed[0].problem}")
-            # What was refused would be refused again: its own text says what to type.
-            lines.append(f"Next: bqh sync {report.table}")
-        if refused:
-            which = "The first that was refused" if failed else "The first"
-            lines.append(f"{which} is {refused[0].cell.key}: {refused[0].problem}")
-        super().__init__(". ".join(lines))

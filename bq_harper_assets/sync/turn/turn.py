@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
 from bq_harper_assets.schema.change import Change
@@ -28,6 +28,7 @@ from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid
 from bq_harper_assets.sync.cells.window import floor_to_window
+from bq_harper_assets.sync.errors import RunFailed
 from bq_harper_assets.sync.lease.keeper import Keeper, LeaseTimes
 from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
 from bq_harper_assets.sync.ledger_facts import record_version, table_facts
@@ -43,11 +44,10 @@ from bq_harper_assets.sync.spark.hash_blobs import bins_per_place
 from bq_harper_assets.sync.spark.job_watch import told_while_quiet
 from bq_harper_assets.sync.spark.receipts import Receipt
 from bq_harper_assets.sync.stop_request import Stop, cancelled_by
-from bq_harper_assets.sync.transient_errors import TRANSIENT
 from bq_harper_assets.sync.turn import reconcile
-from bq_harper_assets.sync.turn.judge import CellOutcome, Removed, judge, spared_from_deletes
-from bq_harper_assets.sync.turn.report import CellReport, RunFailed, RunReport
-from bq_harper_assets.sync.turn_context import Scene, Source, Stores, known_attributes
+from bq_harper_assets.sync.turn.judge import CellOutcome, Removed, judge_cells, spared_from_deletes
+from bq_harper_assets.sync.turn.report import CellReport, RunReport
+from bq_harper_assets.sync.turn_context import Scene, Stores, TurnSource, known_attributes
 from bq_harper_assets.sync.write.removal import Removal
 from bq_harper_assets.sync.write.write_job import Moved, move_all
 from bq_harper_assets.sync.write.write_task import Move
@@ -213,7 +213,7 @@ class Run:
         """Gathers what the steps that follow share."""
         harper = leased.harper
         first = self._start(min(cell.window.start for cell in cells))
-        source = Source(
+        source = TurnSource(
             self.stores,
             self.contract,
             self.spark,
@@ -331,7 +331,7 @@ class Run:
             return Removed(
                 contract.deletes,
                 {**spared, **{cell: str(error) for cell, error in failed.items()}},
-                any(isinstance(error, TRANSIENT) for error in failed.values()),
+                any(isinstance(error, TransientError) for error in failed.values()),
                 removal.all_answered,
             )
 
@@ -359,7 +359,7 @@ class Run:
         """Judges each cell, and commits those that are done even if the others are not."""
         if self._all_answered(written):
             scene.keeper.give_back()
-        outcomes = judge(
+        outcomes = judge_cells(
             works,
             written.grid,
             written.moved,

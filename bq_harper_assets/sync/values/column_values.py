@@ -17,30 +17,35 @@ from bq_harper_assets.sync.arrays.arrow_memory import (
     plain,
 )
 from bq_harper_assets.sync.values.bytes_text import base64_text
-from bq_harper_assets.sync.values.decimals import decimal_text, exceeds_number
+from bq_harper_assets.sync.values.decimals import decimal_texts, exceeds_number
 from bq_harper_assets.sync.values.exact_integers import exceeds_safe_integer
-from bq_harper_assets.sync.values.faults import Fault, fault_if
-from bq_harper_assets.sync.values.intervals import interval_text, range_text
+from bq_harper_assets.sync.values.faults import RowFault, fault_if
+from bq_harper_assets.sync.values.intervals import interval_texts, range_texts
 from bq_harper_assets.sync.values.json_checks import (
     holds_unsafe_integer,
     is_no_json,
     passes_for_promise,
 )
 from bq_harper_assets.sync.values.json_text import array_of, json_of, object_of
-from bq_harper_assets.sync.values.times import date_text, datetime_text, time_text, timestamp_text
+from bq_harper_assets.sync.values.times import (
+    date_text,
+    datetime_texts,
+    time_texts,
+    timestamp_texts,
+)
 
 GeoJson = Callable[[pa.Array], pa.Array]
 _WAY_OUT = "with schemaOverrides type: string the column is kept as text"
 TEXTS: dict[Kind, Callable[[pa.Array], pa.Array]] = {
-    Kind.TIMESTAMP: timestamp_text,
-    Kind.DATETIME: datetime_text,
+    Kind.TIMESTAMP: timestamp_texts,
+    Kind.DATETIME: datetime_texts,
     Kind.DATE: date_text,
-    Kind.TIME: time_text,
+    Kind.TIME: time_texts,
     Kind.BYTES: base64_text,
-    Kind.NUMERIC: decimal_text,
-    Kind.BIGNUMERIC: decimal_text,
-    Kind.INTERVAL: interval_text,
-    Kind.RANGE: range_text,
+    Kind.NUMERIC: decimal_texts,
+    Kind.BIGNUMERIC: decimal_texts,
+    Kind.INTERVAL: interval_texts,
+    Kind.RANGE: range_texts,
 }
 
 
@@ -49,7 +54,7 @@ class Stored:
     """The values, what is wrong with some of them, and whether their texts are JSON already."""
 
     array: pa.Array
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[RowFault, ...] = ()
     is_json: bool = False
 
     def as_json(self) -> pa.Array:
@@ -169,7 +174,7 @@ def _decimal(values: pa.Array, path: str) -> Stored:
     reason = (
         f"{path}: more than 15 digits; with values.numeric: string such columns are kept as text"
     )
-    texts = decimal_text(values)
+    texts = decimal_texts(values)
     # Parsing finds the nearest double, which Arrow's own cast of decimals does not promise.
     return Stored(texts.cast(pa.float64()), fault_if(exceeds_number(texts), reason))
 

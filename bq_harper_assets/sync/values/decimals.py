@@ -9,7 +9,7 @@ from bq_harper_assets.sync.arrays.arrow_memory import Bools
 MOST_DIGITS = 15  # every decimal of so many digits survives the way through a double
 
 
-def decimal_text(array: pa.Array) -> pa.StringArray:
+def decimal_texts(array: pa.Array) -> pa.StringArray:
     """The shortest plain text: no exponent, and no zeros that say nothing."""
     scale = array.type.scale
     signed = pc.cast(_unscaled(array), pa.string())

@@ -11,25 +11,25 @@ from bq_harper_assets.sync.arrays.arrow_memory import Bools, Int64s
 
 
 @dataclass(frozen=True, eq=False)
-class Fault:
-    """One reason, and the rows it holds for."""
+class RowFault:
+    """A reason why rows cannot be stored, and the rows that it holds for."""
 
     rows: Bools
     reason: str
 
-    def of_lists(self, offsets: Int64s) -> "Fault":
+    def of_lists(self, offsets: Int64s) -> "RowFault":
         """The same fault, of the lists that these rows are the elements of."""
         faulty = np.zeros(len(self.rows) + 1, np.int64)
         np.cumsum(self.rows, out=faulty[1:])
-        return Fault(faulty[offsets[1:]] > faulty[offsets[:-1]], self.reason)
+        return RowFault(faulty[offsets[1:]] > faulty[offsets[:-1]], self.reason)
 
 
-def fault_if(rows: Bools, reason: str) -> tuple[Fault, ...]:
+def fault_if(rows: Bools, reason: str) -> tuple[RowFault, ...]:
     """Nothing, if there is no such row."""
-    return (Fault(rows, reason),) if rows.any() else ()
+    return (RowFault(rows, reason),) if rows.any() else ()
 
 
-def reasons_of(faults: Sequence[Fault], count: int) -> pa.StringArray:
+def reasons_of(faults: Sequence[RowFault], count: int) -> pa.StringArray:
     """All reasons against each row as one text; NULL where there is none."""
     reasons = pa.nulls(count, pa.string())
     for fault in faults:

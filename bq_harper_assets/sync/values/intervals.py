@@ -5,12 +5,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s, fixed_width, null_mask, plain
-from bq_harper_assets.sync.values.times import date_text, datetime_text, timestamp_text
+from bq_harper_assets.sync.values.times import date_text, datetime_texts, timestamp_texts
 
 _PARTS = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
 
 
-def interval_text(array: pa.Array) -> pa.StringArray:
+def interval_texts(array: pa.Array) -> pa.StringArray:
     """`1-2 3 4:5:6.789`: years-months days hours:minutes:seconds, each part with its own sign."""
     parts = fixed_width(array, _PARTS)
     months = parts["months"].astype(np.int64)
@@ -26,7 +26,7 @@ def interval_text(array: pa.Array) -> pa.StringArray:
     return text if nulls is None else pc.if_else(pa.array(nulls), pa.scalar(None, text.type), text)
 
 
-def range_text(array: pa.Array) -> pa.Array:
+def range_texts(array: pa.Array) -> pa.Array:
     """`[start, end)` with the bounds as they are stored alone; an open end is UNBOUNDED."""
     start, end = (_bound(plain(child)) for child in array.flatten())
     text = pc.binary_join_element_wise("[", start, ", ", end, ")", "")
@@ -38,9 +38,9 @@ def _bound(array: pa.Array) -> pa.Array:
     if pa.types.is_date(array.type):
         text = date_text(array)
     elif array.type.tz is None:
-        text = datetime_text(array)
+        text = datetime_texts(array)
     else:
-        text = timestamp_text(array)
+        text = timestamp_texts(array)
     return pc.fill_null(text, "UNBOUNDED")
 
 

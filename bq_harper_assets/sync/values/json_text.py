@@ -43,7 +43,7 @@ def json_of(array: pa.Array) -> pa.LargeStringArray:
 def array_of(offsets: Int64s, elements: pa.Array) -> pa.LargeStringArray:
     """JSON arrays of JSON texts: array i has elements [offsets[i], offsets[i + 1])."""
     lists = pa.LargeListArray.from_arrays(pa.array(offsets), elements)
-    return joined(["[", pc.binary_join(lists, literal(",")), "]"])
+    return joined(["[", pc.binary_join(lists, _literal(",")), "]"])
 
 
 def object_of(names: Sequence[str], values: Sequence[pa.Array]) -> pa.LargeStringArray:
@@ -62,11 +62,11 @@ def member(name: str) -> str:
 
 def joined(parts: Sequence[pa.Array | str]) -> pa.LargeStringArray:
     """The parts of each row put together."""
-    texts = [literal(part) if isinstance(part, str) else part for part in parts]
-    return pc.binary_join_element_wise(*texts, literal(""))
+    texts = [_literal(part) if isinstance(part, str) else part for part in parts]
+    return pc.binary_join_element_wise(*texts, _literal(""))
 
 
-def literal(text: str) -> pa.Scalar:
+def _literal(text: str) -> pa.Scalar:
     """The same text for every row."""
     return pa.scalar(text, pa.large_string())
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from bq_harper_assets.contract.identifiers import ROW_METADATA
 from bq_harper_assets.schema.geography import geojson_texts
 from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.selection import ID_KINDS
-from bq_harper_assets.schema.table_plan import DELETED_AT, TablePlan
+from bq_harper_assets.schema.table_plan import TablePlan
 
 SYNCED_AT, BATCH, HASH = "_syncedAt", "_batch", "_hash"
-METADATA = (SYNCED_AT, BATCH, HASH, DELETED_AT)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class RowPlan:
         for name in (self.timestamp, *self.key):
             if name not in names:
                 raise ValueError(f"{name} is not among the columns {names}")
-        if taken := sorted(set(METADATA) & set(names)):
+        if taken := sorted(set(ROW_METADATA) & set(names)):
             raise ValueError(f"columns named {taken} would overwrite the row's own metadata")
         if self.geojson is None and any(map(_has_geography, self.columns)):
             raise ValueError("a GEOGRAPHY column needs a function that gives GeoJSON")

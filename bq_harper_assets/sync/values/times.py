@@ -22,12 +22,12 @@ _TIME = {
 _MOMENT = {"date": ("V10", 0)} | {name: (width, at + 11) for name, (width, at) in _TIME.items()}
 
 
-def timestamp_text(array: pa.Array) -> pa.StringArray:
+def timestamp_texts(array: pa.Array) -> pa.StringArray:
     """2026-11-16T07:00:00.000000Z: 27 characters."""
     return _moments(array, b"0000-00-00T00:00:00.000000Z")
 
 
-def datetime_text(array: pa.Array) -> pa.StringArray:
+def datetime_texts(array: pa.Array) -> pa.StringArray:
     """2026-11-16T07:00:00.000000: 26 characters."""
     return _moments(array, b"0000-00-00T00:00:00.000000")
 
@@ -37,7 +37,7 @@ def date_text(array: pa.Array) -> pa.StringArray:
     return _text(_dates(_values(array, pa.date32(), np.int32)), array)
 
 
-def time_text(array: pa.Array) -> pa.StringArray:
+def time_texts(array: pa.Array) -> pa.StringArray:
     """07:00:00.000000: 15 characters."""
     out = _blank(len(array), b"00:00:00.000000", _TIME)
     _write_time(out, _values(array, pa.time64("us"), np.int64))

@@ -5,7 +5,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 import pyarrow as pa
 
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.errors import (
     HarperNotFound,
@@ -13,25 +12,11 @@ from bq_harper_assets.stores.harper.errors import (
     HarperUnauthorized,
 )
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s
-from bq_harper_assets.sync.spark.receipts import Refusal
+from bq_harper_assets.sync.errors import NotAllWritten, TooManyRefused
+from bq_harper_assets.sync.spark.receipts import RejectedRow
 from bq_harper_assets.sync.write.request_body import Body, bodies
 
 PAYLOAD_CHARACTERS = 100_000
-
-
-class NotAllWritten(BqhError):
-    """Harper's count differs from ours."""
-
-
-class TooManyRefused(BqhError):
-    """The table is wrong as a whole, not a few of its rows."""
-
-    def __init__(self, table: str, most: int, reason: str) -> None:
-        super().__init__(
-            f"more than {most:,} rows of {table} cannot be stored, the last because: {reason}. The "
-            "cells of such rows are not committed; correct the contract (values, schemaOverrides, "
-            "key) or the source, or allow more with quarantineLimit, then run it again"
-        )
 
 
 class Writer:
@@ -48,7 +33,7 @@ class Writer:
         self._under_way: Future[None] | None = None
         self.written = np.zeros(places, np.int64)
         self.bytes = np.zeros(places, np.int64)
-        self.refusals: list[Refusal] = []
+        self.refusals: list[RejectedRow] = []
         self.stale: list[object] = []  # ids of refused rows, as Harper has them
         self.requests = 0
 
@@ -115,7 +100,7 @@ class Writer:
 
     def refuse(self, place: int, row_id: str, reason: str, payload: str) -> None:
         """One more row that is not written, under the id that quarantine shows."""
-        self.refusals.append(Refusal(place, row_id, reason, payload))
+        self.refusals.append(RejectedRow(place, row_id, reason, payload))
         # A table that is wrong as a whole must not be tried row by row.
         if len(self.refusals) > self._most_refused:
             raise TooManyRefused(self._table, self._most_refused, reason)

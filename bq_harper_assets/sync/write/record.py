@@ -11,7 +11,7 @@ from bq_harper_assets.sync.identity.row_id import Identity, hash_text
 from bq_harper_assets.sync.values.column_values import stored_values
 from bq_harper_assets.sync.values.faults import reasons_of
 from bq_harper_assets.sync.values.row_plan import BATCH, HASH, SYNCED_AT, RowPlan
-from bq_harper_assets.sync.values.times import timestamp_text
+from bq_harper_assets.sync.values.times import timestamp_texts
 
 IS_JSON = {b"json": b"true"}  # metadata of a field whose texts are JSON already
 
@@ -51,7 +51,7 @@ def encode_batch(
             metadata = IS_JSON if stored.is_json else None
             arrays.append(stored.array)
             fields.append(pa.field(column.name, stored.array.type, metadata=metadata))
-    moment = timestamp_text(pa.array([synced_at], pa.timestamp("us", "UTC")))[0]
+    moment = timestamp_texts(pa.array([synced_at], pa.timestamp("us", "UTC")))[0]
     numbers = (
         pa.repeat(pa.scalar(batch_number, pa.int64()), batch.num_rows)
         if isinstance(batch_number, int)

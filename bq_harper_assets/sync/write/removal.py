@@ -12,7 +12,7 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.lease.send_deadline import Deadline, LeaseTerms
 
-ROWS_PER_REQUEST = 1_000
+_ROWS_PER_REQUEST = 1_000
 
 DeletePolicy = Literal["mirror", "keep", "flag"]
 
@@ -47,8 +47,8 @@ class Removal:
         """Deletes the rows, or marks them as deleted at T, or leaves them."""
         if policy == "keep":
             return
-        for first in range(0, len(ids), ROWS_PER_REQUEST):
-            some = list(ids[first : first + ROWS_PER_REQUEST])
+        for first in range(0, len(ids), _ROWS_PER_REQUEST):
+            some = list(ids[first : first + _ROWS_PER_REQUEST])
             if policy == "mirror":
                 self._client.delete(self._table, some)
             else:

@@ -21,15 +21,15 @@ from bq_harper_assets.stores.harper.index_keys import is_lost
 from bq_harper_assets.stores.retry import Retry, RetryPolicy
 from bq_harper_assets.sync.arrays.arrow_memory import Bools, Int64s, UInt64s
 from bq_harper_assets.sync.cells.slicing import id_hashes
+from bq_harper_assets.sync.errors import TooManyRefused
 from bq_harper_assets.sync.identity.digest import Digest, digests_by_place
 from bq_harper_assets.sync.identity.row_id import hash_text
 from bq_harper_assets.sync.lease.send_deadline import Deadline, LeaseTerms
 from bq_harper_assets.sync.source.cell_rows import CellRows, Reading, cell_rows
 from bq_harper_assets.sync.spark.hash_blobs import SourcePacker, receipt_row
-from bq_harper_assets.sync.spark.receipts import Failure, Receipt, Tally, nameless_id
+from bq_harper_assets.sync.spark.receipts import Failure, Receipt, Tally, failure_of, nameless_id
 from bq_harper_assets.sync.spark.task_login import HarperOfTasks
-from bq_harper_assets.sync.transient_errors import failure_of
-from bq_harper_assets.sync.write.harper_writer import PAYLOAD_CHARACTERS, TooManyRefused, Writer
+from bq_harper_assets.sync.write.harper_writer import PAYLOAD_CHARACTERS, Writer
 from bq_harper_assets.sync.write.record import Encoded, encode_batch
 
 

@@ -141,8 +141,8 @@ def _is_searchable(found: TableDescription, timestamp: str) -> bool:
     )
 
 
-def as_json(inspection: Inspection) -> dict[str, Any]:
-    """For programs."""
+def adoption_json(inspection: Inspection) -> dict[str, Any]:
+    """Returns what an inspection found as programs read it."""
     found, sample, plugin = inspection.table, inspection.sample, inspection.beginning.plugin
     start = inspection.beginning.start
     until = plugin.covered_until if plugin else None

@@ -18,11 +18,11 @@ from bq_harper_assets.sync.diff.target_rows import text_of
 from bq_harper_assets.sync.source.pinned import Pinned
 from bq_harper_assets.sync.values.row_plan import HASH, RowPlan
 from bq_harper_assets.validation.record_comparison import differing_columns
-from bq_harper_assets.validation.spot.source_sample import read_rows, rows_at, uncrowded
+from bq_harper_assets.validation.spot.source_sample import read_source_rows, rows_at, uncrowded
 from bq_harper_assets.validation.subject import instant_of
 
 ROWS_FROM_EACH_END = 50
-SEARCHES = 5  # for rows whose time is written in another way
+_SEARCHES = 5  # for rows whose time is written in another way
 _SECOND = timedelta(seconds=1)
 
 
@@ -100,7 +100,7 @@ def _lost(
 ) -> str:
     """A date that Harper shows as text is not found by text, and looks the same in its answers."""
     name = plan.selection.timestamp.name
-    for row, moment in odd[:SEARCHES]:
+    for row, moment in odd[:_SEARCHES]:
         if moment is None or not searchable:
             return str(row[name])
         second = moment.replace(microsecond=0)
@@ -126,7 +126,7 @@ def _compared(
     queries: Queries, pin: Pinned, plan: RowPlan, timed: Sequence[tuple[Row, datetime]]
 ) -> Mapping[str, int]:
     readable = set(uncrowded(rows_at(queries, pin.source, {moment for _, moment in timed})))
-    source = read_rows(queries, pin.source, plan, sorted(readable))
+    source = read_source_rows(queries, pin.source, plan, sorted(readable))
     records: Mapping[int, dict[str, Any]] = {}
     if source is not None:
         records = source.records([n for n, each in enumerate(source.ids) if each is not None])

@@ -11,13 +11,12 @@ from datetime import UTC, datetime, timedelta
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.bigquery import restriction
-from bq_harper_assets.stores.bigquery.fingerprint import Source
+from bq_harper_assets.stores.bigquery.fingerprint import SourceAtInstant
 from bq_harper_assets.stores.bigquery.materialised_query import query_of
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.cells.window import floor_to_window
+from bq_harper_assets.sync.cells.window import Span, floor_to_window
 from bq_harper_assets.validation.subject import Subject
 
-Range = tuple[datetime, datetime]  # half-open
 RANGES_PER_QUERY = 100  # each is two columns of it
 
 
@@ -62,35 +61,35 @@ class _Query(TableRef):
         return self.table
 
 
-def source_now(subject: Subject) -> Source:
+def source_now(subject: Subject) -> SourceAtInstant:
     """All rows of the contract's source as they are now, for questions about time."""
     contract, project = subject.contract, subject.queries.connection.project
     column = subject.time_column()
     if contract.custom_query is not None or contract.latest:
         names = [*dict.fromkeys((*(contract.key or ()), contract.timestamp_column))]
         query = _Query(project, "", contract.id, query_of(contract, project, names))
-        return Source(query, (column,), column)
+        return SourceAtInstant(query, (column,), column)
     table = TableRef(project, contract.dataset or "", contract.table or "")
-    return Source(table, (column,), column, contract.row_filter)
+    return SourceAtInstant(table, (column,), column, contract.row_filter)
 
 
-def waiting_rows(subject: Subject, ranges: Sequence[Range]) -> Waiting:
+def waiting_rows(subject: Subject, ranges: Sequence[Span]) -> Waiting:
     """The source's rows in all of the ranges together."""
     found = waiting_in(subject, ranges).values()
     oldest = min((each.oldest for each in found if each.oldest), default=None)
     return Waiting(sum(each.rows for each in found), oldest)
 
 
-def waiting_in(subject: Subject, ranges: Iterable[Range]) -> dict[Range, Waiting]:
+def waiting_in(subject: Subject, ranges: Iterable[Span]) -> dict[Span, Waiting]:
     """The source's rows in each range; reads the time column alone, once for many ranges."""
     asked = [(start, end) for start, end in dict.fromkeys(ranges) if start < end]
-    found: dict[Range, Waiting] = {}
+    found: dict[Span, Waiting] = {}
     for first in range(0, len(asked), RANGES_PER_QUERY):
         found |= _waiting(subject, asked[first : first + RANGES_PER_QUERY])
     return found
 
 
-def _waiting(subject: Subject, ranges: Sequence[Range]) -> dict[Range, Waiting]:
+def _waiting(subject: Subject, ranges: Sequence[Span]) -> dict[Span, Waiting]:
     source = source_now(subject)
     column = source.time_column
     name, within = quoted(column.name), [restriction.between(column, *each) for each in ranges]

@@ -13,9 +13,8 @@ from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.stores.bigquery.fingerprint import count_outside
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.sync.cells.cell import slice_key
-from bq_harper_assets.sync.cells.window import floor_to_window
+from bq_harper_assets.sync.cells.window import Span, floor_to_window
 from bq_harper_assets.validation.progress.due_rows import (
-    Range,
     Waiting,
     due_until,
     in_words,
@@ -26,7 +25,7 @@ from bq_harper_assets.validation.progress.stuck_reasons import colliding_keys, d
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import ProgressStatus, Severity, Verdict
 
-CHECK = "progress"
+PROGRESS_CHECK = "progress"
 LAGGING_AFTER = timedelta(minutes=10)
 SEVERELY_AFTER = timedelta(hours=1)
 STALLED_AFTER = timedelta(minutes=10)
@@ -34,14 +33,14 @@ MOST_RANGES = 50  # of a query
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What the decision needs to know."""
+class ProgressFacts:
+    """The facts by which the progress of a table is judged."""
 
     overdue: timedelta  # for how long the oldest waiting row has been due
     since_commit: timedelta
 
 
-def judge(standing: Standing) -> ProgressStatus:
+def judge_progress(standing: ProgressFacts) -> ProgressStatus:
     """Exactly ten minutes, or an hour, still belong to the calmer word."""
     if standing.overdue <= LAGGING_AFTER:
         return ProgressStatus.HEALTHY
@@ -108,11 +107,11 @@ def _judged(
             }
         except BqhError as error:
             unknown = str(error)
-    standing = Standing(waiting.overdue(contract, now), now - newest_commit)
+    standing = ProgressFacts(waiting.overdue(contract, now), now - newest_commit)
     points = subject.ledger.checkpoints(table, first)
     behind = slices_behind(points) if standing.overdue > LAGGING_AFTER else ()
     notes = [*diagnose(subject, table, points)]
-    status = judge(standing)
+    status = judge_progress(standing)
     # Only then: each run looks for them itself, and it reads the key of every row.
     if waiting.oldest and unknown is None and status is ProgressStatus.STALLED:
         window = floor_to_window(waiting.oldest, contract.window)
@@ -143,13 +142,13 @@ def _judged(
 
 def gaps(
     table: LogicalTable, cells: Sequence[CellRecord], start: datetime, until: datetime
-) -> list[Range]:
+) -> list[Span]:
     """What of [start, until) is not committed in every slice; one wide range if it is many."""
     held: dict[datetime, list[datetime]] = {}
     for record in cells:
         if record.commit is not None:
             held.setdefault(record.cell.window_start, []).append(record.commit.upto)
-    found: list[Range] = []
+    found: list[Span] = []
     at = start
     for begin in sorted(held):
         if len(held[begin]) < table.facts.slices:
@@ -174,7 +173,7 @@ def _message(
     subject: Subject,
     status: ProgressStatus,
     waiting: Waiting,
-    standing: Standing,
+    standing: ProgressFacts,
     notes: Sequence[str],
 ) -> str:
     if waiting.oldest is None:
@@ -203,4 +202,4 @@ def without_time(contract: TableContract, rows: int) -> str:
 
 def _verdict(status: ProgressStatus, message: str, metadata: dict[str, Any]) -> Verdict:
     passed = status is ProgressStatus.HEALTHY
-    return Verdict(CHECK, status, passed, _SEVERITY[status], message, metadata)
+    return Verdict(PROGRESS_CHECK, status, passed, _SEVERITY[status], message, metadata)

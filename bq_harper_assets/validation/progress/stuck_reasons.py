@@ -8,10 +8,11 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.questions.progress import Checkpoint
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.sync.errors import KeyNotUnique
 from bq_harper_assets.sync.ledger_facts import version_of
 from bq_harper_assets.sync.mirror.checkpoints import checkpoint_id
 from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
-from bq_harper_assets.sync.source.pinned import KeyNotUnique, pinned, require_unique_key
+from bq_harper_assets.sync.source.pinned import pinned, require_unique_key
 from bq_harper_assets.validation.subject import Subject, instant_of
 
 

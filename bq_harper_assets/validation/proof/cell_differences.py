@@ -13,7 +13,7 @@ from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.diff.rows_by_id import NamedRow, name_rows
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.spark.receipts import is_nameless
-from bq_harper_assets.sync.turn_context import Source
+from bq_harper_assets.sync.turn_context import TurnSource
 from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.validation.record_comparison import differing_columns
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
@@ -31,7 +31,7 @@ class Explained:
 
 
 def explain(
-    source: Source,
+    source: TurnSource,
     parts: Mapping[Cell, Part],
     diffs: Mapping[Cell, CellDiff],
     *,
@@ -56,7 +56,7 @@ def explain(
 
 
 def _explained(
-    source: Source, cell: Cell, diff: CellDiff, rows: list[NamedRow], shown: int
+    source: TurnSource, cell: Cell, diff: CellDiff, rows: list[NamedRow], shown: int
 ) -> Explained:
     table = source.stores.ledger.find_table(source.contract.id)
     assert table is not None
@@ -79,7 +79,7 @@ def _explained(
     return Explained(len(explained), nameless, tuple(differences[:shown]))
 
 
-def _changed(source: Source, rows: list[NamedRow]) -> list[Difference]:
+def _changed(source: TurnSource, rows: list[NamedRow]) -> list[Difference]:
     if not rows:
         return []
     plan = source.rows

@@ -9,12 +9,12 @@ from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
 from bq_harper_assets.ledger.records import CellKey, CellState
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.diff.diff_job import CellDiff
-from bq_harper_assets.sync.turn_context import Source
+from bq_harper_assets.sync.turn_context import TurnSource
 from bq_harper_assets.validation.proof.cell_differences import Explained
 from bq_harper_assets.validation.verdict import Difference, ProofStatus, Severity, Verdict
 
-CHECK = "proof"
-SHOWN = 20  # rows named per cell
+PROOF_CHECK = "proof"
+DIFFERENCES_SHOWN = 20  # rows named per cell
 BY_STORED_HASH = "proved by stored hash"
 
 
@@ -50,7 +50,7 @@ class CellProof:
         """As a check's outcome; an open cell has passed so far, and is not called proved."""
         failed = self.status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
         return Verdict(
-            CHECK,
+            PROOF_CHECK,
             self.status,
             self.status in (ProofStatus.PROVED, ProofStatus.OPEN),
             Severity.ERROR if failed else Severity.WARN,
@@ -74,7 +74,7 @@ class CellProof:
 def judged(
     cell: Cell,
     commit: CellCommit,
-    source: Source,
+    source: TurnSource,
     diff: CellDiff,
     explained: Explained,
     source_changed: bool,
@@ -118,7 +118,7 @@ def judged(
     )
 
 
-def _changed_since(cell: Cell, commit: CellCommit, source: Source) -> str:
+def _changed_since(cell: Cell, commit: CellCommit, source: TurnSource) -> str:
     is_query = source.pin.source.at is None
     past = (
         "what is read by a query has no past"

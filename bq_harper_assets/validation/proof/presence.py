@@ -17,8 +17,9 @@ from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.errors import RunStopped
 from bq_harper_assets.sync.ledger_facts import version_of
-from bq_harper_assets.sync.stop_request import RunStopped, Stop
+from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.validation.proof.presence_rows import NAMED, Counted, PresenceLook, Some
 from bq_harper_assets.validation.verdict import (
     Difference,
@@ -28,7 +29,7 @@ from bq_harper_assets.validation.verdict import (
     Verdict,
 )
 
-CHECK = "presence"
+PRESENCE_CHECK = "presence"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +79,7 @@ class Presence:
         outside = rows.beyond + rows.waiting + rows.before + rows.younger + rows.stray.count
         lost = (*self.unfound.ids, *self.stray.ids)
         return Verdict(
-            CHECK,
+            PRESENCE_CHECK,
             ProofStatus.DIFFERS if is_wrong else ProofStatus.PROVED,
             not is_wrong,
             Severity.ERROR if is_wrong else Severity.WARN,
@@ -131,12 +132,12 @@ def note_presence(ledger: Ledger, table: LogicalTable, found: Verdict) -> None:
     """Recorded for the proof of the table, unless nothing could be looked at."""
     if not found.could_not_look:
         detail = {"message": found.message, **found.metadata}
-        ledger.record_audit(table, Note(CHECK, table.name, found.status.value, detail))
+        ledger.record_audit(table, Note(PRESENCE_CHECK, table.name, found.status.value, detail))
 
 
 def newest_loss(ledger: Ledger, table: LogicalTable) -> str | None:
     """What the newest look said of rows that no window finds; None if it found none."""
-    last = ledger.audit(table, 1, kind=CHECK)
+    last = ledger.audit(table, 1, kind=PRESENCE_CHECK)
     if not last or last[0].outcome != ProofStatus.DIFFERS.value:
         return None
     return (
@@ -169,4 +170,4 @@ def check_presence(
         raise
     except (BqhError, pa.ArrowException) as error:  # ids of several types are no array
         text = f"the rows of {contract.target_table} could not be counted: {error}"
-        return Verdict(CHECK, ProofStatus.CHECK_FAILED, False, Severity.ERROR, text)
+        return Verdict(PRESENCE_CHECK, ProofStatus.CHECK_FAILED, False, Severity.ERROR, text)

@@ -9,7 +9,7 @@ from bq_harper_assets.ledger.verbs.proofs import Judged
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.validation.audit import record_validation
-from bq_harper_assets.validation.proof.cell_proof import CHECK, SHOWN, CellProof
+from bq_harper_assets.validation.proof.cell_proof import DIFFERENCES_SHOWN, PROOF_CHECK, CellProof
 from bq_harper_assets.validation.verdict import ProofStatus, Severity, Verdict
 
 # The first of them that some cell has is the word for all of them.
@@ -59,7 +59,7 @@ def verdict_of(proofs: Sequence[CellProof]) -> Verdict:
     """Passed only if each is proved, or is open and equal so far; of none nothing is known."""
     if not proofs:
         text = "nothing is synced there, so that there is nothing to prove"
-        return Verdict(CHECK, ProofStatus.NOT_SYNCED, False, Severity.WARN, text)
+        return Verdict(PROOF_CHECK, ProofStatus.NOT_SYNCED, False, Severity.WARN, text)
     counted = Counter(each.status for each in proofs)
     best = ProofStatus.PROVED if counted[ProofStatus.PROVED] else ProofStatus.OPEN
     status = next((word for word in WORST_FIRST if counted[word]), best)
@@ -70,7 +70,7 @@ def verdict_of(proofs: Sequence[CellProof]) -> Verdict:
     if failed:
         message += f"; the first is {failed[0].verdict.message}"
     return Verdict(
-        CHECK,
+        PROOF_CHECK,
         status,
         not failed,
         Severity.ERROR if status in WRONG else Severity.WARN,
@@ -83,5 +83,5 @@ def verdict_of(proofs: Sequence[CellProof]) -> Verdict:
             "phantom": sum(each.phantom for each in proofs),
             "form": "deep" if any(each.deep for each in proofs) else "quick",
         },
-        tuple(row for each in proofs for row in each.differences)[:SHOWN],
+        tuple(row for each in proofs for row in each.differences)[:DIFFERENCES_SHOWN],
     )

@@ -28,10 +28,10 @@ from bq_harper_assets.sync.plan.shared_columns import Bases, Basis
 from bq_harper_assets.sync.source.pinned import Pinned, pinned
 from bq_harper_assets.sync.spark.errors import errors_of_spark
 from bq_harper_assets.sync.spark.job_watch import told_while_quiet
-from bq_harper_assets.sync.turn_context import Source, Stores, known_attributes
+from bq_harper_assets.sync.turn_context import Stores, TurnSource, known_attributes
 from bq_harper_assets.validation.proof.cell_differences import Explained, explain
 from bq_harper_assets.validation.proof.cell_proof import (
-    SHOWN,
+    DIFFERENCES_SHOWN,
     CellProof,
     failed_proof,
     judged,
@@ -54,7 +54,7 @@ class Prover:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
     def prove(
-        self, cells: Sequence[Cell], *, deep: bool = False, shown: int = SHOWN
+        self, cells: Sequence[Cell], *, deep: bool = False, shown: int = DIFFERENCES_SHOWN
     ) -> list[CellProof]:
         """In the order asked."""
         table = self.stores.ledger.find_table(self.contract.id)
@@ -115,7 +115,7 @@ class Prover:
             pinned(queries, self.contract, start, end, before) as pin,
         ):
             tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
-            source = Source(
+            source = TurnSource(
                 self.stores,
                 self.contract,
                 self.spark,
@@ -140,7 +140,7 @@ class Prover:
 
     def _grouped(
         self,
-        source: Source,
+        source: TurnSource,
         bases: Bases,
         basis: Basis,
         commits: Mapping[Cell, CellCommit],
@@ -176,7 +176,7 @@ class Prover:
 
     def _at(
         self,
-        source: Source,
+        source: TurnSource,
         commits: Mapping[Cell, CellCommit],
         prints: Mapping[Cell, Fingerprint],
         changed: Collection[Cell],

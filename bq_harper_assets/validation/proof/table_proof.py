@@ -8,7 +8,7 @@ from typing import Any
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellKey, LogicalTable
 from bq_harper_assets.ledger.verbs.proofs import ProvedCells
-from bq_harper_assets.validation.proof.cell_proof import CHECK, CellProof
+from bq_harper_assets.validation.proof.cell_proof import PROOF_CHECK, CellProof
 from bq_harper_assets.validation.proof.presence import newest_loss
 from bq_harper_assets.validation.proof.proof_records import WORST_FIRST, WRONG, verdict_of
 from bq_harper_assets.validation.verdict import (
@@ -92,8 +92,8 @@ class TableCells:
         }
 
 
-def counted(known: Sequence[ProvedCells]) -> TableCells:
-    """Each cell in one place; one that is changed since may be proved as of its sync."""
+def count_cells(known: Sequence[ProvedCells]) -> TableCells:
+    """Counts each cell once; one whose source has changed since may be proved as of its sync."""
     found = TableCells()
     for each in known:
         found = replace(found, cells=found.cells + each.cells)
@@ -129,7 +129,7 @@ def counted(known: Sequence[ProvedCells]) -> TableCells:
 
 def check_table(ledger: Ledger, table: LogicalTable | None, proofs: Sequence[CellProof]) -> Verdict:
     """What is known by now; `proofs` are those of this run, which the ledger has already."""
-    cells = counted(ledger.proved_cells(table) if table else ())
+    cells = count_cells(ledger.proved_cells(table) if table else ())
     named = ledger.cells_judged(table, [ProofStatus.DIFFERS], _NAMED) if table else ()
     return table_verdict(cells, named, proofs, newest_loss(ledger, table) if table else None)
 
@@ -162,7 +162,7 @@ def table_verdict(
         if not of_run.passed:
             message += f". Of this run, {of_run.message}"
     return Verdict(
-        CHECK,
+        PROOF_CHECK,
         status,
         status not in WORST_FIRST,
         Severity.ERROR if status in WRONG else Severity.WARN,

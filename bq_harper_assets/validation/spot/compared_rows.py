@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.stores.bigquery.fingerprint import Source
+from bq_harper_assets.schema.table_plan import DELETED_AT
+from bq_harper_assets.stores.bigquery.fingerprint import SourceAtInstant
 from bq_harper_assets.stores.bigquery.key_lookup import key_text, times_of_keys
 from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import Row
@@ -19,14 +20,14 @@ from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
 from bq_harper_assets.sync.cells.window import EPOCH
 from bq_harper_assets.sync.diff.target_rows import text_of
 from bq_harper_assets.sync.values.row_plan import RowPlan
-from bq_harper_assets.validation.record_comparison import DELETED_AT, differing_columns
-from bq_harper_assets.validation.spot.sampled_cells import Place, instants
-from bq_harper_assets.validation.spot.source_sample import SourceRows, read_rows
+from bq_harper_assets.validation.record_comparison import differing_columns
+from bq_harper_assets.validation.spot.sampled_cells import CommittedCell, instants
+from bq_harper_assets.validation.spot.source_sample import SourceRows, read_source_rows
 from bq_harper_assets.validation.subject import Subject, instant_of
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
 
 ROWS_PER_SEARCH = 50  # of which some may belong to other slices
-SEARCHES = 2  # per window at least: in a page of one time there may be no row of some slice
+_SEARCHES = 2  # per window at least: in a page of one time there may be no row of some slice
 
 
 class Side(Enum):
@@ -47,10 +48,10 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Look:
-    """One row of a cell."""
+class ComparedRow:
+    """A row of a cell that was looked up in the other store, and what came of it."""
 
-    place: Place
+    place: CommittedCell
     side: Side
     outcome: Outcome
     difference: Difference | None = None
@@ -62,23 +63,25 @@ class Comparison:
 
     subject: Subject
     slices: int
-    source: Source
+    source: SourceAtInstant
     plan: RowPlan
     chance: Random
 
     def of(
         self,
-        wanted: Mapping[Place, int],
+        wanted: Mapping[CommittedCell, int],
         times: Sequence[datetime],
-        found: Sequence[tuple[Place, Row]],
-    ) -> Iterator[Look]:
+        found: Sequence[tuple[CommittedCell, Row]],
+    ) -> Iterator[ComparedRow]:
         """So many rows of the source in each place, and these rows of Harper, all of the times."""
-        rows = read_rows(self.subject.queries, self.source, self.plan, times)
+        rows = read_source_rows(self.subject.queries, self.source, self.plan, times)
         yield from self._missing_or_changed(rows, self._chosen(rows, wanted))
         yield from self._phantom_or_changed(rows, found)
 
-    def _chosen(self, rows: SourceRows | None, wanted: Mapping[Place, int]) -> dict[int, Place]:
-        chosen: dict[int, Place] = {}
+    def _chosen(
+        self, rows: SourceRows | None, wanted: Mapping[CommittedCell, int]
+    ) -> dict[int, CommittedCell]:
+        chosen: dict[int, CommittedCell] = {}
         for place, count in wanted.items() if rows else ():
             there = rows.rows_in(place, self.slices) if rows else []
             some = self.chance.sample(there, min(count, len(there)))
@@ -86,8 +89,8 @@ class Comparison:
         return chosen
 
     def _missing_or_changed(
-        self, rows: SourceRows | None, chosen: dict[int, Place]
-    ) -> Iterator[Look]:
+        self, rows: SourceRows | None, chosen: dict[int, CommittedCell]
+    ) -> Iterator[ComparedRow]:
         if rows is None or not chosen:
             return
         records = rows.records(list(chosen))
@@ -99,16 +102,16 @@ class Comparison:
         for row, place in chosen.items():
             row_id = rows.ids[row]
             if row not in records:
-                yield Look(place, Side.BIGQUERY, Outcome.UNSTORABLE)
+                yield ComparedRow(place, Side.BIGQUERY, Outcome.UNSTORABLE)
             elif row_id not in stored:
                 missing = Difference(DifferenceKind.MISSING, row_id)
-                yield Look(place, Side.BIGQUERY, Outcome.DIFFERENT, missing)
+                yield ComparedRow(place, Side.BIGQUERY, Outcome.DIFFERENT, missing)
             else:
                 yield self._same_or_changed(place, Side.BIGQUERY, records[row], stored[row_id])
 
     def _phantom_or_changed(
-        self, rows: SourceRows | None, found: Sequence[tuple[Place, Row]]
-    ) -> Iterator[Look]:
+        self, rows: SourceRows | None, found: Sequence[tuple[CommittedCell, Row]]
+    ) -> Iterator[ComparedRow]:
         row_of = rows.place_of_id if rows else {}
         key = self.plan.primary_key
         known = [row_of[row[key]] for _, row in found if row[key] in row_of]
@@ -118,17 +121,19 @@ class Comparison:
             if expected is not None:
                 yield self._same_or_changed(place, Side.HARPER, expected, row)
             elif self._is_meant_to_stay(row):
-                yield Look(place, Side.HARPER, Outcome.KEPT)
+                yield ComparedRow(place, Side.HARPER, Outcome.KEPT)
             else:
                 elsewhere = self._not_at_its_time(row)
-                yield Look(place, Side.HARPER, Outcome.DIFFERENT, elsewhere)
+                yield ComparedRow(place, Side.HARPER, Outcome.DIFFERENT, elsewhere)
 
-    def _same_or_changed(self, place: Place, side: Side, expected: Row, stored: Row) -> Look:
+    def _same_or_changed(
+        self, place: CommittedCell, side: Side, expected: Row, stored: Row
+    ) -> ComparedRow:
         columns = differing_columns(expected, stored, self.plan.columns)
         if not columns:
-            return Look(place, side, Outcome.SAME)
+            return ComparedRow(place, side, Outcome.SAME)
         changed = Difference(DifferenceKind.CHANGED, stored[self.plan.primary_key], columns)
-        return Look(place, side, Outcome.DIFFERENT, changed)
+        return ComparedRow(place, side, Outcome.DIFFERENT, changed)
 
     def _is_meant_to_stay(self, row: Row) -> bool:
         policy = self.subject.contract.deletes
@@ -179,17 +184,17 @@ def harper_rows(
     plan: RowPlan,
     slices: int,
     kind: Kind,
-    wanted: Mapping[Place, int],
+    wanted: Mapping[CommittedCell, int],
     chance: Random,
-) -> Iterator[tuple[Place, Row]]:
+) -> Iterator[tuple[CommittedCell, Row]]:
     """Rows of Harper, so many of each place; a page of one window serves all its slices."""
-    by_window: dict[tuple[datetime, datetime], dict[int, Place]] = {}
+    by_window: dict[tuple[datetime, datetime], dict[int, CommittedCell]] = {}
     for place in wanted:
         by_window.setdefault((place.start, place.until), {})[place.slice] = place
     for (start, until), places in by_window.items():
         left = {part: wanted[place] for part, place in places.items()}
         seen: set[Any] = set()
-        for instant in instants(start, until, max(SEARCHES, *left.values()), chance):
+        for instant in instants(start, until, max(_SEARCHES, *left.values()), chance):
             if not any(left.values()):
                 break
             page: dict[int, list[Row]] = {}

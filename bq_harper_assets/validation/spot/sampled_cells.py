@@ -12,7 +12,7 @@ from bq_harper_assets.ledger.questions.status import CellRecord
 
 
 @dataclass(frozen=True)
-class Place:
+class CommittedCell:
     """A cell as its newest commit left it."""
 
     start: datetime
@@ -24,10 +24,10 @@ class Place:
     rows: int
 
 
-def places_of(cells: Sequence[CellRecord]) -> list[Place]:
+def places_of(cells: Sequence[CellRecord]) -> list[CommittedCell]:
     """A cell that is being moved, or waits to be, is none: nothing is promised of it now."""
     return [
-        Place(
+        CommittedCell(
             record.cell.window_start,
             record.commit.upto,
             record.cell.slice,
@@ -42,8 +42,8 @@ def places_of(cells: Sequence[CellRecord]) -> list[Place]:
 
 
 def of_some(
-    places: Sequence[Place], size: int, chance: Random, *, by_rows: bool
-) -> Mapping[Place, int]:
+    places: Sequence[CommittedCell], size: int, chance: Random, *, by_rows: bool
+) -> Mapping[CommittedCell, int]:
     """So many rows, one in each equal share of all rows, or of all places.
 
     By rows few fall where the ledger knows of no rows; by places none is spared, which is where

@@ -14,7 +14,7 @@ import pyarrow as pa
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.client import connect_storage
-from bq_harper_assets.stores.bigquery.fingerprint import Source, micros_sql
+from bq_harper_assets.stores.bigquery.fingerprint import SourceAtInstant, micros_sql
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.read_session import open_session, read_stream
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s
@@ -26,9 +26,11 @@ from bq_harper_assets.sync.identity.row_id import Identity, hashes_of_ids, ident
 from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.sync.write.record import encode_batch
 from bq_harper_assets.sync.write.request_body import bodies
-from bq_harper_assets.validation.spot.sampled_cells import Place
+from bq_harper_assets.validation.spot.sampled_cells import CommittedCell
 
-MOST_ROWS = 100_000  # read at once: rows of one time come together, for equal ones are numbered
+MOST_SAMPLED_ROWS = (
+    100_000  # read at once: rows of one time come together, for equal ones are numbered
+)
 TIMES_PER_QUERY = 1_000  # each is a literal in it
 _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,7 +62,7 @@ class SourceRows:
         found: Int64s = times.to_numpy(zero_copy_only=False)
         return found
 
-    def rows_in(self, place: Place, slices: int) -> list[int]:
+    def rows_in(self, place: CommittedCell, slices: int) -> list[int]:
         """Rows of a cell, of so many slices, that can have an id."""
         is_there = (self.micros >= micros_at(place.start)) & (self.micros < micros_at(place.until))
         is_ours = slice_of(self.identity.id_hashes, slices) == place.slice
@@ -88,7 +90,7 @@ class SourceRows:
 
 def times_of(
     queries: Queries,
-    source: Source,
+    source: SourceAtInstant,
     until: Mapping[datetime, datetime],
     window: timedelta,
     most: int,
@@ -129,7 +131,9 @@ def _merged(until: Mapping[datetime, datetime]) -> list[tuple[datetime, datetime
     return found
 
 
-def rows_at(queries: Queries, source: Source, times: Iterable[datetime]) -> dict[datetime, int]:
+def rows_at(
+    queries: Queries, source: SourceAtInstant, times: Iterable[datetime]
+) -> dict[datetime, int]:
     """How many rows have each of these times."""
     name, wanted = quoted(source.time_column.name), sorted(set(times))
     found = dict.fromkeys(wanted, 0)
@@ -152,13 +156,13 @@ def uncrowded(counts: Mapping[datetime, int]) -> list[datetime]:
     kept, total = [], 0
     for moment in sorted(counts, key=lambda each: (counts[each], each)):
         total += counts[moment]
-        if total <= MOST_ROWS:
+        if total <= MOST_SAMPLED_ROWS:
             kept.append(moment)
     return kept
 
 
-def read_rows(
-    queries: Queries, source: Source, plan: RowPlan, times: Sequence[datetime]
+def read_source_rows(
+    queries: Queries, source: SourceAtInstant, plan: RowPlan, times: Sequence[datetime]
 ) -> SourceRows | None:
     """All rows of these times, as a sync would identify them; None if there are none."""
     if not times:

@@ -15,7 +15,7 @@ from typing import Any
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.records import CellKey, LogicalTable
 from bq_harper_assets.schema.table_plan import named_as
-from bq_harper_assets.stores.bigquery.fingerprint import Source
+from bq_harper_assets.stores.bigquery.fingerprint import SourceAtInstant
 from bq_harper_assets.stores.harper.client import Row
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window, floor_to_window
@@ -25,22 +25,26 @@ from bq_harper_assets.sync.plan.shared_columns import Bases
 from bq_harper_assets.sync.source.pinned import Pinned, pinned
 from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.validation.spot.compared_rows import (
+    ComparedRow,
     Comparison,
-    Look,
     Outcome,
     Side,
     harper_rows,
     time_of,
 )
-from bq_harper_assets.validation.spot.sampled_cells import Place, of_some, places_of
+from bq_harper_assets.validation.spot.sampled_cells import CommittedCell, of_some, places_of
 from bq_harper_assets.validation.spot.source_sample import (
-    MOST_ROWS,
+    MOST_SAMPLED_ROWS,
     TIMES_PER_QUERY,
     rows_at,
     times_of,
     uncrowded,
 )
-from bq_harper_assets.validation.spot.spot_verdict import NOTHING_SYNCED, spot_verdict, told
+from bq_harper_assets.validation.spot.spot_verdict import (
+    NOTHING_SYNCED,
+    spot_verdict,
+    verdict_of_rows,
+)
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import (
     Difference,
@@ -95,10 +99,12 @@ def _checked(
     held = sum(place.rows for place in chosen)
     # A window's times are those of all its slices.
     left_out = sum({place.start: compared.crowded[place] for place in chosen}.values())
-    return told(looks, asked, held, left_out, is_past=all(past.values()))
+    return verdict_of_rows(looks, asked, held, left_out, is_past=all(past.values()))
 
 
-def _places(subject: Subject, table: LogicalTable, cells: Sequence[Cell] | None) -> list[Place]:
+def _places(
+    subject: Subject, table: LogicalTable, cells: Sequence[Cell] | None
+) -> list[CommittedCell]:
     first, last = subject.start(), subject.ledger.now() + subject.contract.window
     if cells is not None:
         first = min((cell.window.start for cell in cells), default=None)
@@ -110,22 +116,24 @@ def _places(subject: Subject, table: LogicalTable, cells: Sequence[Cell] | None)
     return [place for place in places if wanted is None or _cell(place, subject) in wanted]
 
 
-def _cell(place: Place, subject: Subject) -> Cell:
+def _cell(place: CommittedCell, subject: Subject) -> Cell:
     return Cell(Window(place.start, place.start + subject.contract.window), place.slice)
 
 
 @dataclass
 class _Compared:
-    looks: list[Look] = field(default_factory=list)
-    crowded: Counter[Place] = field(default_factory=Counter)  # times with too many rows to read
+    looks: list[ComparedRow] = field(default_factory=list)
+    crowded: Counter[CommittedCell] = field(
+        default_factory=Counter
+    )  # times with too many rows to read
 
 
 def _compare(
     subject: Subject,
     table: LogicalTable,
     pin: Pinned,
-    of_source: Mapping[Place, int],
-    of_harper: Mapping[Place, int],
+    of_source: Mapping[CommittedCell, int],
+    of_harper: Mapping[CommittedCell, int],
     chance: Random,
     seed: int,
 ) -> _Compared:
@@ -134,15 +142,15 @@ def _compare(
     bases = Bases.of(subject.ledger, table, pin.plan.version)
     kind = pin.source.time_column.kind
     compared = _Compared()
-    stored: dict[Place, list[tuple[Row, datetime]]] = {}
+    stored: dict[CommittedCell, list[tuple[Row, datetime]]] = {}
     for place, row in harper_rows(subject, plan, slices, kind, of_harper, chance):
         if moment := time_of(row, plan, kind):
             stored.setdefault(place, []).append((row, moment))
         else:
             phantom = Difference(DifferenceKind.PHANTOM, row[plan.primary_key])
-            compared.looks.append(Look(place, Side.HARPER, Outcome.DIFFERENT, phantom))
+            compared.looks.append(ComparedRow(place, Side.HARPER, Outcome.DIFFERENT, phantom))
     times_per_window = slices * max(TIMES_PER_SLICE, *of_source.values(), *of_harper.values())
-    alike: dict[tuple[Source, int], list[Place]] = {}
+    alike: dict[tuple[SourceAtInstant, int], list[CommittedCell]] = {}
     for place in dict.fromkeys((*of_source, *stored)):
         alike.setdefault(_as_of(pin, place), []).append(place)
     for (source, version), places in alike.items():
@@ -164,19 +172,19 @@ def _compare(
 
 
 def _at_once(
-    places: Sequence[Place],
+    places: Sequence[CommittedCell],
     counts: Mapping[datetime, int],
     window: timedelta,
-    crowded: Counter[Place],
-) -> Iterator[tuple[list[Place], set[datetime]]]:
+    crowded: Counter[CommittedCell],
+) -> Iterator[tuple[list[CommittedCell], set[datetime]]]:
     """Places of as many windows as can be read at once, and the times that are read of them."""
     by_window: dict[datetime, dict[datetime, int]] = {}
     for moment, count in counts.items():
         by_window.setdefault(floor_to_window(moment, window), {})[moment] = count
-    some: list[Place] = []
+    some: list[CommittedCell] = []
     readable: set[datetime] = set()
     rows = 0
-    at: dict[datetime, list[Place]] = {}
+    at: dict[datetime, list[CommittedCell]] = {}
     for place in places:
         at.setdefault(place.start, []).append(place)
     for start in sorted(at):
@@ -185,7 +193,9 @@ def _at_once(
         of_window = at[start]
         crowded.update(dict.fromkeys(of_window, len(there) - len(kept)))
         more = sum(there[moment] for moment in kept)
-        if some and (rows + more > MOST_ROWS or len(readable) + len(kept) > TIMES_PER_QUERY):
+        if some and (
+            rows + more > MOST_SAMPLED_ROWS or len(readable) + len(kept) > TIMES_PER_QUERY
+        ):
             yield some, readable
             some, readable, rows = [], set(), 0
         some, readable, rows = [*some, *of_window], readable | set(kept), rows + more
@@ -193,13 +203,13 @@ def _at_once(
         yield some, readable
 
 
-def _as_of(pin: Pinned, place: Place) -> tuple[Source, int]:
+def _as_of(pin: Pinned, place: CommittedCell) -> tuple[SourceAtInstant, int]:
     """The source as it was at the place's commit; as it is now where BigQuery has no past of it."""
     is_past = pin.source.at is not None and is_kept(pin, place.t)
     return (replace(pin.source, at=place.t) if is_past else pin.source), place.schema_version
 
 
-def _settled(subject: Subject, table: LogicalTable, look: Look) -> Look:
+def _settled(subject: Subject, table: LogicalTable, look: ComparedRow) -> ComparedRow:
     """What is left of a difference when the ledger is asked again: runs go on meanwhile."""
     if look.difference is None:
         return look
@@ -207,10 +217,10 @@ def _settled(subject: Subject, table: LogicalTable, look: Look) -> Look:
     cell = CellKey(start, start + subject.contract.window, look.place.slice)
     now = subject.ledger.cells(table, cell.window_start, cell.window_end, [cell.slice])
     if not any(r.is_clean and r.commit and r.commit.batch == look.place.batch for r in now):
-        return Look(look.place, look.side, Outcome.MOVED)
+        return ComparedRow(look.place, look.side, Outcome.MOVED)
     if look.difference.kind is DifferenceKind.MISSING and any(
         row.rejection.row_id == str(look.difference.id)
         for row in subject.ledger.quarantined(table, cell)
     ):
-        return Look(look.place, look.side, Outcome.UNSTORABLE)
+        return ComparedRow(look.place, look.side, Outcome.UNSTORABLE)
     return look

@@ -4,18 +4,18 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from bq_harper_assets.validation.spot.compared_rows import Look, Outcome, Side
-from bq_harper_assets.validation.spot.source_sample import MOST_ROWS
+from bq_harper_assets.validation.spot.compared_rows import ComparedRow, Outcome, Side
+from bq_harper_assets.validation.spot.source_sample import MOST_SAMPLED_ROWS
 from bq_harper_assets.validation.verdict import Difference, Severity, SpotStatus, Verdict
 
-CHECK = "spot"
+SPOT_CHECK = "spot"
 NOTHING_SYNCED = "nothing is synced there, or it is being moved: there is nothing to compare"
 
 
-def told(
-    looks: Sequence[Look], asked: dict[str, Any], held: int, crowded: int, *, is_past: bool
+def verdict_of_rows(
+    looks: Sequence[ComparedRow], asked: dict[str, Any], held: int, crowded: int, *, is_past: bool
 ) -> Verdict:
-    """Of looks at places in which the ledger counts so many rows."""
+    """Judges the compared rows of cells in which the ledger counts `held` rows."""
     unseen = (Outcome.UNSTORABLE, Outcome.MOVED)
     sides = Counter(look.side for look in looks if look.outcome not in unseen)
     outcomes = Counter(look.outcome for look in looks)
@@ -54,7 +54,7 @@ def _without_rows(outcomes: Counter[Outcome], metadata: dict[str, Any], held: in
     elif held:
         text = f"none of the {held:,} rows that were synced was met"
         if metadata["crowded_times_left_out"]:
-            text += f"; times that more than {MOST_ROWS:,} rows share are left out"
+            text += f"; times that more than {MOST_SAMPLED_ROWS:,} rows share are left out"
     elif outcomes[Outcome.UNSTORABLE]:
         text = "the rows that were looked at are in quarantine"
     else:
@@ -72,4 +72,4 @@ def spot_verdict(
     passed: bool = False,
     rows: tuple[Difference, ...] = (),
 ) -> Verdict:
-    return Verdict(CHECK, status, passed, severity, message, metadata, rows)
+    return Verdict(SPOT_CHECK, status, passed, severity, message, metadata, rows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.sync.turn.report import RunFailed
+from bq_harper_assets.sync.errors import RunFailed
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.long.held.plain_http import PlainHarper, differences

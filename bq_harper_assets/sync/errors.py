@@ -1,0 +1,205 @@
+"""What can go wrong while a table's rows are kept in step.
+
+SyncError
+├── OutOfStep            ledger and Harper contradict each other: `bqh reconcile` compares all
+├── HarperInUse          a run of another ledger may still write: wait until the time it names
+├── NeverSynced          the table has no schema version: its first sync records one
+├── NoSuchVersion        nobody recorded a schema version of that number
+├── KeyNotUnique         several rows share a key: a person corrects the contract or the source
+├── NotATime             the timestamp column holds no times: name another one in the contract
+├── UnhashableType       rows with such a column cannot be told apart: leave the column out
+├── SourceSchemaMoved *  the source's columns changed while a turn was planned: begin again
+├── WindowStillOpen      rows of the window may still arrive: its next poll or run covers it
+├── LeaseRanOut *        a task stopped before its lease ended: the next run does its cells
+├── NotCompared          a task could not read its side to the end, and would fail again
+│   └── NotComparedYet * a task could not read its side to the end, and may do better later
+├── NotAllWritten        Harper wrote another number of rows than it was sent: the cell fails
+├── TooManyRefused       more rows than `quarantineLimit` cannot be stored: correct the table
+├── NoPassword           a task finds no login for Harper on its machine
+├── PasswordNotWritten   the driver cannot write the login where tasks look for it
+├── SparkGaveUp *        a task died as often as Spark tries it: the next run may succeed
+├── SparkIsGone *        Spark's Java process has ended: the next run starts a new one
+├── TaskCannotSucceed    a task would raise the same again: a missing module, a wrong column
+├── RunStopped           somebody asked the run to end: nothing else is begun or tried again
+└── RunFailed            some cells are not done, and its report names them; the others are
+
+* is also a TransientError: the same work may succeed later, without anybody's help.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from bq_harper_assets.errors import BqhError, TransientError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bq_harper_assets.ledger.records import LogicalTable
+    from bq_harper_assets.sync.turn.report import RunReport
+
+
+class SyncError(BqhError):
+    """Every error of the engine itself; stores and the ledger have their own."""
+
+
+class OutOfStep(SyncError):
+    """The ledger does not say what Harper holds: what it calls synced cannot be believed."""
+
+    def __init__(self, table: "LogicalTable", why: str, instead: str = "") -> None:
+        super().__init__(
+            f"{why}. Nothing was written: what Harper holds is as it was. {instead}To compare "
+            "every window with BigQuery and write only what differs, type: "
+            f"bqh reconcile {table.name}"
+        )
+
+
+class HarperInUse(SyncError):
+    """A run that another ledger started may still be writing."""
+
+    def __init__(self, table: "LogicalTable", until: float) -> None:
+        when = datetime.fromtimestamp(until, UTC)
+        super().__init__(
+            f"a run of another ledger may still be writing to Harper's table "
+            f"{table.facts.target}, until {when:%F %T} UTC at most. Nothing was changed. Stop "
+            f"whatever uses that ledger; then, after that time, type: bqh reconcile {table.name}"
+        )
+
+
+class NeverSynced(SyncError):
+    """The table has no schema yet."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(
+            f"{table} was never synced, so that it has no recorded schema. Nothing was changed. Its"
+            f" first run makes the Harper table: bqh sync {table}"
+        )
+
+
+class NoSuchVersion(SyncError):
+    """A schema version that was never recorded."""
+
+    exit_code = 2
+
+
+class KeyNotUnique(SyncError):
+    """Several rows share a key that the contract calls one."""
+
+
+class NotATime(SyncError):
+    """The timestamp column holds something else."""
+
+    def __init__(self, type_: "pa.DataType") -> None:
+        super().__init__(
+            f"the timestamp column arrives as {type_}; windows need TIMESTAMP, DATETIME or DATE. "
+            "Nothing was written. Name another timestampColumn in config/tables.yaml, "
+            "then run `bqh doctor`"
+        )
+
+
+class UnhashableType(SyncError):
+    """A column's Arrow type has no hash."""
+
+    def __init__(self, type_: "pa.DataType") -> None:
+        super().__init__(
+            f"values of the Arrow type {type_} cannot be hashed, so rows cannot be told apart. "
+            "Nothing was written. Leave the column out: list the others under `columns` "
+            "in config/tables.yaml"
+        )
+
+
+class SourceSchemaMoved(SyncError, TransientError):
+    """The source's columns changed between their reading and that of the rows: run it again."""
+
+    def __init__(self, table: str, changes: Sequence[str]) -> None:
+        self.table = table
+        super().__init__(
+            f"the columns of {table} changed in BigQuery while the run was planned:"
+            f" {'; '.join(changes)}. Nothing of it was written; run it again, and it goes by the"
+            f" columns of then: bqh sync {table}"
+        )
+
+
+class WindowStillOpen(SyncError):
+    """Rows of the window may still arrive."""
+
+
+class LeaseRanOut(SyncError, TransientError):
+    """A task stopped by itself, so that nobody else's rows are overwritten."""
+
+
+class NotCompared(SyncError):
+    """A task could not read its side to the end."""
+
+
+class NotComparedYet(NotCompared, TransientError):
+    """It may go better in a while."""
+
+
+class NotAllWritten(SyncError):
+    """Harper's count differs from ours."""
+
+
+class TooManyRefused(SyncError):
+    """The table is wrong as a whole, not a few of its rows."""
+
+    def __init__(self, table: str, most: int, reason: str) -> None:
+        super().__init__(
+            f"more than {most:,} rows of {table} cannot be stored, the last because: {reason}. The "
+            "cells of such rows are not committed; correct the contract (values, schemaOverrides, "
+            "key) or the source, or allow more with quarantineLimit, then run it again"
+        )
+
+
+class NoPassword(SyncError):
+    """The machine that a task runs on has neither a file that it can read nor the variable."""
+
+
+class PasswordNotWritten(SyncError):
+    """The driver cannot put the file with the login where tasks are to find it."""
+
+
+class SparkGaveUp(SyncError, TransientError):
+    """A task died as often as Spark tries it: the next time its workers may live."""
+
+
+class SparkIsGone(SyncError, TransientError):
+    """Spark's Java process has ended: a new one can be started, the old one answers nobody."""
+
+
+class TaskCannotSucceed(SyncError):
+    """A task was refused or raised what it would raise again: a missing module, a wrong column."""
+
+
+class RunStopped(SyncError):
+    """Somebody asked the run to end: nothing else is begun, and nothing is tried again."""
+
+    def __init__(self) -> None:
+        super().__init__("the run was asked to stop, so nothing else is begun")
+
+
+class RunFailed(SyncError):
+    """Some cells are not done; those that are stay done."""
+
+    def __init__(self, report: "RunReport") -> None:
+        self.report = report
+        refused = [cell for cell in report.cells if cell.problem and cell.is_refused]
+        failed = [cell for cell in report.cells if cell.problem and not cell.is_refused]
+        told = [f"{len(failed)} failed"] if failed else []
+        told += [f"the delete guard refused {len(refused)}"] if refused else []
+        count = len(refused) + len(failed)
+        done = len(report.cells) - count
+        committed = f"The other {done} are committed" if done else "None is committed"
+        lines = [
+            f"{report.table}: {count} of {len(report.cells)} cells are not done: "
+            f"{' and '.join(told)}",
+            committed,
+        ]
+        if failed:
+            lines.append(f"The first that failed is {failed[0].cell.key}: {failed[0].problem}")
+            # What was refused would be refused again: its own text says what to type.
+            lines.append(f"Next: bqh sync {report.table}")
+        if refused:
+            which = "The first that was refused" if failed else "The first"
+            lines.append(f"{which} is {refused[0].cell.key}: {refused[0].problem}")
+        super().__init__(". ".join(lines))
