@@ -317,12 +317,12 @@ def test_every_kind_of_change_is_in_one_list_of_the_diff() -> None:
 
 
 @pytest.mark.promise("F5")
-def test_an_added_a_retyped_and_a_clustered_column_are_told_in_their_own_lists() -> None:
+def test_an_added_a_retyped_and_a_newly_indexed_column_are_told_in_their_own_lists() -> None:
     speed, port = Column("speed", Kind.STRING), Column("port", Kind.STRING)
     before = plan_table(contract(key=["port"]), schema(speed, port)).version
     speed = replace(speed, kind=Kind.INT64)
-    clustered = schema(speed, port, Column("crew", Kind.INT64), clustering=("port",))
-    after = plan_table(contract(key=["port"]), clustered, before).version
+    found = schema(speed, port, Column("crew", Kind.INT64), partition_field="port")
+    after = plan_table(contract(key=["port"]), found, before).version
     lists = schema_text.diff_lists(changes_between(before, after, contract()))
     assert changed(lists) == {
         "addedColumns": ["crew"],
@@ -330,4 +330,4 @@ def test_an_added_a_retyped_and_a_clustered_column_are_told_in_their_own_lists()
         "indexChanges": ["port"],
         "other": [""],
     }
-    assert lists["other"][0]["kind"] == "clustering"
+    assert lists["other"][0]["kind"] == "partitioning"

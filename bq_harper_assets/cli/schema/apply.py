@@ -49,13 +49,17 @@ def rollback(table: str, to: int, yes: bool, profile: str | None, output: str) -
         evolved = _evolved(asked) if yes else None
         _, earlier = version_named(asked.ledger, asked.contract, to)
     wanted = TableVersion.parse(earlier.body)
-    gone = [
+    notes = [
         f"{column.source} stays as it is: BigQuery has no {column.type_text} of that name any more"
         for column in wanted.live
         if column.name not in decision.schema.live_names
     ]
+    for column in decision.schema.live:
+        was = wanted.find(column.name)
+        if new := sorted(column.paths - was.paths) if was and was.is_live else []:
+            notes.append(f"{', '.join(new)} goes on being synced: a rollback goes by whole columns")
     command = f"bqh schema rollback {asked.contract.id} --to {to} --yes"
-    _tell(asked, decision, evolved, command, output, gone)
+    _tell(asked, decision, evolved, command, output, notes)
 
 
 def _deciding(asked: Asking, queries: Any) -> "Deciding":

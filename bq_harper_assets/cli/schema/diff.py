@@ -67,7 +67,11 @@ def _diff(asked: Asking, from_: int | None, to: int | None, output: str) -> int:
         click.echo(f"{contract.id}: {first} and {second} are equal")
     else:
         click.echo(f"{contract.id}: from {first} to {second}")
-        lines = change_lines(changes) if changes else ["  ~ only descriptions or the order differ"]
+        lines = (
+            change_lines(changes)
+            if changes
+            else ["  ~ nothing that rows depend on: descriptions, order or clustering"]
+        )
         click.echo("\n".join(lines))
     if waiting and to is None:
         names = ", ".join(change.column for change in waiting)

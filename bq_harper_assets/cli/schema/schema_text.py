@@ -19,11 +19,8 @@ LISTS = {
     "renamed": (ChangeKind.RENAMED,),
     "other": (
         ChangeKind.MODE,
-        ChangeKind.DESCRIPTION,
-        ChangeKind.ORDER,
         ChangeKind.NOT_SELECTED,
         ChangeKind.PARTITIONING,
-        ChangeKind.CLUSTERING,
         ChangeKind.PRIMARY_KEY,
     ),
 }

@@ -43,7 +43,7 @@ def version_shown(contract: TableContract, step: Step) -> AssetMaterialization:
 def version_metadata(step: Step) -> dict[str, Any]:
     """Its columns, what it has changed, and who has recorded it, when and why."""
     recorded = step.recorded
-    first = "the first version" if recorded.version == 1 else "recorded in a fuller form"
+    first = "the first version" if recorded.version == 1 else "nothing that rows depend on"
     return {
         "dagster/column_schema": column_table(step.version),
         VERSION: recorded.version,
