@@ -17,7 +17,7 @@ from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.schema_sync.numbered_version import NoSuchVersion
+from bq_harper_assets.sync.schema_sync.version_history import NoSuchVersion
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.schema.samples import contract, schema
 from bq_harper_assets_tests.stores.small_tables import SmallTables

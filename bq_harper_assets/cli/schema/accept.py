@@ -21,7 +21,7 @@ def accept(table: str, profile: str | None, output: str) -> None:
     from bq_harper_assets.cli.schema.schema_text import change_lines
     from bq_harper_assets.schema.changes import changes_between
     from bq_harper_assets.schema.version import TableVersion
-    from bq_harper_assets.sync.schema_sync.numbered_version import version_named
+    from bq_harper_assets.sync.schema_sync.version_history import version_named
     from bq_harper_assets.validation.schema_drift import accept_changes, accepted_version
 
     with asking(table, profile) as asked:

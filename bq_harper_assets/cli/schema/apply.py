@@ -42,7 +42,7 @@ def rollback(table: str, to: int, yes: bool, profile: str | None, output: str) -
     It is recorded as a new version; a later number rolls forward again.
     """
     from bq_harper_assets.schema.version import TableVersion
-    from bq_harper_assets.sync.schema_sync.numbered_version import version_named
+    from bq_harper_assets.sync.schema_sync.version_history import version_named
 
     with asking(table, profile) as asked, asked.queries() as queries:
         decision = _deciding(asked, queries).roll_back(to, record=yes)

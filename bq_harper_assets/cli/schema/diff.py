@@ -39,7 +39,7 @@ def _diff(asked: Asking, from_: int | None, to: int | None, output: str) -> int:
     from bq_harper_assets.schema.changes import changes_between, waiting_changes
     from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
     from bq_harper_assets.schema.version import TableVersion
-    from bq_harper_assets.sync.schema_sync.numbered_version import version_named
+    from bq_harper_assets.sync.schema_sync.version_history import version_named
 
     contract = asked.contract
     _, recorded = version_named(asked.ledger, contract, from_)
@@ -107,7 +107,7 @@ def _tell_programs(
 def _to(asked: Asking, number: int | None) -> "TableVersion":
     """That version, or what a look at BigQuery would record after the newest."""
     from bq_harper_assets.schema.version import TableVersion
-    from bq_harper_assets.sync.schema_sync.numbered_version import version_named
+    from bq_harper_assets.sync.schema_sync.version_history import version_named
 
     _, recorded = version_named(asked.ledger, asked.contract, number)
     version = TableVersion.parse(recorded.body)

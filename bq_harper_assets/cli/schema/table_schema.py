@@ -76,7 +76,7 @@ class Asking:
     def version(self, number: int | None) -> "tuple[SchemaVersion | None, TableVersion]":
         """That version, or the newest; of a table that was never synced what its first would be."""
         from bq_harper_assets.schema.version import TableVersion
-        from bq_harper_assets.sync.schema_sync.numbered_version import version_named
+        from bq_harper_assets.sync.schema_sync.version_history import version_named
 
         if number is None and not self.history:
             return None, self.planned(None).version
