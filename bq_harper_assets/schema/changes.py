@@ -16,7 +16,7 @@ from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 def changes_between(
     before: TableVersion | None, after: TableVersion, contract: TableContract
 ) -> tuple[Change, ...]:
-    """In the order of the columns; none for the first version."""
+    """What `after` changes, in the order of its columns; nothing for the first version."""
     if before is None:
         return ()
     found = (*_column_differences(before, after), *_table_differences(before, after))
@@ -133,7 +133,7 @@ def _sized(column: VersionColumn) -> str:
 
 
 def _table_differences(before: TableVersion, after: TableVersion) -> Iterator[Difference]:
-    """Layout, and columns that the contract leaves out."""
+    """Differences of the layout, and of columns that the contract leaves out."""
     old, new = before.layout, after.layout
     for kind, was, now in (
         (ChangeKind.PARTITIONING, old.partition_field or "", new.partition_field or ""),

@@ -203,7 +203,7 @@ def _deciding(asked: Asking, queries: Any) -> "Deciding":
 
 
 def _evolved(asked: Asking) -> "Evolved":
-    """Harper has what the newest version needs."""
+    """Makes in Harper what the newest version needs."""
     from bq_harper_assets.sync.schema_sync.target_evolution import evolve_table
 
     with asked.harper() as harper:

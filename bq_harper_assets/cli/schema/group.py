@@ -166,14 +166,14 @@ def types(table: str, profile: str | None, output: str) -> None:
 
 
 def _title(contract: TableContract, recorded: "SchemaVersion | None") -> str:
-    """Of which version a text tells."""
+    """The line that says which version a text is about."""
     if recorded is None:
         return f"{contract.id} was never synced; its first sync records this as schema version 1"
     return f"{contract.id}, schema version {recorded.version}, recorded {origin(recorded)}"
 
 
 def _layout_lines(version: TableVersion) -> Iterator[str]:
-    """What is said of the table as a whole."""
+    """The lines about the table as a whole."""
     key = ", ".join(version.key) or "none: the whole row identifies itself"
     yield f"key: {key}; Harper's primary key: {version.primary_key}"
     layout = version.layout
@@ -189,7 +189,7 @@ def _layout_lines(version: TableVersion) -> Iterator[str]:
 def _with_fields(
     columns: Sequence[VersionColumn], above: str = ""
 ) -> Iterator[tuple[str, VersionColumn]]:
-    """Each with the path that the source has it under: trip, trip.from."""
+    """Columns and their fields, each with the path that it has in the source: trip, trip.from."""
     for column in columns:
         path = f"{above}{column.source}"
         yield path, column
@@ -197,7 +197,7 @@ def _with_fields(
 
 
 def _column_row(path: str, column: VersionColumn) -> tuple[str, ...]:
-    """Under _COLUMNS."""
+    """The cells of a column under the header _COLUMNS."""
     is_field = "." in path
     return (
         path,

@@ -48,7 +48,7 @@ _SIGNS = {"addedColumns": "+", "removedColumns": "-"}  # all others: ~
 
 @dataclass(frozen=True)
 class Asking:
-    """One table, with the ledger open."""
+    """One table that a command asks about, with the ledger open."""
 
     project: Project
     contract: TableContract
@@ -56,13 +56,13 @@ class Asking:
 
     @property
     def history(self) -> "tuple[SchemaVersion, ...]":
-        """Oldest first; empty if it was never synced."""
+        """All versions, oldest first; empty if the table was never synced."""
         table = self.ledger.find_table(self.contract.id)
         return self.ledger.schema_history(table) if table else ()
 
     @contextmanager
     def queries(self) -> "Iterator[Queries]":
-        """BigQuery."""
+        """A client of BigQuery, if the servers answer."""
         # Here and not above: google's libraries take seconds to import.
         from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
         from bq_harper_assets.stores.bigquery.queries import Queries
@@ -74,7 +74,7 @@ class Asking:
 
     @contextmanager
     def harper(self) -> "Iterator[HarperClient]":
-        """Harper."""
+        """A client of Harper, if it answers."""
         from bq_harper_assets.stores.harper.client import HarperClient
 
         require_servers(self.project, bigquery=False)
@@ -117,7 +117,7 @@ def asking(table: str, profile: str | None) -> Iterator[Asking]:
 
 
 def tell(table: str, **told: Any) -> None:
-    """To programs."""
+    """Prints JSON for programs."""
     click.echo(json.dumps({"table": table, **told}, indent=2))
 
 
@@ -130,14 +130,14 @@ def diff_lists(changes: Sequence[Change]) -> dict[str, list[dict[str, Any]]]:
 
 
 def change_lines(changes: Sequence[Change]) -> Iterator[str]:
-    """Like lines of a diff."""
+    """Each change as a line of a diff."""
     for change in changes:
         name = next(name for name, kinds in LISTS.items() if change.kind in kinds)
         yield f"  {_SIGNS.get(name, '~')} {change}"
 
 
 def origin(recorded: "SchemaVersion") -> str:
-    """When, by whom and why."""
+    """When, by whom and why a version was recorded."""
     by = f" by {recorded.by}" if recorded.by else ""
     cause = f": {recorded.cause}" if recorded.cause else ""
     return f"{when(recorded.recorded_at)}{by}{cause}"
@@ -148,7 +148,7 @@ def when(moment: datetime) -> str:
 
 
 def recorded_json(recorded: "SchemaVersion | None") -> dict[str, Any]:
-    """Without its columns."""
+    """A recorded version without its columns, as JSON."""
     return {
         "version": recorded.version if recorded else None,
         "recorded_at": recorded.recorded_at.isoformat() if recorded else None,

@@ -77,13 +77,13 @@ class Cursor(BaseModel):
     tables: dict[str, Told] = {}
 
     def begun(self, now: datetime, last: LastLook | None) -> "Cursor":
-        """The first tick, or the first since the cursor was lost: as all deployments know it."""
+        """Begins, or begins anew if the cursor was lost, with what all deployments know."""
         next_look = last.next_look if last else now + LOOK_EVERY
         known = {"next_look": next_look, "last_look": last.at if last else None}
         return self.model_copy(update=known)
 
     def looked(self, found: Round) -> "Cursor":
-        """After a look, of this deployment or of another."""
+        """Notes a look, of this deployment or of another."""
         return self.model_copy(
             update={
                 "next_look": found.last.next_look,
@@ -97,7 +97,7 @@ class Cursor(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """Gathered table by table; `told` is by table what is known once it is told."""
+    """Collects, table by table, what Dagster is to be told; `told` is what it knows then."""
 
     instance: DagsterInstance
     ledger: Ledger
@@ -108,7 +108,7 @@ class News:
 
     @property
     def said(self) -> list[str]:
-        """Of the results, table by table."""
+        """The results in words, table by table."""
         return [f"{each.asset_key.path[-1]}: {each.description}" for each in self.checks]
 
     def is_behind(self, contract: TableContract, newest: NewestVersion | None) -> bool:
@@ -124,7 +124,7 @@ class News:
         *,
         was_looked_at: bool,
     ) -> None:
-        """What is new of a table; `problem` is why it cannot be followed.
+        """Adds what is new of a table; `problem` is why it cannot be followed.
 
         What was told stands until a look finds it settled, so that somebody can see it.
         """
@@ -193,14 +193,14 @@ def build_drift_sensor(
 
 
 def node_id() -> str:
-    """Who looks: `<host>-<pid>`."""
+    """The name of this process as the one that looks: `<host>-<pid>`."""
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
 def _looked(
     news: News, contracts: Sequence[TableContract], cursor: Cursor, found: Round
 ) -> SensorResult:
-    """What is new since this deployment's last tick."""
+    """Tells what is new since this deployment's last tick."""
     for contract in contracts:
         problem = found.last.problems.get(contract.id)
         figures = partial(_figures, found.calls, found.last.at, found.since)
@@ -214,7 +214,7 @@ def _catch_up(
     cursor: Cursor,
     newest: Mapping[str, NewestVersion],
 ) -> None:
-    """What syncs, people and other deployments have recorded since; nobody is asked for it."""
+    """Tells what syncs, people and other deployments have recorded since; BigQuery is not asked."""
     behind = [each for each in contracts if news.is_behind(each, newest.get(each.id))]
     last = last_look(news.ledger) if behind else None
     for contract in behind:
@@ -263,7 +263,7 @@ def _figures(
 def _mirrored(
     context: SensorEvaluationContext, harper: HarperResource, claim: Claim
 ) -> Iterator[None]:
-    """A copy of the claim for readers of Harper; without it the look is as good."""
+    """Keeps a copy of the claim in Harper for its readers; without it the look is as good."""
 
     def copy(step: Any) -> None:
         try:

@@ -91,14 +91,14 @@ def build_evolve_job(contract: TableContract) -> UnresolvedAssetJobDefinition:
 
 
 def evolve_job(contract: TableContract) -> str:
-    """Its name."""
+    """The name of the job that brings Harper to the newest schema."""
     return f"evolve_{contract.id}"
 
 
 def unshown(
     instance: DagsterInstance, contract: TableContract, steps: Iterable[Step]
 ) -> list[Step]:
-    """Those that came since the version that Dagster shows now, whoever has told it of that."""
+    """Versions that came since the one that Dagster shows now, whoever has told it of that."""
     event = instance.get_latest_materialization_event(schema_key(contract))
     made = event.asset_materialization if event else None
     shown = made.metadata[VERSION].value if made and VERSION in made.metadata else 0
@@ -106,12 +106,12 @@ def unshown(
 
 
 def version_shown(contract: TableContract, step: Step) -> AssetMaterialization:
-    """For whoever has no run of the asset to tell it."""
+    """A version as an event, for whoever has no run of the asset to tell it."""
     return AssetMaterialization(schema_key(contract), metadata=version_metadata(step))
 
 
 def version_metadata(step: Step) -> dict[str, Any]:
-    """Its columns, what it has changed, and who has recorded it, when and why."""
+    """The columns of a version, what it has changed, and who has recorded it, when and why."""
     recorded = step.recorded
     first = "the first version" if recorded.version == 1 else "nothing that rows depend on"
     return {

@@ -51,7 +51,7 @@ class Drift:
 
 
 def look_for_drift(ledger: Ledger, queries: Queries, contract: TableContract, by: str) -> Drift:
-    """One metadata call; a change is recorded, and whatever cannot be followed is told."""
+    """Compares with one metadata call; records a change, and says what cannot be followed."""
     table = ledger.find_table(contract.id)
     newest = ledger.newest_schema(table) if table else None
     if table is None or newest is None:
@@ -85,7 +85,7 @@ class LastLook(BaseModel):
 
 
 def last_look(ledger: Ledger) -> LastLook | None:
-    """By whichever deployment; None before the first."""
+    """The newest look of any deployment; None before the first."""
     note = next((claim.note for claim in ledger.claims() if claim.name == CLAIM), "")
     return _parsed(note)
 
@@ -96,7 +96,7 @@ def _parsed(note: str) -> LastLook | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """What is known of all tables now."""
+    """What a round has found, by this deployment or by the one that looked before it."""
 
     last: LastLook
     looked_at: tuple[str, ...] = ()  # by this deployment; none: another one has looked

@@ -13,7 +13,7 @@ from bq_harper_assets.sync.ledger_facts import changes_of
 
 @dataclass(frozen=True)
 class Step:
-    """One version."""
+    """One version of a schema, with what it has changed."""
 
     recorded: SchemaVersion
     version: TableVersion
@@ -21,7 +21,7 @@ class Step:
 
 
 def version_steps(ledger: Ledger, contract: TableContract) -> tuple[Step, ...]:
-    """Oldest first; none before the first sync."""
+    """All versions, oldest first; none before the first sync."""
     table = ledger.find_table(contract.id)
     steps: list[Step] = []
     for recorded in ledger.schema_history(table) if table else ():
@@ -40,7 +40,7 @@ class NoSuchVersion(BqhError):
 def version_named(
     ledger: Ledger, contract: TableContract, number: int | None = None
 ) -> tuple[LogicalTable, SchemaVersion]:
-    """That version, or the newest; NoSuchVersion if there is none."""
+    """The version of that number, or the newest; NoSuchVersion if there is none."""
     table = ledger.find_table(contract.id)
     newest = ledger.newest_schema(table) if table else None
     if table is None or newest is None:
