@@ -7,7 +7,7 @@ on real servers. Without --quick the page's table is written anew too.
 
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,10 +24,8 @@ from benchmarks.servers import stack
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.ledger.verbs.claims import ClaimRecord
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.schema_sync.drift_pace import SHORTEST
-from bq_harper_assets.sync.schema_sync.drift_round import Round, look_around
+from bq_harper_assets.sync.schema_sync.drift import LOOK_EVERY, Round, look_around
 from bq_harper_assets.sync.turn_context import Stores
 from bq_harper_assets_tests.defs.drifting import LedgerClock
 from bq_harper_assets_tests.stores.racing_tables import race, racing, said_wrong
@@ -76,60 +74,36 @@ def race_figures(harper: StackAddresses, folder: Path, processes: int) -> dict[s
     }
 
 
-@dataclass
-class Day:
-    """A sensor's looks by a clock that is set to each of them; the first one is waited for too."""
-
-    look: Callable[[], Round | ClaimRecord]
-    clock: LedgerClock
-    wait: timedelta = SHORTEST
-
-    def looks(self, lasts: timedelta) -> Iterator[tuple[timedelta, Round]]:
-        """The wait before each, and what it found."""
-        passed = timedelta(0)
-        while passed < lasts:
-            waited = self.wait
-            self.clock.forward(waited + timedelta(seconds=1))
-            found = self.look()
-            assert isinstance(found, Round)
-            self.wait = found.last.pace.wait
-            passed += waited
-            yield waited, found
-
-
 def drift_figures(sync: Sync, tables: SmallTables, contract: TableContract, size: Size) -> Any:
-    """A day without a change, then one directly after a look, at the longest and at once again."""
+    """A day of looks by a clock that is set to each; at its end a change directly after a look."""
     ledger, bigquery = sync.stores.ledger, sync.stores.bigquery
     source = f"{contract.dataset}.{contract.table}"
+    known = ledger.find_table(contract.id)
 
-    def look() -> Round | ClaimRecord:
-        return look_around(ledger, bigquery, [contract], "a benchmark", lambda _: nullcontext())
+    def looks(clock: LedgerClock, lasts: timedelta) -> Iterator[Round]:
+        for _ in range(lasts // LOOK_EVERY):
+            clock.forward(LOOK_EVERY)
+            yield look_around(ledger, bigquery, [contract], "a benchmark", lambda _: nullcontext())
 
-    def seen_after(column: str) -> float:
+    def seen_after(clock: LedgerClock) -> float:
         described = tables.queries.client.get_table(source)
-        described.schema = [*described.schema, {"name": column, "type": "STRING"}]
+        described.schema = [*described.schema, {"name": "later", "type": "STRING"}]
         tables.queries.client.update_table(described, ["schema"])
         newest = ledger.newest_schema(known).version
-        minutes = 0.0
-        for wait, _ in day.looks(DAY):
-            minutes += wait / MINUTE
+        for number, _ in enumerate(looks(clock, DAY), start=1):
             if ledger.newest_schema(known).version > newest:
-                return minutes
+                return number * LOOK_EVERY / MINUTE
         raise AssertionError("a change was not seen within a day")
 
-    known = ledger.find_table(contract.id)
     with pytest.MonkeyPatch.context() as patch:
-        day = Day(look, LedgerClock(patch))
-        looks = list(day.looks(size.day))
-        idle, again = seen_after("first"), seen_after("second")
-    waits = [wait / MINUTE for wait, _ in looks]
+        clock = LedgerClock(patch)
+        found = list(looks(clock, size.day))
+        seen = seen_after(clock)
     return {
-        "first_waits_min": waits[:9],
-        "longest_wait_min": max(waits),
-        "looks_a_day": len(looks),
-        "calls_a_look": max(found.calls for _, found in looks),
-        "seen_at_most_min_idle": idle,
-        "seen_at_most_min_after_a_change": again,
+        "minutes_between_looks": LOOK_EVERY / MINUTE,
+        "looks_a_day": sum(bool(each.looked_at) for each in found),
+        "calls_a_look": max(each.calls for each in found),
+        "seen_at_most_min_idle": seen,
     }
 
 

@@ -38,7 +38,7 @@ def test_a_run_of_today_makes_one_schema_loses_nothing_and_sees_changes_in_time(
     for figures in (fresh, KEPT):
         assert [what for what, holds in _promised(figures).items() if not holds] == []
     assert KEPT["race"]["processes"] >= 10
-    assert (types["rows"], drift["looks_a_day"] > 9) == (2 * SMALL.rows, True)
+    assert (types["rows"], drift["looks_a_day"]) == (2 * SMALL.rows, 36)
 
 
 def _promised(figures: dict[str, Any]) -> dict[str, bool]:
@@ -50,8 +50,6 @@ def _promised(figures: dict[str, Any]) -> dict[str, bool]:
         "one schema": race["schemas_at_the_end"] == 1,
         "rows and values lost": (types["rows_lost"], types["values_lost"]) == (0, 0),
         "one version": types["versions_recorded_by_the_next_sync"] == 1,
-        "waits": drift["first_waits_min"] == [5, 5, 5, 7.5, 11.25, 16.875, 25.3125, 30, 30],
-        "seen when idle": drift["seen_at_most_min_idle"] <= 30,
-        "seen after a change": drift["seen_at_most_min_after_a_change"] <= 5,
+        "seen when idle": drift["seen_at_most_min_idle"] <= 5,
         "calls a look": drift["calls_a_look"] == 1,
     }

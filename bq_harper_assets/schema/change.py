@@ -17,20 +17,17 @@ class ChangeKind(StrEnum):
     RENAMED = "renamed"
     WIDENED = "widened"  # Harper stores both types alike
     MODE = "mode"
-    DESCRIPTION = "description"
     INDEX = "index"
     APPLIED = "applied"  # what waited is synced from now on
     SET_ASIDE = "set_aside"  # by a rollback
     NOT_SELECTED = "not_selected"
-    ORDER = "order"
     PARTITIONING = "partitioning"
-    CLUSTERING = "clustering"
     PRIMARY_KEY = "primary_key"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Change:
-    """One difference, and what is done about it."""
+    """One difference, with the words that say what is done about it."""
 
     kind: ChangeKind
     column: str  # as the source calls it; empty where the table as a whole changed
@@ -51,8 +48,13 @@ class Change:
         }
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> "Change":
-        """What body() gave."""
+    def parse(cls, body: Mapping[str, Any]) -> "Change | None":
+        """What body() gave; None for a kind that only earlier releases told, as nobody acted on it.
+
+        These were the order of the columns, their descriptions and the clustering.
+        """
+        if body["kind"] not in set(ChangeKind):
+            return None
         return cls(**{**body, "kind": ChangeKind(body["kind"])})
 
     def __str__(self) -> str:

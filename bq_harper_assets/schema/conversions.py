@@ -60,12 +60,12 @@ def _single(value: Any, have: VersionColumn, want: VersionColumn) -> Any:
 
 
 def _struct(value: dict[str, Any], have: VersionColumn, want: VersionColumn) -> dict[str, Any]:
-    had = {field.name: field for field in have.synced_fields}
+    had = {field.name: field for field in have.fields}
     return {
         field.source: converted(value[field.name], had[field.name], field)
         if field.name in had
         else absent(field)
-        for field in want.synced_fields
+        for field in want.fields
     }
 
 

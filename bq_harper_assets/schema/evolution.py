@@ -34,8 +34,7 @@ def holds(before: VersionColumn, after: VersionColumn) -> bool:
         return False
     inner = {each.name: each for each in after.fields}
     # An upsert replaces a whole object: without this field its old values would be gone.
-    written = [each for each in before.fields if each.written]
-    return all(each.name in inner and holds(each, inner[each.name]) for each in written)
+    return all(each.name in inner and holds(each, inner[each.name]) for each in before.fields)
 
 
 def evolve(
@@ -70,11 +69,11 @@ def evolve(
 
 
 def _waited(before: TableVersion, *sources: str) -> bool:
-    """Whether such a column was left to a person, who has not decided since."""
+    """Whether such a column, or a change of it, was left to a person who has not decided since."""
     columns = [*before.of_source(*sources)]
-    if any(column.is_live for column in columns):
+    if any(column.is_live and not column.waits for column in columns):
         return False
-    return any(column.state is State.WAITING or column.waited for column in columns)
+    return any(column.waits or column.waited for column in columns)
 
 
 def _successor(
@@ -82,59 +81,39 @@ def _successor(
 ) -> VersionColumn:
     """Where the values of this column of the source go from now on."""
     chosen = _place(before, found, rules)
-    follows = rules.follows(found.source)
     old = rules.renames.get(found.source)
-    earlier = sorted(before.of_source(found.source, *([old] if old else [])), key=_number)
-    goes_live = follows and not _waited(before, *{column.source for column in earlier})
-    if chosen is not None:
-        state = chosen.state
-        if state is State.RETIRED:  # it is back
-            state = State.LIVE if goes_live else State.WAITING
-        fields = _fields(chosen, earlier, found, follows)
-        return replace(found, name=chosen.name, state=state, written=chosen.written, fields=fields)
+    sources = (found.source, *([old] if old else []))
+    goes_live = rules.follows(found.source) and not _waited(before, *sources)
+    if chosen is None:
+        return replace(
+            found,
+            name=_free_name(before, found, rules, taken),
+            state=State.LIVE if goes_live else State.WAITING,
+            written=goes_live,
+        )
+    state = chosen.state
+    if state is State.RETIRED:  # it is back
+        state = State.LIVE if goes_live else State.WAITING
+    follows = goes_live or not chosen.written
+    fields = found.fields if follows else _known_fields(found, chosen)
     return replace(
         found,
-        name=_free_name(before, found, rules, taken),
-        state=State.LIVE if goes_live else State.WAITING,
-        written=goes_live,
-        fields=_fields(None, earlier, found, follows=True),
+        name=chosen.name,
+        state=state,
+        written=chosen.written,
+        fields=fields,
+        offered=() if fields == found.fields else found.fields,
     )
 
 
-def _fields(
-    chosen: VersionColumn | None,
-    earlier: Sequence[VersionColumn],
-    found: VersionColumn,
-    follows: bool,
-) -> tuple[VersionColumn, ...]:
-    """Inside a column: a new field is as a new column, and so is one that waits.
-
-    `chosen` goes on here; `earlier` are all that were here before, the newest last.
-    """
-    known = {each.name: each for each in chosen.fields} if chosen else {}
+def _known_fields(found: VersionColumn, known: VersionColumn) -> tuple[VersionColumn, ...]:
+    """The fields of `found` that `known` has too: the change that adds others waits as one."""
+    had = {field.name: field for field in known.fields}
     return tuple(
-        _field(
-            known.get(field.name),
-            [each for above in earlier for each in above.fields if each.name == field.name],
-            field,
-            follows,
-        )
+        replace(field, fields=_known_fields(field, had[field.name]))
         for field in found.fields
+        if field.name in had
     )
-
-
-def _field(
-    was: VersionColumn | None,
-    earlier: Sequence[VersionColumn],
-    field: VersionColumn,
-    follows: bool,
-) -> VersionColumn:
-    fields = _fields(was, earlier, field, follows)
-    if was is not None:
-        return replace(field, state=was.state, written=was.written, fields=fields)
-    goes_live = follows and not (earlier and earlier[-1].state is State.WAITING)
-    state = State.LIVE if goes_live else State.WAITING
-    return replace(field, state=state, written=goes_live, fields=fields)
 
 
 def _place(before: TableVersion, found: VersionColumn, rules: Rules) -> VersionColumn | None:
@@ -193,7 +172,7 @@ def applied(before: TableVersion, columns: Collection[str] | None = None) -> Tab
     return replace(
         before,
         columns=tuple(
-            _all_live(column)
+            replace(column.in_source, state=State.LIVE, written=True)
             if column.waits and (columns is None or column.source in columns)
             else column
             for column in before.columns
@@ -201,32 +180,21 @@ def applied(before: TableVersion, columns: Collection[str] | None = None) -> Tab
     )
 
 
-def _all_live(column: VersionColumn) -> VersionColumn:
-    fields = tuple(map(_all_live, column.fields))
-    return replace(column, state=State.LIVE, written=True, fields=fields)
-
-
 def rolled_back(newest: TableVersion, to: TableVersion) -> TableVersion:
     """The newest version with the columns of an earlier one live, as far as the source has them.
 
-    What came since waits, fields inside columns too, so that the next look does not bring it back;
-    nothing is forgotten.
+    What came since waits, so that the next look does not bring it back; nothing is forgotten. It
+    goes by whole columns: without a field that came since, an upsert would lose the field's values.
     """
-    wanted = to.live_paths
+    wanted = to.live_names
     return replace(
         newest,
         columns=tuple(
-            column if column.state is State.RETIRED else _live_or_waiting(column, wanted)
+            column
+            if column.state is State.RETIRED
+            else replace(column, state=State.LIVE, written=True)
+            if column.name in wanted
+            else replace(column, state=State.WAITING)
             for column in newest.columns
         ),
     )
-
-
-def _live_or_waiting(
-    column: VersionColumn, wanted: Collection[str], above: str = ""
-) -> VersionColumn:
-    path = f"{above}{column.name}"
-    if path not in wanted:
-        return replace(column, state=State.WAITING)
-    fields = tuple(_live_or_waiting(field, wanted, f"{path}.") for field in column.fields)
-    return replace(column, state=State.LIVE, written=True, fields=fields)

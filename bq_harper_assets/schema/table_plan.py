@@ -95,12 +95,18 @@ def plan_table(
         selection,
         indexes,
         TableVersion(
-            tuple(replace(c, indexed=c.name in indexed) if c.is_live else c for c in columns),
-            selection.key,
-            selection.primary_key,
-            before.id_paths if before and before.id_paths else _id_paths(selection, columns),
-            Layout(schema.partition_field, schema.clustering, schema.primary_key),
-            tuple(c.name for c in schema.columns if c.name not in {f.source for f in found}),
+            columns=tuple(
+                replace(c, indexed=c.name in indexed) if c.is_live else c for c in columns
+            ),
+            key=selection.key,
+            primary_key=selection.primary_key,
+            id_paths=before.id_paths
+            if before and before.id_paths
+            else _id_paths(selection, columns),
+            layout=Layout(schema.partition_field, schema.clustering, schema.primary_key),
+            not_selected=tuple(
+                c.name for c in schema.columns if c.name not in {f.source for f in found}
+            ),
         ),
     )
     return replace(planned, source_fingerprint=schema.fingerprint())

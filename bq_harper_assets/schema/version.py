@@ -1,7 +1,7 @@
 """A schema version: every column a table has had, how both stores spell it, and what is synced."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -17,7 +17,7 @@ class State(StrEnum):
     WAITING = "waiting"  # in the source, and not synced until somebody says so
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VersionColumn:
     """One column or nested field of a version."""
 
@@ -35,43 +35,48 @@ class VersionColumn:
     state: State = State.LIVE
     written: bool = True  # rows may hold values under this name
     waited: bool = False  # retired while it waited: it waits again when it is back
+    offered: tuple["VersionColumn", ...] = ()  # the fields that the source has, where that waits
 
     @classmethod
     def of(cls, column: Column, stored: HarperColumn, *, indexed: bool = False) -> "VersionColumn":
         """A planned column, as it is synced."""
         return cls(
-            column.name,
-            column.read_as,
-            column.kind,
-            stored.form,
-            column.repeated,
-            column.required,
-            tuple(map(cls.of, column.fields, stored.fields)),
-            column.spelling,
-            column.description,
-            column.max_length,
-            indexed,
+            name=column.name,
+            source=column.read_as,
+            kind=column.kind,
+            form=stored.form,
+            repeated=column.repeated,
+            required=column.required,
+            fields=tuple(map(cls.of, column.fields, stored.fields)),
+            spelling=column.spelling,
+            description=column.description,
+            max_length=column.max_length,
+            indexed=indexed,
         )
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> "VersionColumn":
         """From what body() gave; versions of the first release had less in them."""
         kind = Kind(body["kind"])
+        synced = _without_waiting(body["fields"])
+        # Earlier releases let single fields wait; what waits now is all that the source offers.
+        offered = body.get("offered", ()) if synced == body["fields"] else body["fields"]
         return cls(
-            body["name"],
-            body.get("source", body["name"]),
-            kind,
-            Form(body.get("form", NATIVE.get(kind, Form.TEXT))),
-            body["repeated"],
-            body["required"],
-            tuple(cls.parse(each) for each in body["fields"]),
-            body.get("spelling", ""),
-            body.get("description", ""),
-            body.get("max_length"),
-            body.get("indexed", False),
-            State(body.get("state", State.LIVE)),
-            body.get("written", True),
-            body.get("waited", False),
+            name=body["name"],
+            source=body.get("source", body["name"]),
+            kind=kind,
+            form=Form(body.get("form", NATIVE.get(kind, Form.TEXT))),
+            repeated=body["repeated"],
+            required=body["required"],
+            fields=tuple(cls.parse(each) for each in synced),
+            spelling=body.get("spelling", ""),
+            description=body.get("description", ""),
+            max_length=body.get("max_length"),
+            indexed=body.get("indexed", False),
+            state=State(body.get("state", State.LIVE)),
+            written=body.get("written", True),
+            waited=body.get("waited", False),
+            offered=tuple(cls.parse(_decided(each)) for each in offered),
         )
 
     def body(self) -> dict[str, Any]:
@@ -93,6 +98,7 @@ class VersionColumn:
             "written": self.written,
             # Left out of most, so that versions on record stay what they are.
             **({"waited": True} if self.waited else {}),
+            **({"offered": [each.body() for each in self.offered]} if self.offered else {}),
         }
 
     @property
@@ -101,16 +107,14 @@ class VersionColumn:
         return self.state is State.LIVE
 
     @property
-    def synced_fields(self) -> tuple["VersionColumn", ...]:
-        """Those inside it that do not wait."""
-        return tuple(each for each in self.fields if each.is_live)
+    def waits(self) -> bool:
+        """Whether somebody has to decide on it, or on fields that the source has added to it."""
+        return self.state is State.WAITING or (self.is_live and bool(self.offered))
 
     @property
-    def waits(self) -> bool:
-        """Whether somebody has to decide on it, or on a field inside it."""
-        if self.state is State.RETIRED:
-            return False
-        return self.state is State.WAITING or any(each.waits for each in self.fields)
+    def in_source(self) -> "VersionColumn":
+        """The column with all fields that the source has in it."""
+        return replace(self, fields=self.offered, offered=()) if self.offered else self
 
     @property
     def logical(self) -> Column:
@@ -120,7 +124,7 @@ class VersionColumn:
             self.kind,
             self.repeated,
             self.required,
-            tuple(each.logical for each in self.synced_fields),
+            tuple(each.logical for each in self.fields),
             self.spelling,
             self.description,
             self.max_length,
@@ -130,7 +134,7 @@ class VersionColumn:
     @property
     def stored(self) -> HarperColumn:
         """How it is written."""
-        fields = tuple(each.stored for each in self.synced_fields)
+        fields = tuple(each.stored for each in self.fields)
         return HarperColumn(
             self.name, self.kind, self.form, self.repeated, fields, self._source_name
         )
@@ -170,7 +174,7 @@ class Layout:
     primary_key: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableVersion:
     """A table's columns at one version of its schema."""
 
@@ -191,16 +195,18 @@ class TableVersion:
         layout = body.get("layout", {})
         names = [column.name for column in columns]
         return cls(
-            columns,
-            tuple(body["key"]),
-            body["primary_key"],
-            tuple(_id_paths(body.get("id_columns", () if body["key"] else names), columns)),
-            Layout(
+            columns=columns,
+            key=tuple(body["key"]),
+            primary_key=body["primary_key"],
+            id_paths=tuple(
+                _id_paths(body.get("id_columns", () if body["key"] else names), columns)
+            ),
+            layout=Layout(
                 layout.get("partition_field"),
                 tuple(layout.get("clustering", ())),
                 tuple(layout.get("primary_key", ())),
             ),
-            tuple(body.get("not_selected", ())),
+            not_selected=tuple(body.get("not_selected", ())),
         )
 
     def body(self) -> dict[str, Any]:
@@ -236,7 +242,7 @@ class TableVersion:
     @property
     def known_paths(self) -> frozenset[str]:
         """All that a row may hold: what is synced, was synced once, or waits to be."""
-        return frozenset(_all_paths(self.columns))
+        return frozenset(paths_of(column.in_source for column in self.columns))
 
     @property
     def waiting(self) -> tuple[VersionColumn, ...]:
@@ -253,16 +259,27 @@ class TableVersion:
 
 
 def paths_of(columns: Iterable[VersionColumn], above: str = "") -> Iterator[str]:
-    """Of these and the fields inside them that do not wait, in their order."""
+    """Yields the paths of these columns and of the fields inside them, in their order."""
     for column in columns:
         yield f"{above}{column.name}"
-        yield from paths_of(column.synced_fields, f"{above}{column.name}.")
+        yield from paths_of(column.fields, f"{above}{column.name}.")
 
 
-def _all_paths(columns: Iterable[VersionColumn], above: str = "") -> Iterator[str]:
-    for column in columns:
-        yield f"{above}{column.name}"
-        yield from _all_paths(column.fields, f"{above}{column.name}.")
+def _without_waiting(fields: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [
+        {**each, "fields": _without_waiting(each["fields"])}
+        for each in fields
+        if each.get("state") != State.WAITING
+    ]
+
+
+def _decided(field: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **field,
+        "state": State.LIVE,
+        "written": True,
+        "fields": [*map(_decided, field["fields"])],
+    }
 
 
 def _id_paths(recorded: Sequence[str], columns: Iterable[VersionColumn]) -> Iterator[str]:

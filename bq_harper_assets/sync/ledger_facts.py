@@ -46,7 +46,8 @@ def changes_of(
 ) -> tuple[Change, ...]:
     """What the version changed, as it was told then; of old records, as it would be told now."""
     if recorded.changes is not None:
-        changes = tuple(Change.parse(body) for body in recorded.changes)
+        parsed = map(Change.parse, recorded.changes)
+        changes = tuple(change for change in parsed if change is not None)
     else:
         after = TableVersion.parse(recorded.body)
         changes = changes_between(version_of(before), after, contract)

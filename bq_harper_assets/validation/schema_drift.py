@@ -18,14 +18,14 @@ SCHEMA_DRIFT_CHECK = "schema_drift"
 _ACCEPTED = "schema_accepted"  # of the ledger's notes: by whom, and up to which version
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DriftVerdict:
     """What is to be said of one table's schema."""
 
-    version: int  # 0: never synced
-    passed: bool
-    severity: Severity
     message: str
+    version: int = 0  # 0: never synced
+    passed: bool = True
+    severity: Severity = Severity.WARN
     changes: tuple[Change, ...] = ()
     is_due: bool = False  # there is something to be done in Harper, and nobody has to be asked
 
@@ -49,9 +49,9 @@ def check_drift(
     newest = ledger.newest_schema(table) if table else None
     if table is None or newest is None:
         if problem:
-            return DriftVerdict(0, False, Severity.ERROR, problem)
+            return DriftVerdict(passed=False, severity=Severity.ERROR, message=problem)
         message = f"never synced; the first run records its schema: bqh sync {contract.id}"
-        return DriftVerdict(0, True, Severity.WARN, message)
+        return DriftVerdict(message=message)
     version = TableVersion.parse(newest.body)
     is_new = not is_applied(ledger, table, newest.version)
     before = newest.version - 1 if is_new else newest.version
@@ -68,10 +68,12 @@ def check_drift(
     found = (*changes, *lasting, *(each for each in waiting if not _is_named(each, changes)))
     is_due = is_new and not (changes and all(_is_named(each, waiting) for each in changes))
     if problem:
-        return DriftVerdict(newest.version, False, Severity.ERROR, problem)
+        return DriftVerdict(
+            version=newest.version, passed=False, severity=Severity.ERROR, message=problem
+        )
     if not found:
         message = f"as in BigQuery: schema version {newest.version}"
-        return DriftVerdict(newest.version, True, Severity.WARN, message, (), is_due)
+        return DriftVerdict(version=newest.version, message=message, is_due=is_due)
     severity = Severity.ERROR if any(c.severity == "error" for c in found) else Severity.WARN
     message = f"schema version {newest.version}: {'; '.join(map(str, found))}"
     first = min(before, accepted) if lasting else before
@@ -83,7 +85,14 @@ def check_drift(
             message += f"; when you have seen it, type: bqh schema accept {contract.id}"
     else:
         message += f". See it with: bqh schema diff {contract.id}"
-    return DriftVerdict(newest.version, False, severity, message, found, is_due)
+    return DriftVerdict(
+        version=newest.version,
+        passed=False,
+        severity=severity,
+        message=message,
+        changes=found,
+        is_due=is_due,
+    )
 
 
 def accepted_version(ledger: Ledger, table: LogicalTable) -> int:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from google.cloud import bigquery
 
-from bq_harper_assets.cli.schema import schema_text
+from bq_harper_assets.cli.schema.table_schema import LISTS as LISTED
+from bq_harper_assets.cli.schema.table_schema import diff_lists
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.change import ChangeKind
@@ -311,23 +312,23 @@ def test_partitioning_and_clustering_are_shown_in_the_terminal_before_the_first_
 
 
 def test_every_kind_of_change_is_in_one_list_of_the_diff() -> None:
-    kinds = [kind for listed in schema_text.LISTS.values() for kind in listed]
+    kinds = [kind for listed in LISTED.values() for kind in listed]
     assert sorted(kinds) == sorted(ChangeKind)
-    assert tuple(schema_text.LISTS) == LISTS
+    assert tuple(LISTED) == LISTS
 
 
 @pytest.mark.promise("F5")
-def test_an_added_a_retyped_and_a_clustered_column_are_told_in_their_own_lists() -> None:
+def test_an_added_a_retyped_and_a_newly_indexed_column_are_told_in_their_own_lists() -> None:
     speed, port = Column("speed", Kind.STRING), Column("port", Kind.STRING)
     before = plan_table(contract(key=["port"]), schema(speed, port)).version
     speed = replace(speed, kind=Kind.INT64)
-    clustered = schema(speed, port, Column("crew", Kind.INT64), clustering=("port",))
-    after = plan_table(contract(key=["port"]), clustered, before).version
-    lists = schema_text.diff_lists(changes_between(before, after, contract()))
+    found = schema(speed, port, Column("crew", Kind.INT64), partition_field="port")
+    after = plan_table(contract(key=["port"]), found, before).version
+    lists = diff_lists(changes_between(before, after, contract()))
     assert changed(lists) == {
         "addedColumns": ["crew"],
         "typeChanges": ["speed"],
         "indexChanges": ["port"],
         "other": [""],
     }
-    assert lists["other"][0]["kind"] == "clustering"
+    assert lists["other"][0]["kind"] == "partitioning"

@@ -23,6 +23,7 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.verbs import schema_versions
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.sync.ledger_facts import table_facts
+from bq_harper_assets.sync.schema_sync.drift import LOOK_EVERY
 from bq_harper_assets.sync.source.pinned import source_schema
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 
@@ -89,14 +90,8 @@ class Drifting:
         """A tick when the next look has become due; the first tick only begins to wait."""
         if "next_look" not in self.cursor:
             self.tick()
-        self.clock.forward(self.wait + timedelta(seconds=1))
+        self.clock.forward(LOOK_EVERY + timedelta(seconds=1))
         return self.tick()
-
-    @property
-    def wait(self) -> timedelta:
-        """Before the next look, as the last one has set it."""
-        pace = self.cursor["pace"]["wait"]
-        return timedelta(**_parts(pace))
 
     def run(self, request: RunRequest) -> None:
         """Does what was asked for."""
@@ -132,10 +127,3 @@ def first_version(project: Project, ledger: Ledger, tables: SmallTables) -> None
 def moment(text: str) -> datetime:
     """Of a cursor."""
     return datetime.fromisoformat(text)
-
-
-def _parts(iso: str) -> dict[str, float]:
-    """Of a duration such as PT7M30S."""
-    rest = iso.removeprefix("PT")
-    minutes, _, seconds = rest.rpartition("M")
-    return {"minutes": float(minutes or 0), "seconds": float(seconds.removesuffix("S") or 0)}

@@ -270,7 +270,7 @@ def test_a_new_column_is_filled_in_old_windows_that_hold_values_for_it_and_in_no
         f" SELECT *, IF(number IN (2, 3), 'Kiel', NULL) AS port FROM {source.sql}"
     )
     with open_ledger(load_project(project.root).ledger.url) as ledger:
-        assert look_for_drift(ledger, tables.queries, contract, "a test").is_new
+        assert look_for_drift(ledger, tables.queries, contract, "a test").changes
     [run] = ticking.settle()
 
     assert (run[REASON], windows(run)) == (

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.errors import SchemaRefused
 from bq_harper_assets.schema.evolution import applied, rolled_back
@@ -89,8 +90,7 @@ CLEANUP = "speed keeps the values it has, and is listed by bqh schema cleanup or
             [KNOTS],
             {},
             [
-                "warn: knots added (STRING): synced into knots from now on. It has the type and"
-                " place of speed, which is gone: if it was renamed, write renames: {speed: knots}",
+                "info: knots added (STRING): synced into knots from now on",
                 "warn: speed removed (STRING): left out from now on; Harper keeps the values of"
                 " speed",
             ],
@@ -155,16 +155,24 @@ def test_each_change_is_told_with_what_is_done(
     assert [change.body()["action"] for change in changes] == [c.action for c in changes]
 
 
-@pytest.mark.promise("N8")
-def test_the_hint_of_a_rename_does_not_hang_on_what_else_went() -> None:
-    first = story((of("a", Kind.BOOL), TEXT, of("z", Kind.DATE)))
-    changes = told(first, seen(first, KNOTS, of("z", Kind.DATE)))
-    assert "if it was renamed, write renames: {speed: knots}" in changes[0].action
-    two = story((TEXT, replace(TEXT, name="more")))
-    both = told(two, seen(two, KNOTS, replace(KNOTS, name="most")))
-    assert ["{speed: knots}" in both[0].action, "{more: most}" in both[1].action] == [True, True]
-    # Of two that went, either may be the one.
-    assert "renames" not in told(two, seen(two, KNOTS))[0].action
+def test_descriptions_the_order_and_the_clustering_are_recorded_and_not_told() -> None:
+    first = story((TEXT, of("port", Kind.INT64)))
+    described = replace(TEXT, description="in knots")
+    after = seen(first, of("port", Kind.INT64), described, layout={"clustering": ("number",)})
+    assert after != first
+    assert [column.description for column in after.of_source("speed")] == ["in knots"]
+    assert after.layout.clustering == ("number",)
+    assert [change.kind for change in told(first, after)] == ["index"]
+    assert told(first, seen(first, of("port", Kind.INT64), described)) == []
+
+
+@pytest.mark.promise("F1")
+def test_what_an_earlier_release_told_is_read_without_what_nobody_acted_on() -> None:
+    body = {"column": "", "before": "", "after": "", "action": "recorded", "severity": "info"}
+    for kind in ("order", "description", "clustering"):
+        assert Change.parse({"kind": kind, **body}) is None
+    [kept] = told(story(()), story((), (TEXT,)))
+    assert Change.parse(kept.body()) == kept
 
 
 def test_a_column_that_the_contract_selects_no_more_is_not_told_as_gone() -> None:
@@ -212,8 +220,7 @@ def test_how_the_table_is_laid_out_is_recorded() -> None:
         " after the table was made; to an older one it adds none, and searches by it read the whole"
         " table. See: bqh schema indexes orders",
         "partitioning (none -> event_time): recorded",
-        "clustering (none -> speed): recorded",
-        "primary key (none -> number): recorded: rows keep the ids made of number",
+        "primary key (none -> number): recorded: rows keep the ids they have",
     ]
     assert str(told(first, after, manage="adopt")[0]) == (
         "speed index (not indexed -> indexed): Harper has one only if the table is declared with"
@@ -239,8 +246,6 @@ def test_a_column_that_returns_is_told_with_what_became_of_windows_in_between() 
 
 
 def test_fields_inside_a_column_are_told_by_their_path() -> None:
-    city = of("city", Kind.STRING)
-    wider = replace(ADDRESS, fields=(*ADDRESS.fields, city))
     strict = replace(ADDRESS, fields=(of("zip", Kind.STRING, required=True),))
     short = replace(ADDRESS, fields=(of("zip", Kind.STRING, max_length=5),))
     first = story((ADDRESS,))
@@ -251,32 +256,42 @@ def test_fields_inside_a_column_are_told_by_their_path() -> None:
         "address widened (STRUCT<zip STRING> -> STRUCT<zip STRING(5)>): recorded: Harper stores"
         " both alike"
     ]
-    policy = {"schema_policy": "approve"}
-    waits = seen(first, wider, **policy)
-    text = "address.city added (STRING): waits for: bqh schema apply orders"
-    assert [str(change) for change in told(first, waits, **policy)] == [text]
-    assert [str(change) for change in waiting_changes(waits, contract(**policy))] == [text]
-    assert [str(change) for change in told(waits, first, **policy)] == [
-        "address.city removed (STRING): it was never synced"
-    ]
-    assert [str(change) for change in told(waits, applied(waits), **policy)] == [
-        "address widened (STRUCT<zip STRING> -> STRUCT<zip STRING, city STRING>): synced into"
-        " address.city from now on"
-    ]
 
 
-def test_a_field_that_a_rollback_sets_aside_is_told_and_its_column_stays() -> None:
-    wider = replace(ADDRESS, fields=(*ADDRESS.fields, of("city", Kind.STRING)))
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        ("approve", "warn: {}: waits for: bqh schema apply orders"),
+        (
+            "freeze",
+            "error: {}: not synced: the policy is freeze, so change it or take the column back in"
+            " BigQuery",
+        ),
+    ],
+)
+def test_fields_that_come_inside_a_column_are_told_as_one_change_that_waits(
+    policy: str, says: str
+) -> None:
+    declared = {"schema_policy": policy}
     first = story((ADDRESS,))
-    newest = seen(first, wider)
-    back = rolled_back(newest, first)
-    assert [f"{change.severity}: {change}" for change in told(newest, back)] == [
-        "warn: address.city set aside (STRING): waits for: bqh schema apply orders"
+    wider = replace(ADDRESS, fields=(*ADDRESS.fields, of("city", Kind.STRING)))
+    waits = seen(first, wider, **declared)
+    types = "address widened (STRUCT<zip STRING> -> STRUCT<zip STRING, city STRING>)"
+    text = says.format(types)
+    for changes in (told(first, waits, **declared), waiting_changes(waits, contract(**declared))):
+        assert [f"{change.severity}: {change}" for change in changes] == [text]
+    worded = replace(wider, description="where it goes", fields=wider.fields)
+    assert told(waits, seen(waits, worded, **declared), **declared) == []
+    assert told(waits, seen(waits, ADDRESS, **declared), **declared) == []  # it is taken back
+    assert [str(change) for change in told(waits, applied(waits), **declared)] == [
+        f"{types}: synced into address.city from now on"
     ]
-    assert [str(change) for change in told(back, rolled_back(back, newest))] == [
-        "address widened (STRUCT<zip STRING> -> STRUCT<zip STRING, city STRING>): synced into"
-        " address.city from now on"
-    ]
+
+
+def test_a_rollback_leaves_a_column_the_fields_that_came_since() -> None:
+    first = story((ADDRESS,))
+    newest = seen(first, replace(ADDRESS, fields=(*ADDRESS.fields, of("city", Kind.STRING))))
+    assert told(newest, rolled_back(newest, first)) == []
 
 
 @pytest.mark.promise("F2")

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bq_harper_assets.schema.errors import SchemaRefused
+from bq_harper_assets.schema.evolution import applied
 from bq_harper_assets.schema.harper_types import Form
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table, restricted
@@ -80,10 +81,34 @@ def test_a_version_of_the_first_release_is_read_with_all_columns_live() -> None:
     version = TableVersion.parse(body)
     [price] = version.columns
     assert price == VersionColumn(
-        "price", "price", Kind.NUMERIC, Form.NUMBER, required=True, indexed=True
+        name="price",
+        source="price",
+        kind=Kind.NUMERIC,
+        form=Form.NUMBER,
+        required=True,
+        indexed=True,
     )
     assert (price.state, price.written) == (State.LIVE, True)
     assert (version.id_paths, version.primary_key) == (("price",), "_id")
+
+
+@pytest.mark.promise("F1")
+def test_a_version_in_which_single_fields_waited_is_read_as_one_whose_column_waits() -> None:
+    zip_, city = of("zip", Kind.STRING), of("city", Kind.STRING)
+    first = seen(None, of("address", Kind.STRUCT, of("place", Kind.STRUCT, zip_)))
+    wider = seen(None, of("address", Kind.STRUCT, of("place", Kind.STRUCT, zip_, city), city))
+    body = wider.body()
+    address = body["columns"][-1]
+    place, outer = address["fields"]
+    for field in (outer, place["fields"][1]):
+        field |= {"state": "waiting", "written": False}
+    version = TableVersion.parse(body)
+    assert version.live_paths == first.live_paths
+    assert version.known_paths == wider.live_paths
+    assert [column.stored for column in version.live] == [column.stored for column in first.live]
+    assert [column.source for column in version.waiting] == ["address"]
+    assert TableVersion.parse(version.body()) == version
+    assert applied(version) == wider
 
 
 def test_ids_that_were_recorded_by_name_alone_are_of_all_fields_that_the_column_had_then() -> None:

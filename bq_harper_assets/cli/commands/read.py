@@ -54,8 +54,8 @@ def read(
     """
     # Here and not above: a command that only asks for help does not wait for them.
     from bq_harper_assets.schema.version import TableVersion
-    from bq_harper_assets.sync.schema_sync.numbered_version import version_named
     from bq_harper_assets.sync.schema_sync.rows_as_version import read_rows_as
+    from bq_harper_assets.sync.schema_sync.version_history import version_named
 
     start, end = (moment.replace(tzinfo=UTC) if moment else None for moment in (from_, to))
     with asking(table, profile) as asked, asked.harper() as harper:

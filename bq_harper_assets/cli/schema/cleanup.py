@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bq_harper_assets.cli.output.aligned_columns import aligned
-from bq_harper_assets.cli.schema.table_schema import OUTPUT, PROFILE, asking
+from bq_harper_assets.cli.schema.table_schema import OUTPUT, PROFILE, asking, when
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.records import SchemaVersion
-    from bq_harper_assets.schema.version import VersionColumn
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,6 @@ def cleanup(table: str, profile: str | None, output: str) -> None:
 
 def retired(history: "Sequence[SchemaVersion]") -> list[Retired]:
     """In the newest version, in the order in which it came to that."""
-    from bq_harper_assets.schema.version import State, TableVersion
 
     versions = [(each, TableVersion.parse(each.body)) for each in history]
     found = []
@@ -67,7 +66,6 @@ def retired(history: "Sequence[SchemaVersion]") -> list[Retired]:
 
 
 def _tell(contract: TableContract, found: Sequence[Retired]) -> None:
-    from bq_harper_assets.cli.schema.schema_text import when
 
     name, first = contract.id, found[0]
     click.echo(f"Harper keeps values of {name} that no sync writes any more:")

@@ -1,14 +1,32 @@
 """`bqh schema`: the versions of a table's columns, what differs, and what is to be done."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 
 from bq_harper_assets.cli.output.aligned_columns import aligned
-from bq_harper_assets.cli.schema.accept import accept
-from bq_harper_assets.cli.schema.apply import apply, rollback
 from bq_harper_assets.cli.schema.cleanup import cleanup
-from bq_harper_assets.cli.schema.diff import diff
-from bq_harper_assets.cli.schema.table_schema import OUTPUT, PROFILE, asking, tell
+from bq_harper_assets.cli.schema.decisions import accept, apply, diff, rollback
+from bq_harper_assets.cli.schema.table_schema import (
+    OUTPUT,
+    PROFILE,
+    asking,
+    change_lines,
+    diff_lists,
+    origin,
+    recorded_json,
+    tell,
+)
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.schema.harper_types import NATIVE, Form, fallback_warnings
+from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 
+if TYPE_CHECKING:
+    from bq_harper_assets.ledger.records import SchemaVersion
+
+_COLUMNS = ("column", "type", "mode", "attribute", "Harper", "index", "state", "description")
 _VERSION = click.option(
     "--version", "number", type=click.IntRange(1), help="Which.  [default: the newest]"
 )
@@ -33,26 +51,17 @@ def show(table: str, number: int | None, profile: str | None, output: str) -> No
 
     Of a table that was never synced, those that its first sync would record.
     """
-    from bq_harper_assets.cli.schema.schema_text import (
-        COLUMN_HEADER,
-        column_row,
-        layout_lines,
-        recorded_json,
-        title,
-        with_fields,
-    )
-
     with asking(table, profile) as asked:
         recorded, version = asked.version(number)
     contract = asked.contract
     if output == "json":
         tell(contract.id, target=contract.target_table, **recorded_json(recorded), **version.body())
         return
-    click.echo(title(contract, recorded))
-    for line in layout_lines(version):
+    click.echo(_title(contract, recorded))
+    for line in _layout_lines(version):
         click.echo(line)
-    rows = [column_row(path, column) for path, column in with_fields(version.columns)]
-    click.echo("\n".join(aligned(COLUMN_HEADER, rows)))
+    rows = [_column_row(path, column) for path, column in _with_fields(version.columns)]
+    click.echo("\n".join(aligned(_COLUMNS, rows)))
     if version.waiting:
         click.echo(f"what waits is synced after: bqh schema apply {contract.id}")
 
@@ -63,12 +72,6 @@ def show(table: str, number: int | None, profile: str | None, output: str) -> No
 @OUTPUT
 def history(table: str, profile: str | None, output: str) -> None:
     """List all schema versions of TABLE: when, by whom, why, and what changed."""
-    from bq_harper_assets.cli.schema.schema_text import (
-        change_lines,
-        diff_lists,
-        origin,
-        recorded_json,
-    )
     from bq_harper_assets.sync.schema_sync.version_history import version_steps
 
     with asking(table, profile) as asked:
@@ -93,8 +96,6 @@ def history(table: str, profile: str | None, output: str) -> None:
 @OUTPUT
 def indexes(table: str, profile: str | None, output: str) -> None:
     """Show which columns of TABLE Harper indexes, and why."""
-    from bq_harper_assets.schema.version import TableVersion
-
     with asking(table, profile) as asked:
         newest = asked.history[-1:]
         plan = asked.planned(TableVersion.parse(newest[0].body) if newest else None)
@@ -131,12 +132,10 @@ def indexes(table: str, profile: str | None, output: str) -> None:
 @OUTPUT
 def types(table: str, profile: str | None, output: str) -> None:
     """Show how each column and field of TABLE is stored in Harper."""
-    from bq_harper_assets.cli.schema.schema_text import storage_note, title, with_fields
-
     with asking(table, profile) as asked:
         recorded, version = asked.version(None)
     contract = asked.contract
-    columns = list(with_fields(version.live))
+    columns = list(_with_fields(version.live))
     if output == "json":
         told = [
             {
@@ -146,21 +145,77 @@ def types(table: str, profile: str | None, output: str) -> None:
                 "mode": column.mode,
                 "harper": column.stored.type.value,
                 "values": column.form.value,
-                "note": storage_note(column),
+                "note": _storage_note(column),
             }
             for path, column in columns
         ]
         tell(contract.id, version=recorded.version if recorded else None, types=told)
         return
-    click.echo(title(contract, recorded))
+    click.echo(_title(contract, recorded))
     rows = [
         (
             path,
             column.type_text,
             "" if "." in path else column.stored.type.value,
             f"array of {column.form}" if column.repeated else column.form.value,
-            storage_note(column),
+            _storage_note(column),
         )
         for path, column in columns
     ]
     click.echo("\n".join(aligned(("column", "BigQuery", "Harper", "values are", ""), rows)))
+
+
+def _title(contract: TableContract, recorded: "SchemaVersion | None") -> str:
+    """The line that says which version a text is about."""
+    if recorded is None:
+        return f"{contract.id} was never synced; its first sync records this as schema version 1"
+    return f"{contract.id}, schema version {recorded.version}, recorded {origin(recorded)}"
+
+
+def _layout_lines(version: TableVersion) -> Iterator[str]:
+    """The lines about the table as a whole."""
+    key = ", ".join(version.key) or "none: the whole row identifies itself"
+    yield f"key: {key}; Harper's primary key: {version.primary_key}"
+    layout = version.layout
+    if layout.partition_field:
+        yield f"partitioned by {layout.partition_field}"
+    if layout.clustering:
+        yield f"clustered by {', '.join(layout.clustering)}"
+    if version.not_selected:
+        names = ", ".join(version.not_selected)
+        yield f"not synced, as the contract's columns do not name them: {names}"
+
+
+def _with_fields(
+    columns: Sequence[VersionColumn], above: str = ""
+) -> Iterator[tuple[str, VersionColumn]]:
+    """Columns and their fields, each with the path that it has in the source: trip, trip.from."""
+    for column in columns:
+        path = f"{above}{column.source}"
+        yield path, column
+        yield from _with_fields(column.fields, f"{path}.")
+
+
+def _column_row(path: str, column: VersionColumn) -> tuple[str, ...]:
+    """The cells of a column under the header _COLUMNS."""
+    is_field = "." in path
+    return (
+        path,
+        column.type_text,
+        column.mode,
+        "" if is_field else column.name,
+        "" if is_field else column.stored.type.value,
+        "yes" if column.indexed else "",
+        "" if column.state is State.LIVE else column.state.value,
+        column.description,
+    )
+
+
+def _storage_note(column: VersionColumn) -> str:
+    """Why a column is not stored as its type has it; empty if it is."""
+    alone = replace(column.logical, fields=())
+    if warning := next(fallback_warnings((alone,)), None):
+        return warning.partition(", ")[2]
+    if column.form is Form.TEXT and column.kind in NATIVE:
+        return "as text: schemaOverrides or values say so"
+    return ""

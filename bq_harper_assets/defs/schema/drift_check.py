@@ -15,7 +15,7 @@ from dagster import (
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.names import target_key
 from bq_harper_assets.defs.resources import LedgerResource
-from bq_harper_assets.sync.schema_sync.drift_round import last_look
+from bq_harper_assets.sync.schema_sync.drift import last_look
 from bq_harper_assets.validation.schema_drift import (
     SCHEMA_DRIFT_CHECK,
     DriftVerdict,

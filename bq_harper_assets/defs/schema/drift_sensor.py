@@ -1,18 +1,24 @@
 """One sensor for all tables: it looks for changed schemas, tells each change once, and follows it.
 
-It ticks often and looks seldom: when the next look is due stands in its cursor, and with the claim
-in the ledger, which all deployments share. What others have recorded meanwhile it tells at once.
+It ticks often and looks every five minutes: when the next look is due stands in its cursor, and
+with the claim in the ledger, which all deployments share. What others have recorded meanwhile it
+tells at once.
 """
 
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from dagster import (
+    AssetCheckEvaluation,
+    AssetMaterialization,
+    DagsterInstance,
+    RunRequest,
     SensorDefinition,
     SensorEvaluationContext,
     SensorResult,
@@ -20,12 +26,15 @@ from dagster import (
     sensor,
 )
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+from pydantic import BaseModel, ConfigDict
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.resources import LedgerResource
-from bq_harper_assets.defs.schema.drift_cursor import DriftCursor
-from bq_harper_assets.defs.schema.drift_news import News
+from bq_harper_assets.defs.runs.active_runs import job_is_running
+from bq_harper_assets.defs.schema.drift_check import evaluation
+from bq_harper_assets.defs.schema.schema_asset import evolve_job, unshown, version_shown
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import NewestVersion
 from bq_harper_assets.ledger.verbs.claims import Claim, ClaimRecord
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
@@ -33,11 +42,116 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.mirror.schemas import mirror_claim, unmirror_claim
-from bq_harper_assets.sync.schema_sync.drift_round import Round, last_look, look_around
-from bq_harper_assets.validation.schema_drift import SCHEMA_DRIFT_CHECK, DriftVerdict
+from bq_harper_assets.sync.schema_sync.drift import (
+    LOOK_EVERY,
+    LastLook,
+    Round,
+    last_look,
+    look_around,
+)
+from bq_harper_assets.sync.schema_sync.version_history import version_steps
+from bq_harper_assets.validation.schema_drift import SCHEMA_DRIFT_CHECK, DriftVerdict, check_drift
 
 TICK_SECONDS = 30
 _ONCE = RetryPolicy(max_retries=0)
+
+
+class Told(BaseModel):
+    """What Dagster was last told of a table."""
+
+    version: int = 0  # by the check
+    verdict: str = ""
+    shown: int = 0  # the version up to which the schema's asset has all
+
+
+class Cursor(BaseModel):
+    """What a tick leaves to the next, and shows to whoever looks at the sensor."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    next_look: datetime | None = None
+    last_look: datetime | None = None
+    metadata_calls: int = 0  # of the last look
+    metadata_calls_so_far: int = 0
+    could_not_look: dict[str, str] = {}  # by table, why
+    tables: dict[str, Told] = {}
+
+    def begun(self, now: datetime, last: LastLook | None) -> "Cursor":
+        """Begins, or begins anew if the cursor was lost, with what all deployments know."""
+        next_look = last.next_look if last else now + LOOK_EVERY
+        known = {"next_look": next_look, "last_look": last.at if last else None}
+        return self.model_copy(update=known)
+
+    def looked(self, found: Round) -> "Cursor":
+        """Notes a look, of this deployment or of another."""
+        return self.model_copy(
+            update={
+                "next_look": found.last.next_look,
+                "last_look": found.last.at,
+                "metadata_calls": found.calls,
+                "metadata_calls_so_far": self.metadata_calls_so_far + found.calls,
+                "could_not_look": dict(found.away),
+            }
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class News:
+    """Collects, table by table, what Dagster is to be told; `told` is what it knows then."""
+
+    instance: DagsterInstance
+    ledger: Ledger
+    told: dict[str, Told]
+    checks: list[AssetCheckEvaluation] = field(default_factory=list)
+    versions: list[AssetMaterialization] = field(default_factory=list)
+    requests: list[RunRequest] = field(default_factory=list)
+
+    @property
+    def said(self) -> list[str]:
+        """The results in words, table by table."""
+        return [f"{each.asset_key.path[-1]}: {each.description}" for each in self.checks]
+
+    def is_behind(self, contract: TableContract, newest: NewestVersion | None) -> bool:
+        """Whether the ledger has a version that Dagster was not told of."""
+        told = self.told.get(contract.id, Told())
+        return newest is not None and (told.version, told.shown) != (newest.version,) * 2
+
+    def gather(
+        self,
+        contract: TableContract,
+        problem: str | None,
+        figures: Callable[[DriftVerdict], Mapping[str, Any]],
+        *,
+        was_looked_at: bool,
+    ) -> None:
+        """Adds what is new of a table; `problem` is why it cannot be followed.
+
+        What was told stands until a look finds it settled, so that somebody can see it.
+        """
+        before = self.told.get(contract.id, Told())
+        verdict = check_drift(self.ledger, contract, before.version, problem)
+        is_told = verdict.signature == before.verdict or (verdict.passed and not verdict.version)
+        if not is_told and (was_looked_at or verdict.version != before.version):
+            self.checks.append(evaluation(contract, verdict, figures(verdict)))
+            if verdict.is_due:
+                key = f"{contract.id}-{verdict.version}"
+                self.requests.append(RunRequest(run_key=key, job_name=evolve_job(contract)))
+            update = {"version": verdict.version, "verdict": verdict.signature}
+            before = before.model_copy(update=update)
+        if before.shown != verdict.version:
+            # The newest is left to the run that follows it.
+            is_left = verdict.is_due or job_is_running(self.instance, evolve_job(contract))
+            before = self._show(contract, before, verdict.version - is_left)
+        if before != Told():
+            self.told[contract.id] = before
+
+    def _show(self, contract: TableContract, before: Told, upto: int) -> Told:
+        if before.shown == upto:
+            return before
+        steps = version_steps(self.ledger, contract)[:upto]
+        new = unshown(self.instance, contract, steps)
+        self.versions.extend(version_shown(contract, step) for step in new)
+        return before.model_copy(update={"shown": upto})
 
 
 def build_drift_sensor(
@@ -49,7 +163,7 @@ def build_drift_sensor(
         name=SCHEMA_DRIFT_CHECK,
         jobs=jobs,
         minimum_interval_seconds=TICK_SECONDS,
-        description="Looks for changed BigQuery schemas, every 5 to 30 minutes.",
+        description="Looks for changed BigQuery schemas, every 5 minutes.",
     )
     def schema_drift(
         context: SensorEvaluationContext,
@@ -57,15 +171,13 @@ def build_drift_sensor(
         harper: HarperResource,
         ledger: LedgerResource,
     ) -> SensorResult:
-        cursor = DriftCursor.model_validate_json(context.cursor or "{}")
+        cursor = Cursor.model_validate_json(context.cursor or "{}")
         with ledger.open() as opened:
             now = opened.now()
             if cursor.next_look is None:
                 cursor = cursor.begun(now, last_look(opened))
             newest = opened.newest_versions()
-            known = [newest[each.id].recorded_at for each in contracts if each.id in newest]
-            cursor = cursor.hurried(known)
-            news = News(context.instance, opened, dict(cursor.tables))
+            news = News(instance=context.instance, ledger=opened, told=dict(cursor.tables))
             assert cursor.next_look is not None
             why = f"the next look is at {cursor.next_look:%F %T} UTC"
             if now >= cursor.next_look:
@@ -81,14 +193,14 @@ def build_drift_sensor(
 
 
 def _node_id() -> str:
-    """Who looks: `<host>-<pid>`."""
+    """The name of this process as the one that looks: `<host>-<pid>`."""
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
 def _looked(
-    news: News, contracts: Sequence[TableContract], cursor: DriftCursor, found: Round
+    news: News, contracts: Sequence[TableContract], cursor: Cursor, found: Round
 ) -> SensorResult:
-    """What is new since this deployment's last tick."""
+    """Tells what is new since this deployment's last tick."""
     for contract in contracts:
         problem = found.last.problems.get(contract.id)
         figures = partial(_figures, found.calls, found.last.at, found.since)
@@ -99,10 +211,10 @@ def _looked(
 def _catch_up(
     news: News,
     contracts: Sequence[TableContract],
-    cursor: DriftCursor,
+    cursor: Cursor,
     newest: Mapping[str, NewestVersion],
 ) -> None:
-    """What syncs, people and other deployments have recorded since; nobody is asked for it."""
+    """Tells what syncs, people and other deployments have recorded since; BigQuery is not asked."""
     behind = [each for each in contracts if news.is_behind(each, newest.get(each.id))]
     last = last_look(news.ledger) if behind else None
     for contract in behind:
@@ -113,7 +225,7 @@ def _catch_up(
         news.gather(contract, problem, figures, was_looked_at=False)
 
 
-def _told(news: News, cursor: DriftCursor, why: str) -> SensorResult:
+def _told(news: News, cursor: Cursor, why: str) -> SensorResult:
     cursor = cursor.model_copy(update={"tables": news.told})
     return SensorResult(
         run_requests=news.requests or None,
@@ -151,7 +263,7 @@ def _figures(
 def _mirrored(
     context: SensorEvaluationContext, harper: HarperResource, claim: Claim
 ) -> Iterator[None]:
-    """A copy of the claim for readers of Harper; without it the look is as good."""
+    """Keeps a copy of the claim in Harper for its readers; without it the look is as good."""
 
     def copy(step: Any) -> None:
         try:

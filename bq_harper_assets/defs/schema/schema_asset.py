@@ -1,11 +1,24 @@
-"""The schema of each table as an asset: its columns, and what its newest version has changed."""
+"""The schema of each table as an asset, with one materialisation for each version, told once.
+
+A run that evolves the table tells the version that it has prepared Harper for; the sensor tells the
+others: those that a sync or a person has recorded and followed, and those that nobody may follow.
+"""
+
+from collections.abc import Iterable
+from typing import Any
 
 from dagster import (
     AssetExecutionContext,
+    AssetMaterialization,
     AssetsDefinition,
     AssetSelection,
+    DagsterInstance,
     Failure,
     MaterializeResult,
+    MetadataValue,
+    TableColumn,
+    TableColumnConstraints,
+    TableSchema,
     asset,
     define_asset_job,
 )
@@ -16,13 +29,17 @@ from bq_harper_assets.defs.names import schema_key
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.runs.early_end import stoppable
 from bq_harper_assets.defs.runs.step_retries import retried
-from bq_harper_assets.defs.schema.schema_versions import unshown, version_metadata, version_shown
 from bq_harper_assets.defs.tables.source_assets import source_key
 from bq_harper_assets.errors import BqhError, TransientError
+from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.schema_sync.target_evolution import Evolved, evolve_table
+from bq_harper_assets.sync.schema_sync.version_history import VersionStep
+from bq_harper_assets.validation.schema_drift import as_markdown
+
+_VERSION = "schema_version"
 
 
 def build_schema(contract: TableContract) -> AssetsDefinition:
@@ -75,5 +92,58 @@ def build_evolve_job(contract: TableContract) -> UnresolvedAssetJobDefinition:
 
 
 def evolve_job(contract: TableContract) -> str:
-    """Its name."""
+    """The name of the job that brings Harper to the newest schema."""
     return f"evolve_{contract.id}"
+
+
+def unshown(
+    instance: DagsterInstance, contract: TableContract, steps: Iterable[VersionStep]
+) -> list[VersionStep]:
+    """Versions that came since the one that Dagster shows now, whoever has told it of that."""
+    event = instance.get_latest_materialization_event(schema_key(contract))
+    made = event.asset_materialization if event else None
+    shown = made.metadata[_VERSION].value if made and _VERSION in made.metadata else 0
+    return [step for step in steps if step.recorded.version > int(str(shown))]
+
+
+def version_shown(contract: TableContract, step: VersionStep) -> AssetMaterialization:
+    """A version as an event, for whoever has no run of the asset to tell it."""
+    return AssetMaterialization(schema_key(contract), metadata=version_metadata(step))
+
+
+def version_metadata(step: VersionStep) -> dict[str, Any]:
+    """The columns of a version, what it has changed, and who has recorded it, when and why."""
+    recorded = step.recorded
+    first = "the first version" if recorded.version == 1 else "nothing that rows depend on"
+    return {
+        "dagster/column_schema": column_table(step.version),
+        _VERSION: recorded.version,
+        "recorded_at": MetadataValue.timestamp(recorded.recorded_at),
+        "recorded_by": recorded.by,
+        "cause": recorded.cause,
+        "changes": MetadataValue.md(as_markdown(step.changes) if step.changes else first),
+        "columns": len(step.version.live),
+    }
+
+
+def column_table(version: TableVersion) -> TableSchema:
+    """Every column of the version, as BigQuery types it and Harper stores it."""
+    return TableSchema(
+        [
+            TableColumn(
+                column.name,
+                column.type_text,
+                column.description or None,
+                TableColumnConstraints(
+                    nullable=not column.required,
+                    other=[
+                        f"Harper: {column.stored.type.value}",
+                        *(["indexed"] if column.indexed else []),
+                        *([f"in BigQuery: {column.source}"] * (column.source != column.name)),
+                        *([] if column.is_live else [column.state.value]),
+                    ],
+                ),
+            )
+            for column in version.columns
+        ]
+    )

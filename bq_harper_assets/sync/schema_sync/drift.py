@@ -1,55 +1,194 @@
-"""What became of a source's columns since the newest version, recorded as the next one."""
+"""Looks for changes of the source's columns and records each as the next version of the schema.
 
-from dataclasses import dataclass
+All tables are looked at in one round, by one deployment at a time, at a fixed pace; each table
+costs one metadata call. What was seen is left to the other deployments with the claim, so that
+however many share a ledger, each table is looked at once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TypeVar
 
+from pydantic import BaseModel, ConfigDict
+
+from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.verbs.claims import Claim, ClaimRecord
 from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import TableVersion
+from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
+from bq_harper_assets.stores.bigquery.errors import Feature
 from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
+from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.ledger_facts import changes_of, record_version
 from bq_harper_assets.sync.source.pinned import source_schema
 
+LOOK_EVERY = timedelta(minutes=5)
+CLAIM = "schema_check"
+TTL = timedelta(minutes=10)
+_LONGEST = 2_000  # characters of a problem that others are told
 
-@dataclass(frozen=True)
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Drift:
     """What one look at a source's columns found."""
 
-    contract: str
     version: int = 0  # newest after the look; 0: the table was never synced
-    is_new: bool = False  # this look recorded it
-    changes: tuple[Change, ...] = ()  # against the version before, if it is new
+    changes: tuple[Change, ...] = ()  # against the version before, if this look recorded it
     waiting: tuple[Change, ...] = ()  # what is left to a person
     problem: str | None = None  # why the source cannot be followed, and what to do
-    detected_after: timedelta | None = None  # at most: since the look before
 
 
-def look_for_drift(
-    ledger: Ledger,
-    queries: Queries,
-    contract: TableContract,
-    by: str,
-    looked_before: datetime | None = None,
-) -> Drift:
-    """One metadata call; a change is recorded, and whatever cannot be followed is told."""
+def look_for_drift(ledger: Ledger, queries: Queries, contract: TableContract, by: str) -> Drift:
+    """Compares with one metadata call; records a change, and says what cannot be followed."""
     table = ledger.find_table(contract.id)
     newest = ledger.newest_schema(table) if table else None
     if table is None or newest is None:
-        return Drift(contract.id)
+        return Drift()
     before = TableVersion.parse(newest.body)
     try:
         plan = plan_table(contract, source_schema(queries, contract), before)
     except (SchemaMismatch, SchemaRefused) as error:
-        return Drift(contract.id, newest.version, problem=str(error))
-    after = plan.version
-    waiting = waiting_changes(after, contract)
-    if after.body() == newest.body:
-        return Drift(contract.id, newest.version, waiting=waiting)
+        return Drift(version=newest.version, problem=str(error))
+    waiting = waiting_changes(plan.version, contract)
+    if plan.version.body() == newest.body:
+        return Drift(version=newest.version, waiting=waiting)
     recorded = record_version(ledger, table, contract, newest, plan, by, "BigQuery changed")
-    since = recorded.recorded_at - looked_before if looked_before else None
     changes = changes_of(recorded, newest, contract)
-    return Drift(contract.id, recorded.version, True, changes, waiting, None, since)
+    return Drift(version=recorded.version, changes=changes, waiting=waiting)
+
+
+class LastLook(BaseModel):
+    """What one deployment leaves to the others, so that all of them together look once."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    at: datetime
+    tables: tuple[str, ...]  # those that were looked at
+    problems: dict[str, str] = {}  # by table: why its schema cannot be followed
+
+    @property
+    def next_look(self) -> datetime:
+        """When all tables are due again."""
+        return self.at + LOOK_EVERY
+
+
+def last_look(ledger: Ledger) -> LastLook | None:
+    """The newest look of any deployment; None before the first."""
+    note = next((claim.note for claim in ledger.claims() if claim.name == CLAIM), "")
+    return _parsed(note)
+
+
+def _parsed(note: str) -> LastLook | None:
+    return LastLook.model_validate_json(note) if note else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """What a round has found, by this deployment or by the one that looked before it."""
+
+    last: LastLook
+    looked_at: tuple[str, ...] = ()  # by this deployment; none: another one has looked
+    calls: int = 0
+    since: datetime | None = None  # the look before at the same tables
+    away: Mapping[str, str] = field(default_factory=dict)  # why a table could not be looked at
+
+
+def look_around(
+    ledger: Ledger,
+    connection: BigQueryConnection,
+    contracts: Sequence[TableContract],
+    by: str,
+    shown: Callable[[Claim], AbstractContextManager[None]],
+) -> Round | ClaimRecord:
+    """Looks at what is due, `shown` around it; or, if another deployment looks, who it is."""
+    claim = ledger.claim(CLAIM, by, TTL)
+    if not isinstance(claim, Claim):
+        return claim
+    note = None
+    try:
+        last = _parsed(claim.note)
+        now = ledger.now()
+        # Within a round only those are due that the deployments before do not have.
+        part = last if last and now < last.next_look else None
+        due = [table for table in contracts if part is None or table.id not in part.tables]
+        if part is not None and not due:
+            return Round(last=part)
+        problems = dict(last.problems) if last else {}
+        with shown(claim):
+            away, calls = _look(ledger, connection, due, by, problems)
+        looked_at = tuple(table.id for table in due)
+        after = LastLook(
+            at=part.at if part else now,
+            tables=(*part.tables, *looked_at) if part else looked_at,
+            problems=problems,
+        )
+        note = after.model_dump_json()
+        since = last.at if last and not part else None
+        return Round(last=after, looked_at=looked_at, calls=calls, since=since, away=away)
+    finally:
+        ledger.release_claim(claim, note)
+
+
+def _look(
+    ledger: Ledger,
+    connection: BigQueryConnection,
+    due: Sequence[TableContract],
+    by: str,
+    problems: dict[str, str],  # brought up to date here
+) -> tuple[dict[str, str], int]:
+    """Looks at each table; returns those that could not be looked at with why, and the calls."""
+    calls = CountedCalls(connection)
+    queries = Queries(calls, labels={"bqh": "drift"})
+    away: dict[str, str] = {}
+    with queries.client:
+        for contract in due:
+            try:
+                problem = look_for_drift(ledger, queries, contract, by).problem
+            except TransientError as error:
+                away[contract.id] = str(error)  # whatever was known of it still holds
+                continue
+            except BqhError as error:
+                problem = str(error)
+            problems.pop(contract.id, None)
+            if problem:
+                problems[contract.id] = problem[:_LONGEST]
+    return away, calls.sent
+
+
+class CountedCalls(BigQueryCalls):
+    """Sends each call once, and counts what it sends."""
+
+    def __init__(self, connection: BigQueryConnection) -> None:
+        super().__init__(connection, retry=RetryPolicy(max_retries=0), breakers=PROCESS_BREAKERS)
+        self.sent = 0
+
+    def call(
+        self,
+        send: Callable[[], Result],
+        *,
+        doing: str,
+        feature: Feature,
+        table: str | None = None,
+        cell: str | None = None,
+        limit_s: float | None = None,
+    ) -> Result:
+        """Sends as its parent does, and counts."""
+
+        def counted() -> Result:
+            self.sent += 1
+            return send()
+
+        return super().call(
+            counted, doing=doing, feature=feature, table=table, cell=cell, limit_s=limit_s
+        )

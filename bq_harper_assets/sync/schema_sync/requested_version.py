@@ -13,11 +13,11 @@ from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.ledger_facts import record_version
-from bq_harper_assets.sync.schema_sync.numbered_version import version_named
+from bq_harper_assets.sync.schema_sync.version_history import version_named
 from bq_harper_assets.sync.source.pinned import source_schema
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Decision:
     """The version that would be next, or is."""
 
@@ -73,11 +73,11 @@ class Deciding:
             )
             version = recorded.version
         return Decision(
-            changes_between(TableVersion.parse(newest.body), after, self.contract),
-            waiting_changes(after, self.contract),
-            version,
-            version != newest.version,
-            after,
+            changes=changes_between(TableVersion.parse(newest.body), after, self.contract),
+            waiting=waiting_changes(after, self.contract),
+            version=version,
+            is_recorded=version != newest.version,
+            schema=after,
         )
 
     def _planned(self, before: TableVersion) -> TablePlan:

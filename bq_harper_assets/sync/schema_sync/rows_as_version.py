@@ -15,7 +15,7 @@ from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.diff.target_rows import text_of
-from bq_harper_assets.sync.schema_sync.numbered_version import version_named
+from bq_harper_assets.sync.schema_sync.version_history import version_named
 from bq_harper_assets.sync.values.row_plan import BATCH
 
 _ROWS_PER_REQUEST = 1_000

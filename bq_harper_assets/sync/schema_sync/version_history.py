@@ -1,18 +1,19 @@
-"""The versions of a table's schema one by one, each with what it has changed."""
+"""The versions of a table's schema: one by its number, or all with what each has changed."""
 
 from dataclasses import dataclass
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import SchemaVersion
+from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
 from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.version import TableVersion
+from bq_harper_assets.sync.errors import NoSuchVersion
 from bq_harper_assets.sync.ledger_facts import changes_of
 
 
 @dataclass(frozen=True)
 class VersionStep:
-    """A recorded schema version, with what it changed."""
+    """One version of a schema, with what it has changed."""
 
     recorded: SchemaVersion
     version: TableVersion
@@ -20,7 +21,7 @@ class VersionStep:
 
 
 def version_steps(ledger: Ledger, contract: TableContract) -> tuple[VersionStep, ...]:
-    """Oldest first; none before the first sync."""
+    """All versions, oldest first; none before the first sync."""
     table = ledger.find_table(contract.id)
     steps: list[VersionStep] = []
     for recorded in ledger.schema_history(table) if table else ():
@@ -28,3 +29,23 @@ def version_steps(ledger: Ledger, contract: TableContract) -> tuple[VersionStep,
         version = TableVersion.parse(recorded.body)
         steps.append(VersionStep(recorded, version, changes_of(recorded, before, contract)))
     return tuple(steps)
+
+
+def version_named(
+    ledger: Ledger, contract: TableContract, number: int | None = None
+) -> tuple[LogicalTable, SchemaVersion]:
+    """The version of that number, or the newest; NoSuchVersion if there is none."""
+    table = ledger.find_table(contract.id)
+    newest = ledger.newest_schema(table) if table else None
+    if table is None or newest is None:
+        raise NoSuchVersion(
+            f"table {contract.id} has no schema version yet: its first sync records one."
+            f" Nothing was changed; type: bqh sync {contract.id}"
+        )
+    found = newest if number is None else ledger.schema_version(table, number)
+    if found is None:
+        raise NoSuchVersion(
+            f"table {contract.id} has no schema version {number}; the newest is {newest.version}."
+            f" Nothing was changed. See all of them with: bqh schema history {contract.id}"
+        )
+    return table, found

@@ -10,9 +10,11 @@ from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.verbs import schema_versions
 from bq_harper_assets.ledger.verbs.audit import Note
+from bq_harper_assets.schema.evolution import applied
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.sync.ledger_facts import table_facts
+from bq_harper_assets.sync.schema_sync.version_history import version_steps
 from bq_harper_assets.validation.schema_drift import DriftVerdict, accept_changes, check_drift
 from bq_harper_assets.validation.verdict import Severity
 from bq_harper_assets_tests.schema.samples import contract
@@ -80,3 +82,27 @@ def test_a_dropped_column_is_told_until_somebody_accepts_it_or_it_is_back(ledger
     assert check_drift(ledger, orders).passed
     assert not seen_by_a_run(4, NAME).passed
     assert seen_by_a_run(5, NAME, LOAD).passed  # it is back
+
+
+@pytest.mark.promise("F1")
+def test_what_an_earlier_release_has_recorded_is_read_and_followed_on(ledger: Ledger) -> None:
+    orders = contract(key=("number",), schema_policy="approve")
+    table = ledger.register_table(table_facts(orders, BigQueryConnection(project="p")))
+    street, zip_ = of("street", Kind.STRING), of("zip", Kind.STRING)
+    wider = of("address", Kind.STRUCT, street, zip_)
+    first = seen(None, of("address", Kind.STRUCT, street))
+    body = seen(None, wider).body()
+    body["columns"][-1]["fields"][1] |= {"state": "waiting", "written": False}
+    told = {"before": "", "after": "", "action": "recorded", "severity": "info"}
+    kinds = {"order": "", "clustering": "", "description": "address", "added": "address.zip"}
+    changes = [{"kind": kind, "column": column, **told} for kind, column in kinds.items()]
+    ledger.record_schema(table, first.body(), 0)
+    ledger.record_schema(table, body, 1, changes=changes)
+    _, second = version_steps(ledger, orders)
+    assert [str(change) for change in second.changes] == ["address.zip added: recorded"]
+    assert second.version == seen(first, wider, schema_policy="approve")
+    waits = "STRUCT<street STRING> -> STRUCT<street STRING, zip STRING>): waits for: bqh schema"
+    assert waits in check_drift(ledger, orders).message
+    applied_since = applied(second.version)
+    ledger.record_schema(table, applied_since.body(), 2)
+    assert "synced into address.zip from now on" in check_drift(ledger, orders).message

@@ -22,11 +22,9 @@ from bq_harper_assets.ledger.verbs.claims import Claim
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.mirror.tables import LOCKS, SCHEMAS
-from bq_harper_assets.sync.schema_sync import drift_round
-from bq_harper_assets.sync.schema_sync.drift_pace import SHORTEST
-from bq_harper_assets.sync.schema_sync.drift_round import CLAIM, TTL
+from bq_harper_assets.sync.schema_sync import drift
+from bq_harper_assets.sync.schema_sync.drift import CLAIM, TTL
 from bq_harper_assets.validation.schema_drift import DriftVerdict
-from bq_harper_assets.validation.verdict import Severity
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.drifting import (
     CHECK,
@@ -161,7 +159,6 @@ def test_what_waits_what_is_frozen_and_what_is_gone_are_told_and_do_not_stop_the
     assert f"waits for: bqh schema apply {approves.id}" in texts[2]
     assert "not synced: the policy is freeze" in texts[3]
     assert not any(told.passed for told in seen if told)
-    assert sensor.wait == SHORTEST
     keys = {AssetCheckKey(target_key(contract), CHECK) for contract in declared.tables}
     job = sensor.definitions.resolve_implicit_global_asset_job_def()
     checked = job.get_subset(asset_selection=set(), asset_check_selection=keys)
@@ -175,7 +172,6 @@ def test_what_waits_what_is_frozen_and_what_is_gone_are_told_and_do_not_stop_the
     }
     sensor.look()
     assert sensor.filed == []
-    assert sensor.cursor["pace"]["stable"] == 1
 
 
 @pytest.mark.promise("D5", "O4")
@@ -217,7 +213,7 @@ def test_sources_that_are_no_plain_table_are_looked_at_with_one_call_each_too(
 
 
 @pytest.mark.promise("D7")
-def test_the_waits_grow_as_declared_and_outlive_a_restart_of_the_daemon(
+def test_all_looks_are_five_minutes_apart_and_a_restart_of_the_daemon_brings_none_forward(
     dagster: Dagster,
     project: TemporaryProject,
     ledger: Ledger,
@@ -229,23 +225,20 @@ def test_the_waits_grow_as_declared_and_outlive_a_restart_of_the_daemon(
     first_version(declared, ledger, tables)
     sensor = Drifting(dagster, clock)
     sensor.tick()
-    waits = []
-    for number in range(1, 10):
-        waits.append(sensor.wait / MINUTE)
-        clock.forward(sensor.wait - timedelta(seconds=5))
+    for number in range(1, 5):
+        if number == 3:
+            change_columns(tables, source, without="name")
+        clock.forward(5 * MINUTE - timedelta(seconds=30))
         assert sensor.tick() == []
         assert "the next look is at" in (sensor.said or "")
         assert sensor.cursor["metadata_calls_so_far"] == number - 1
-        clock.forward(timedelta(seconds=6))
+        clock.forward(timedelta(seconds=31))
         sensor.tick()
         assert sensor.cursor["metadata_calls_so_far"] == number
         between = moment(sensor.cursor["next_look"]) - moment(sensor.cursor["last_look"])
-        assert between == sensor.wait
+        assert between == 5 * MINUTE
+        assert len(sensor.filed) == (number == 3)
         sensor = Drifting(dagster, clock, cursor=sensor.cursor)
-    assert waits == [5, 5, 5, 7.5, 11.25, 16.875, 25.3125, 30, 30]
-    change_columns(tables, source, without="name")
-    sensor.look()
-    assert (sensor.wait, sensor.cursor["pace"]["stable"]) == (5 * MINUTE, 0)
 
 
 @pytest.mark.promise("D5", "D6", "A12")
@@ -358,7 +351,7 @@ def test_a_look_that_breaks_off_leaves_no_claim_behind(
         assert claim.is_live
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(drift_round, "look_for_drift", broken)
+    monkeypatch.setattr(drift, "look_for_drift", broken)
     with pytest.raises(Exception, match="a bug"):
         sensor.look()
     [claim] = ledger.claims()
@@ -382,7 +375,7 @@ def _row_when_there(harper: HarperClient) -> dict[str, Any]:
 
 
 def test_a_change_seen_before_the_last_look_is_told_without_how_long_it_took() -> None:
-    late = DriftVerdict(2, False, Severity.WARN, "changed")
+    late = DriftVerdict(version=2, passed=False, message="changed")
     seen, hour = hours_ago(3), timedelta(hours=1)
     assert _figures(0, seen, seen - hour, late)["drift_detection_seconds"] == 3600
     assert "drift_detection_seconds" not in _figures(0, seen, seen + hour, late)

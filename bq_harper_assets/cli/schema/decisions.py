@@ -1,0 +1,273 @@
+"""`bqh schema diff`, `accept`, `apply` and `rollback`: what differs, and what a person decides."""
+
+import getpass
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bq_harper_assets.cli.exit_codes import exit_codes
+from bq_harper_assets.cli.runs.reachability import require_servers
+from bq_harper_assets.cli.schema.table_schema import (
+    OUTPUT,
+    PROFILE,
+    Asking,
+    asking,
+    change_lines,
+    diff_lists,
+    tell,
+)
+from bq_harper_assets.schema.change import Change
+from bq_harper_assets.schema.changes import changes_between, waiting_changes
+from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
+from bq_harper_assets.schema.version import TableVersion
+
+if TYPE_CHECKING:
+    from bq_harper_assets.sync.schema_sync.requested_version import Deciding, Decision
+    from bq_harper_assets.sync.schema_sync.target_evolution import Evolved
+
+_YES = click.option("--yes", is_flag=True, help="Do it.  [default: only show what would be done]")
+
+
+@click.command()
+@click.argument("table")
+@click.option("--from", "from_", type=click.IntRange(1), help="[default: the newest version]")
+@click.option("--to", type=click.IntRange(1), help="[default: what BigQuery has now]")
+@PROFILE
+@OUTPUT
+def diff(table: str, from_: int | None, to: int | None, profile: str | None, output: str) -> None:
+    """Show what differs between two schema versions of TABLE, and what is done about it.
+
+    Without numbers: between the newest and what BigQuery has now. With --to alone: between that
+    version and the one before. Nothing is recorded. That something differs is no failure; that
+    a change cannot be followed is.
+    """
+    if to is not None:
+        from_ = from_ or to - 1
+        if not 0 < from_ < to:
+            raise click.UsageError(f"--to {to}: --from must be an earlier version")
+    with asking(table, profile) as asked:
+        sys.exit(_diff(asked, from_, to, output))
+
+
+def _diff(asked: Asking, from_: int | None, to: int | None, output: str) -> int:
+    contract = asked.contract
+    _, recorded = asked.recorded(from_)
+    before = TableVersion.parse(recorded.body)
+    try:
+        after = _to(asked, to)
+    except (SchemaMismatch, SchemaRefused) as error:
+        if output == "json":
+            _tell_programs(asked, recorded.version, None, problem=str(error))
+        else:
+            click.echo(f"{contract.id} cannot follow what BigQuery has now:")
+            for problem in error.problems:
+                click.echo(f"  ! {problem}")
+            click.echo("Harper keeps all rows as they are, and no sync changes them until then")
+        return error.exit_code
+    changes = changes_between(before, after, contract)
+    waiting = waiting_changes(after, contract)
+    equal = before == after
+    if output == "json":
+        _tell_programs(asked, recorded.version, to, changes, waiting, equal=equal)
+        return 0
+    first = f"schema version {recorded.version}"
+    second = f"version {to}" if to else "what BigQuery has now"
+    if equal:
+        click.echo(f"{contract.id}: {first} and {second} are equal")
+    else:
+        click.echo(f"{contract.id}: from {first} to {second}")
+        quiet = "  ~ nothing that rows depend on: descriptions, order or clustering"
+        click.echo("\n".join(change_lines(changes)) or quiet)
+    if waiting and to is None:
+        names = ", ".join(change.column for change in waiting)
+        click.echo(f"not synced yet: {names}; see: bqh schema apply {contract.id}")
+    elif not equal and to is None:
+        click.echo(f"recorded by the next look or sync: bqh sync {contract.id}")
+    return 0
+
+
+def _tell_programs(
+    asked: Asking,
+    from_: int,
+    to: int | None,
+    changes: Sequence[Change] = (),
+    waiting: Sequence[Change] = (),
+    *,
+    equal: bool = False,
+    problem: str | None = None,
+) -> None:
+    tell(
+        asked.contract.id,
+        fromVersion=from_,
+        toVersion=to,
+        equal=equal,
+        **diff_lists(changes),
+        waiting=[change.body() for change in waiting],
+        problem=problem,
+    )
+
+
+def _to(asked: Asking, number: int | None) -> TableVersion:
+    """That version, or what a look at BigQuery would record after the newest."""
+    _, recorded = asked.recorded(number)
+    version = TableVersion.parse(recorded.body)
+    return version if number is not None else asked.planned(version).version
+
+
+@click.command(epilog=exit_codes())
+@click.argument("table")
+@PROFILE
+@OUTPUT
+def accept(table: str, profile: str | None, output: str) -> None:
+    """Say that you have seen what changed in the columns of TABLE up to the newest version.
+
+    The check schema_drift stops warning of it. What waits for a decision goes on being told, and
+    no data is changed.
+    """
+    from bq_harper_assets.validation.schema_drift import accept_changes, accepted_version
+
+    with asking(table, profile) as asked:
+        contract = asked.contract
+        known, newest = asked.recorded()
+        before = accepted_version(asked.ledger, known)
+        _, earlier = asked.recorded(before)
+        first, last = TableVersion.parse(earlier.body), TableVersion.parse(newest.body)
+        changes = changes_between(first, last, contract)
+        if before < newest.version:
+            accept_changes(asked.ledger, known, newest.version, getpass.getuser())
+    if output == "json":
+        tell(
+            contract.id,
+            fromVersion=before,
+            toVersion=newest.version,
+            changes=[change.body() for change in changes],
+        )
+    elif before == newest.version:
+        click.echo(f"{contract.id}: schema version {before} was accepted before; nothing is new")
+    else:
+        click.echo(f"{contract.id}: accepted from schema version {before} to {newest.version}")
+        click.echo("".join(f"{line}\n" for line in change_lines(changes)), nl=False)
+        click.echo("Dagster shows it when schema_drift is executed, or at its sensor's next look")
+
+
+@click.command()
+@click.argument("table")
+@_YES
+@PROFILE
+@OUTPUT
+def apply(table: str, yes: bool, profile: str | None, output: str) -> None:
+    """Sync what waits in TABLE from now on, but for what its policy freezes."""
+    with asking(table, profile) as asked, asked.queries() as queries:
+        decision = _deciding(asked, queries).apply(record=yes)
+        evolved = _evolved(asked) if yes else None
+    command = f"bqh schema apply {asked.contract.id} --yes"
+    _tell(asked, decision, evolved, command, output)
+
+
+@click.command()
+@click.argument("table")
+@click.option("--to", type=click.IntRange(1), required=True, help="The version to go back to.")
+@_YES
+@PROFILE
+@OUTPUT
+def rollback(table: str, to: int, yes: bool, profile: str | None, output: str) -> None:
+    """Sync the columns that a version of TABLE had; what came since waits, and nothing is dropped.
+
+    It is recorded as a new version; a later number rolls forward again.
+    """
+    with asking(table, profile) as asked, asked.queries() as queries:
+        decision = _deciding(asked, queries).roll_back(to, record=yes)
+        evolved = _evolved(asked) if yes else None
+        _, earlier = asked.recorded(to)
+    wanted = TableVersion.parse(earlier.body)
+    notes = [
+        f"{column.source} stays as it is: BigQuery has no {column.type_text} of that name any more"
+        for column in wanted.live
+        if column.name not in decision.schema.live_names
+    ]
+    for column in decision.schema.live:
+        was = wanted.find(column.name)
+        if new := sorted(column.paths - was.paths) if was and was.is_live else []:
+            notes.append(f"{', '.join(new)} goes on being synced: a rollback goes by whole columns")
+    command = f"bqh schema rollback {asked.contract.id} --to {to} --yes"
+    _tell(asked, decision, evolved, command, output, notes)
+
+
+def _deciding(asked: Asking, queries: Any) -> "Deciding":
+    from bq_harper_assets.sync.schema_sync.requested_version import Deciding
+
+    require_servers(asked.project)  # what is decided is put on record before Harper hears of it
+    return Deciding(asked.ledger, queries, asked.contract, getpass.getuser())
+
+
+def _evolved(asked: Asking) -> "Evolved":
+    """Makes in Harper what the newest version needs."""
+    from bq_harper_assets.sync.schema_sync.target_evolution import evolve_table
+
+    with asked.harper() as harper:
+        return evolve_table(asked.ledger, harper, asked.contract)
+
+
+def _tell(
+    asked: Asking,
+    decision: "Decision",
+    evolved: "Evolved | None",
+    command: str,
+    output: str,
+    notes: Sequence[str] = (),
+) -> None:
+    name = asked.contract.id
+    if output == "json":
+        tell(name, **_as_json(decision, evolved, notes))
+        return
+    if not decision.changes:
+        click.echo(f"{name} stays as schema version {decision.version} has it: nothing to change")
+    elif decision.is_recorded:
+        click.echo(f"{name}: schema version {decision.version} is recorded")
+    else:
+        click.echo(f"{name}: schema version {decision.version} would be followed by another")
+    for line in change_lines(decision.changes):
+        click.echo(line)
+    for note in notes:
+        click.echo(f"  ! {note}")
+    for change in decision.waiting:
+        click.echo(f"  . {change.column} ({change.after}) {change.action}")
+    if evolved:
+        _tell_evolved(evolved)
+    if decision.is_recorded:
+        click.echo(f"the next sync writes rows of this version: bqh sync {name}")
+    elif decision.changes:
+        click.echo(f"nothing was changed; to do it, type: {command}")
+
+
+def _tell_evolved(evolved: "Evolved") -> None:
+    ensured = evolved.ensured
+    if ensured.added:
+        click.echo(f"Harper has an index now on: {', '.join(ensured.added)}")
+    if ensured.unindexed:
+        names = ", ".join(ensured.unindexed)
+        click.echo(f"warning: Harper cannot add an index to: {names}", err=True)
+    if evolved.warning:
+        click.echo(f"warning: {evolved.warning}", err=True)
+
+
+def _as_json(
+    decision: "Decision", evolved: "Evolved | None", notes: Sequence[str]
+) -> dict[str, Any]:
+    ensured = evolved.ensured if evolved else None
+    return {
+        "version": decision.version,
+        "recorded": decision.is_recorded,
+        **diff_lists(decision.changes),
+        "waiting": [change.body() for change in decision.waiting],
+        "notes": list(notes),
+        "harper": ensured
+        and {
+            "action": ensured.action.value,
+            "added": list(ensured.added),
+            "unindexed": list(ensured.unindexed),
+        },
+        "warning": evolved.warning if evolved else None,
+    }

@@ -1,0 +1,149 @@
+"""The words for a difference between two versions: what is done about it, and how grave it is."""
+
+from dataclasses import dataclass, replace
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.schema.change import Change, ChangeKind
+from bq_harper_assets.schema.schema_rules import policy_of
+from bq_harper_assets.schema.version import VersionColumn
+
+_NOTEWORTHY = {
+    ChangeKind.RETURNED,
+    ChangeKind.RETYPED,
+    ChangeKind.SET_ASIDE,
+    ChangeKind.INDEX,
+    ChangeKind.NOT_SELECTED,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnDifference:
+    """What differs in one column, or in the table as a whole, before it is put into words."""
+
+    kind: ChangeKind
+    column: str  # as the source calls it; empty where the table as a whole changed
+    types: tuple[str, str] = ("", "")  # or modes, names, layouts: before and now
+    was: VersionColumn | None = None
+    now: VersionColumn | None = None
+    waits: bool = False  # it has no effect until a person decides
+
+
+def change_in_words(difference: ColumnDifference, contract: TableContract) -> Change:
+    """The difference as a person hears of it, under the contract of today."""
+    before, after = difference.types
+    return Change(
+        kind=difference.kind,
+        column=difference.column,
+        before=before,
+        after=after,
+        action=_action(difference, contract),
+        severity=_severity(difference, contract),
+    )
+
+
+def _severity(difference: ColumnDifference, contract: TableContract) -> str:
+    was = difference.was
+    if difference.waits:
+        return "error" if policy_of(contract, difference.column) == "freeze" else "warn"
+    is_lost = difference.kind is ChangeKind.REMOVED and was is not None and was.written
+    return "warn" if is_lost or difference.kind in _NOTEWORTHY else "info"
+
+
+def _action(difference: ColumnDifference, contract: TableContract) -> str:
+    was, now = difference.was, difference.now
+    if now is None:
+        return _action_without(difference.kind, was)
+    match difference.kind:
+        case ChangeKind.RETYPED if was is not None:
+            return _retyped(was, now, difference.waits, contract)
+        case ChangeKind.RENAMED:
+            return f"Harper keeps it as {now.name}"
+        case ChangeKind.INDEX:
+            return _index(now, contract)
+        case _ if difference.waits:
+            return _waits(now, contract)
+        case ChangeKind.RETURNED:
+            return _returned(now, contract)
+        case ChangeKind.WIDENED:
+            new = sorted(now.paths - was.paths) if was else []
+            return (
+                _synced(", ".join(new), contract) if new else "recorded: Harper stores both alike"
+            )
+        case _:
+            return _synced(now.name, contract)
+
+
+def _action_without(kind: ChangeKind, was: VersionColumn | None) -> str:
+    """Of what is no column of the version any more, or of the table as a whole."""
+    match kind, was:
+        case ChangeKind.REMOVED, None:
+            return "it was not synced"
+        case ChangeKind.REMOVED, VersionColumn(written=False):
+            return "it was never synced"
+        case ChangeKind.REMOVED, VersionColumn(name=name):
+            return f"left out from now on; Harper keeps the values of {name}"
+        case ChangeKind.NOT_SELECTED, None:
+            return "not synced: the contract's columns do not name it"
+        case ChangeKind.NOT_SELECTED, VersionColumn(name=name):
+            return (
+                "left out from now on: the contract's columns do not name it any more; Harper keeps"
+                f" the values of {name}"
+            )
+        case ChangeKind.PRIMARY_KEY, _:
+            return "recorded: rows keep the ids they have"
+        case _:
+            return "recorded"
+
+
+def _waits(column: VersionColumn, contract: TableContract) -> str:
+    if policy_of(contract, column.source) != "freeze":
+        return f"waits for: bqh schema apply {contract.id}"
+    if column.written and not column.is_live:  # it is back, or was set aside
+        return (
+            "not synced: the policy is freeze; to sync it again write approve, then type:"
+            f" bqh schema apply {contract.id}"
+        )
+    return "not synced: the policy is freeze, so change it or take the column back in BigQuery"
+
+
+def _synced(into: str, contract: TableContract) -> str:
+    since = "; windows synced before are filled again" if contract.backfill else " from now on"
+    return f"synced into {into}{since}"
+
+
+def _retyped(was: VersionColumn, now: VersionColumn, waits: bool, contract: TableContract) -> str:
+    parts = []
+    if was.source != now.source:
+        parts.append(f"renamed from {was.source}")
+    # By the source's own path; a column that is no object any more has lost none.
+    had, has = (replace(each, name=now.source).paths for each in (was, now))
+    if now.fields and (lost := sorted(had - has)):
+        parts.append(f"without {', '.join(lost)}")
+    if waits:
+        parts += [_waits(now, contract), f"{was.name} keeps its values and gets no new ones"]
+    else:
+        kept = f"{was.name} keeps the values it has, and is listed by"
+        parts += [_synced(now.name, contract), f"{kept} bqh schema cleanup {contract.id}"]
+    return "; ".join(parts)
+
+
+def _returned(now: VersionColumn, contract: TableContract) -> str:
+    if contract.backfill:
+        return f"synced into {now.name} again, in earlier windows too"
+    return (
+        f"synced into {now.name} again: windows synced before it went follow BigQuery again, those"
+        " synced while it was gone keep what they have"
+    )
+
+
+def _index(now: VersionColumn, contract: TableContract) -> str:
+    if not now.indexed:
+        return "the index stays in Harper"
+    # Measured: what was declared without an index gets none; what rows merely hold gets one.
+    action = (
+        "Harper builds it at the next sync if the column came after the table was made; to an older"
+        " one it adds none, and searches by it read the whole table"
+    )
+    if contract.manage == "adopt":
+        action = "Harper has one only if the table is declared with it"
+    return f"{action}. See: bqh schema indexes {contract.id}"
