@@ -226,6 +226,7 @@ def test_after_a_kill_the_next_sync_says_at_once_what_it_waits_for_and_writes_wi
         found = soon(
             lambda: re.search(rf"{holder}(\d\d:\d\d:\d\d) UTC$", log.read_text("utf-8"), re.M),
             "the run that was killed, and its lease",
+            WRITES_WITHIN_S,
         )
         said_s = time.monotonic() - began
         queued_s = waited_for_a_core(typed) - queued_s
