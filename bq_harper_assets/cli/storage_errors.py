@@ -45,8 +45,10 @@ def _fault(error: BaseException) -> StorageFault | None:
             or (each.errno in _FORBIDDEN and bool(each.filename))
         )
         if isinstance(each, sqlite3.Error):
-            code = getattr(each, "sqlite_errorcode", 0) & 0xFF
-            is_full = code == sqlite3.SQLITE_FULL
+            exact = getattr(each, "sqlite_errorcode", 0)
+            code = exact & 0xFF
+            # Whoever opens a file first, even to read it, makes another beside it.
+            is_full = code == sqlite3.SQLITE_FULL or exact == sqlite3.SQLITE_IOERR_SHMSIZE
             is_closed = code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
             why = f"{why}, in Dagster's storage at {os.environ.get('DAGSTER_HOME', '.local')}"
         if is_full:

@@ -1,6 +1,7 @@
 """`bqh` in a process of its own, that can be killed: `python -m ... SECONDS sync orders`.
 
-Its leases last so many seconds, so that a test need not wait three minutes for them.
+Its leases last so many seconds, so that a test need not wait three minutes for them; with 0 they
+last as long as a user's.
 """
 
 import os
@@ -32,10 +33,13 @@ def hurry(seconds: float) -> None:
 
 @contextmanager
 def bqh_apart(
-    log: Path, *arguments: str, lease_s: float = 20.0
+    log: Path, *arguments: str, lease_s: float | None = 20.0
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """The command at work, with this environment; killed at the end of the block if it still is."""
-    command = [sys.executable, "-m", __name__, str(lease_s), *arguments]
+    """The command at work, with this environment; killed at the end of the block if it still is.
+
+    Without `lease_s` its leases last as long as a user's.
+    """
+    command = [sys.executable, "-m", __name__, str(lease_s or 0), *arguments]
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, env=os.environ, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
@@ -48,7 +52,8 @@ def bqh_apart(
 
 
 if __name__ == "__main__":
-    hurry(float(sys.argv[1]))
+    if lease_seconds := float(sys.argv[1]):
+        hurry(lease_seconds)
     sys.argv = ["bqh", *sys.argv[2:]]
     from bq_harper_assets.cli.main import main  # after the leases were shortened
 

@@ -21,6 +21,7 @@ from dagster import (
     op,
 )
 from dagster._core.events import EngineEventData
+from dagster._core.instance.config import PoolGranularity
 from dagster._core.storage.tags import MAX_RUNTIME_SECONDS_TAG
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import EmptyWorkspaceTarget
@@ -31,7 +32,14 @@ from dagster._daemon.monitoring.run_monitoring import execute_run_monitoring_ite
 from bq_harper_assets.cli.commands.doctor import _dagster
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.defs import run_launcher
-from bq_harper_assets.defs.instance_settings import what_it_means
+from bq_harper_assets.defs.instance_settings import (
+    BEGINS_WITHIN_S,
+    LAUNCHER,
+    MONITORING,
+    POOLS,
+    lacking_at,
+    what_it_means,
+)
 from bq_harper_assets.defs.run_launcher import WatchedRunLauncher
 from bq_harper_assets.defs.runs import dead_runs, run_process
 from bq_harper_assets.defs.runs.dead_runs import end_dead_runs
@@ -161,8 +169,26 @@ def test_an_older_dagster_yaml_is_told_with_what_to_write(
     settings.write_text(written, encoding="utf-8")
     with project_instance(project.root) as instance:
         assert isinstance(instance.run_launcher, WatchedRunLauncher)
+        assert instance.run_monitoring_enabled
+        assert instance.run_monitoring_start_timeout_seconds == BEGINS_WITHIN_S
+        pools = instance.get_concurrency_config().pool_config
+        assert pools.pool_granularity is PoolGranularity.RUN
     assert capsys.readouterr().err == ""
     assert _dagster(load_project(project.root)).verdict == "ok"
+
+
+@pytest.mark.parametrize("lacks", [LAUNCHER, MONITORING, POOLS])
+def test_only_the_setting_that_a_dagster_yaml_lacks_is_named(tmp_path: Path, lacks: str) -> None:
+    written = [each for each in (LAUNCHER, MONITORING, POOLS) if each != lacks]
+    (tmp_path / "dagster.yaml").write_text("\n".join(written), encoding="utf-8")
+    assert lacking_at(tmp_path) == [lacks]
+
+
+def test_a_monitoring_that_fails_runs_which_are_slow_to_begin_is_told(tmp_path: Path) -> None:
+    soon = "run_monitoring: {enabled: true, start_timeout_seconds: 180}"
+    text = "\n".join([LAUNCHER, soon, POOLS])
+    (tmp_path / "dagster.yaml").write_text(text, encoding="utf-8")
+    assert lacking_at(tmp_path) == [MONITORING]
 
 
 def test_a_run_is_failed_when_its_process_was_killed_and_not_before(

@@ -44,6 +44,22 @@ def test_a_first_ledger_on_a_full_disk_is_refused_in_words(tmp_path: Path) -> No
             ledger.now()
 
 
+def test_a_ledger_that_cannot_even_be_read_because_its_disk_is_full_says_so(tmp_path: Path) -> None:
+    with full_disk(tmp_path / "disk", "1m") as disk:
+        url = f"sqlite:///{disk / 'ledger.db'}"
+        with open_ledger(url) as ledger:
+            table = ledger.register_table(FACTS)
+        fill(disk)
+        with (
+            pytest.raises(LedgerNotWritable, match="is on a disk that is full: disk I/O error"),
+            open_ledger(url) as ledger,
+        ):
+            ledger.find_table(table.name)
+        (disk / "filler").unlink()
+        with open_ledger(url) as again:
+            assert again.find_table(table.name) == table
+
+
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_folder_that_cannot_be_written_is_told_in_words(tmp_path: Path, is_there: bool) -> None:
     folder = tmp_path / "folder"

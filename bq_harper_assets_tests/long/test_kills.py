@@ -31,7 +31,7 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets_tests.conftest import PROJECT_ROOT
 from bq_harper_assets_tests.defs.bqh_apart import bqh_apart
 from bq_harper_assets_tests.defs.dagster_dev import DagsterDev, dagster_dev
-from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy
+from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy, Stall
 from bq_harper_assets_tests.long.conftest import HowLong
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import (
@@ -46,6 +46,9 @@ SEED = 13
 ROWS, WINDOWS = 120, 6
 LEASE_S = 20.0
 WITHIN_S = 600.0  # of a machine that does other things too
+ORPHANS_END_WITHIN_S = 60.0
+SAYS_WITHIN_S = 5.0  # after its first line, what it waits for; a core that is not free is no delay
+WRITES_WITHIN_S = 240.0  # after the kill
 TURN_ON = """
 mutation ($sensor: SensorSelector!) { startSensor(sensorSelector: $sensor) {
   ... on Sensor { sensorState { status } }
@@ -72,6 +75,7 @@ class Scene:
     tables: SmallTables
     instance: DagsterInstance
     harper: HarperClient
+    proxy: FaultProxy  # before Harper
     folder: Path
     chance: random.Random
 
@@ -129,7 +133,7 @@ def scene(
         project = TemporaryProject.at(tmp_path / "project", project_root, addresses)
         tables = SmallTables.at(bigquery_connection)
         with project_instance(project.root) as instance:
-            yield Scene(project, tables, instance, harper, tmp_path, random.Random(SEED))
+            yield Scene(project, tables, instance, harper, proxy, tmp_path, random.Random(SEED))
 
 
 def descendant(process: "subprocess.Popen[bytes]", word: str) -> int | None:
@@ -183,6 +187,61 @@ def test_a_sync_that_is_typed_again_recovers_from_every_kill(
             died = r"^run \w{8} \(process \d+ on .+\) died at \d\d:\d\d UTC; its "
             assert re.search(f"{died}{left} cells are taken up again", said, re.MULTILINE), said
         scene.assert_recovered(contract, killed_at=time.time())
+
+
+def waited_for_a_core(process: "subprocess.Popen[bytes]") -> float:
+    """The seconds in which its main thread could have run, and others were using all cores."""
+    told = Path(f"/proc/{process.pid}/schedstat").read_text(encoding="ascii")
+    return int(told.split()[1]) / 1e9
+
+
+def test_after_a_kill_the_next_sync_says_at_once_what_it_waits_for_and_writes_within_four_minutes(
+    scene: Scene, how_long: HowLong
+) -> None:
+    if how_long.is_short:
+        pytest.skip("it waits for a lease as long as a user's, three minutes: only in full")
+    [contract] = scene.declare(1)
+    target = contract.target_table
+    # Nothing of the killed run arrives, so that the first row is the next one's.
+    scene.proxy.heal()
+    scene.proxy.on(Stall(), operation="upsert", table=target, times=1_000_000)
+    with bqh_apart(scene.folder / "killed.log", "sync", contract.id, lease_s=None) as typed:
+        soon(lambda: scene.proxy.seen(operation="upsert", table=target), "a write")
+        children = psutil.Process(typed.pid).children(recursive=True)
+        typed.kill()
+        killed, killed_at = time.monotonic(), time.time()
+        typed.wait()
+    assert psutil.wait_procs(children, ORPHANS_END_WITHIN_S)[1] == []
+    scene.proxy.heal()
+    left = scene.planned(contract)
+    assert left
+
+    log = scene.folder / "typed.log"
+    with bqh_apart(log, "sync", contract.id, lease_s=None) as typed:
+        soon(lambda: log.stat().st_size, "the first line of the next sync")
+        began, queued_s = time.monotonic(), waited_for_a_core(typed)
+        # Who holds the lease, since when it is dead, and until when it is waited for.
+        died = r"^run \w{8} \(process \d+ on .+\) died at \d\d:\d\d UTC; its "
+        holder = rf"{died}{left} cells are taken up again, once its lease has expired at "
+        found = soon(
+            lambda: re.search(rf"{holder}(\d\d:\d\d:\d\d) UTC$", log.read_text("utf-8"), re.M),
+            "the run that was killed, and its lease",
+            WRITES_WITHIN_S,
+        )
+        said_s = time.monotonic() - began
+        queued_s = waited_for_a_core(typed) - queued_s
+        print(f"said {said_s:.1f} s after the first line, {queued_s:.1f} s queued: {found[0]}")
+        assert said_s - queued_s < SAYS_WITHIN_S
+        assert scene.rows(contract) == []
+        left_s = WRITES_WITHIN_S - (time.monotonic() - killed)
+        soon(lambda: scene.rows(contract), "a row of the next sync", left_s)
+        print(f"wrote {time.monotonic() - killed:.1f} s after the kill")
+        code = typed.wait(WITHIN_S)
+    said = log.read_text(encoding="utf-8")
+    assert code == 0, said
+    waits = rf"^waits for the lease of {contract.id}, held by run \S+ on .+, which must renew it or"
+    assert re.search(rf"{waits} lose it at {found[1]} UTC, since ", said, re.MULTILINE), said
+    scene.assert_recovered(contract, killed_at)
 
 
 def running(scene: Scene, contract: TableContract) -> int | None:

@@ -71,8 +71,12 @@ class Database:
 def _is_full(error: BaseException | None) -> bool | None:
     """Whether the disk is full, or else it must not be written; None if it is neither."""
     state = getattr(error, "pgcode", None)
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more than we need
-    if code == sqlite3.SQLITE_FULL or state == _PG_DISK_FULL:
+    exact = getattr(error, "sqlite_errorcode", 0)
+    code = exact & 0xFF  # the rest says more than we need
+    # Whoever opens a file first, even to read it, makes another beside it, for which there must be
+    # room.
+    has_no_room = code == sqlite3.SQLITE_FULL or exact == sqlite3.SQLITE_IOERR_SHMSIZE
+    if has_no_room or state == _PG_DISK_FULL:
         return True
     closed = code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
     return False if closed or state == _PG_READ_ONLY else None
