@@ -95,6 +95,21 @@ class PlainHarper:
         )
         return found
 
+    def rows_between(self, table: str, first: int | None, last: int | None) -> list[Row]:
+        """Those with an id of this range, by the primary key too; None: however small or large."""
+        bounds = {"greater_than_equal": first, "less_than_equal": last}
+        found: list[Row] = self.send(
+            "search_by_conditions",
+            table=table,
+            get_attributes=["*"],
+            conditions=[
+                {"attribute": "id", "comparator": comparator, "value": bound}
+                for comparator, bound in bounds.items()
+                if bound is not None
+            ],
+        )
+        return found
+
     def upsert(self, table: str, rows: Sequence[Row]) -> None:
         """Merged into what is there."""
         told = self.send("upsert", table=table, records=list(rows))
