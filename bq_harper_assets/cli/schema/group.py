@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bq_harper_assets.ledger.records import SchemaVersion
 
 _COLUMNS = ("column", "type", "mode", "attribute", "Harper", "index", "state", "description")
-VERSION = click.option(
+_VERSION = click.option(
     "--version", "number", type=click.IntRange(1), help="Which.  [default: the newest]"
 )
 
@@ -43,7 +43,7 @@ for command in (diff, accept, apply, rollback, cleanup):
 
 @schema.command()
 @click.argument("table")
-@VERSION
+@_VERSION
 @PROFILE
 @OUTPUT
 def show(table: str, number: int | None, profile: str | None, output: str) -> None:

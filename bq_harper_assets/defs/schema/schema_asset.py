@@ -36,11 +36,11 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.schema_sync.target_evolution import Evolved, evolve_table
-from bq_harper_assets.sync.schema_sync.version_history import Step
+from bq_harper_assets.sync.schema_sync.version_history import VersionStep
 from bq_harper_assets.sync.transient_errors import TRANSIENT
 from bq_harper_assets.validation.schema_drift import as_markdown
 
-VERSION = "schema_version"
+_VERSION = "schema_version"
 
 
 def build_schema(contract: TableContract) -> AssetsDefinition:
@@ -96,27 +96,27 @@ def evolve_job(contract: TableContract) -> str:
 
 
 def unshown(
-    instance: DagsterInstance, contract: TableContract, steps: Iterable[Step]
-) -> list[Step]:
+    instance: DagsterInstance, contract: TableContract, steps: Iterable[VersionStep]
+) -> list[VersionStep]:
     """Versions that came since the one that Dagster shows now, whoever has told it of that."""
     event = instance.get_latest_materialization_event(schema_key(contract))
     made = event.asset_materialization if event else None
-    shown = made.metadata[VERSION].value if made and VERSION in made.metadata else 0
+    shown = made.metadata[_VERSION].value if made and _VERSION in made.metadata else 0
     return [step for step in steps if step.recorded.version > int(str(shown))]
 
 
-def version_shown(contract: TableContract, step: Step) -> AssetMaterialization:
+def version_shown(contract: TableContract, step: VersionStep) -> AssetMaterialization:
     """A version as an event, for whoever has no run of the asset to tell it."""
     return AssetMaterialization(schema_key(contract), metadata=version_metadata(step))
 
 
-def version_metadata(step: Step) -> dict[str, Any]:
+def version_metadata(step: VersionStep) -> dict[str, Any]:
     """The columns of a version, what it has changed, and who has recorded it, when and why."""
     recorded = step.recorded
     first = "the first version" if recorded.version == 1 else "nothing that rows depend on"
     return {
         "dagster/column_schema": column_table(step.version),
-        VERSION: recorded.version,
+        _VERSION: recorded.version,
         "recorded_at": MetadataValue.timestamp(recorded.recorded_at),
         "recorded_by": recorded.by,
         "cause": recorded.cause,

@@ -14,7 +14,7 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.ensure_table import Ensured, ensure_table
 from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
 from bq_harper_assets.sync.mirror.schemas import mirror_schemas
-from bq_harper_assets.sync.schema_sync.version_history import Step, version_steps
+from bq_harper_assets.sync.schema_sync.version_history import VersionStep, version_steps
 
 _KIND, _APPLIED = "schema", "applied"
 _NOTES = 50  # newest audit entries that are searched for a version
@@ -34,7 +34,7 @@ class NeverSynced(BqhError):
 class Evolved:
     """What was done for the newest version."""
 
-    steps: tuple[Step, ...]  # to it, from the first
+    steps: tuple[VersionStep, ...]  # to it, from the first
     ensured: Ensured
     warning: str | None  # Harper has no copy of the versions
 

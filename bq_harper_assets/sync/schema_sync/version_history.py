@@ -12,7 +12,7 @@ from bq_harper_assets.sync.ledger_facts import changes_of
 
 
 @dataclass(frozen=True)
-class Step:
+class VersionStep:
     """One version of a schema, with what it has changed."""
 
     recorded: SchemaVersion
@@ -20,14 +20,14 @@ class Step:
     changes: tuple[Change, ...]  # against the version before
 
 
-def version_steps(ledger: Ledger, contract: TableContract) -> tuple[Step, ...]:
+def version_steps(ledger: Ledger, contract: TableContract) -> tuple[VersionStep, ...]:
     """All versions, oldest first; none before the first sync."""
     table = ledger.find_table(contract.id)
-    steps: list[Step] = []
+    steps: list[VersionStep] = []
     for recorded in ledger.schema_history(table) if table else ():
         before = steps[-1].recorded if steps else None
         version = TableVersion.parse(recorded.body)
-        steps.append(Step(recorded, version, changes_of(recorded, before, contract)))
+        steps.append(VersionStep(recorded, version, changes_of(recorded, before, contract)))
     return tuple(steps)
 
 
