@@ -17,7 +17,7 @@ _NOTEWORTHY = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ColumnDifference:
+class SchemaDifference:
     """What differs in one column, or in the table as a whole, before it is put into words."""
 
     kind: ChangeKind
@@ -28,7 +28,7 @@ class ColumnDifference:
     waits: bool = False  # it has no effect until a person decides
 
 
-def change_in_words(difference: ColumnDifference, contract: TableContract) -> Change:
+def change_in_words(difference: SchemaDifference, contract: TableContract) -> Change:
     """The difference as a person hears of it, under the contract of today."""
     before, after = difference.types
     return Change(
@@ -41,7 +41,7 @@ def change_in_words(difference: ColumnDifference, contract: TableContract) -> Ch
     )
 
 
-def _severity(difference: ColumnDifference, contract: TableContract) -> str:
+def _severity(difference: SchemaDifference, contract: TableContract) -> str:
     was = difference.was
     if difference.waits:
         return "error" if policy_of(contract, difference.column) == "freeze" else "warn"
@@ -49,7 +49,7 @@ def _severity(difference: ColumnDifference, contract: TableContract) -> str:
     return "warn" if is_lost or difference.kind in _NOTEWORTHY else "info"
 
 
-def _action(difference: ColumnDifference, contract: TableContract) -> str:
+def _action(difference: SchemaDifference, contract: TableContract) -> str:
     was, now = difference.was, difference.now
     if now is None:
         return _action_without(difference.kind, was)

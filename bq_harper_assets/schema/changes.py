@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.change import Change, ChangeKind
-from bq_harper_assets.schema.change_words import ColumnDifference, change_in_words
+from bq_harper_assets.schema.change_words import SchemaDifference, change_in_words
 from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 
 
@@ -28,26 +28,26 @@ def waiting_changes(version: TableVersion, contract: TableContract) -> tuple[Cha
     return tuple(change_in_words(_waiting(version, column), contract) for column in version.waiting)
 
 
-def _waiting(version: TableVersion, column: VersionColumn) -> ColumnDifference:
+def _waiting(version: TableVersion, column: VersionColumn) -> SchemaDifference:
     if column.is_live:
         return _offer(column)
     rivals = [each for each in version.of_source(column.source) if each.name != column.name]
     kind = ChangeKind.RETYPED if rivals else ChangeKind.ADDED
     before = ", ".join(rival.type_text for rival in rivals)
-    return ColumnDifference(
+    return SchemaDifference(
         kind=kind, column=column.source, types=(before, column.type_text), now=column, waits=True
     )
 
 
-def _offer(column: VersionColumn) -> ColumnDifference:
+def _offer(column: VersionColumn) -> SchemaDifference:
     """The fields that the source has added to a column which goes on without them."""
     types = column.type_text, column.in_source.type_text
-    return ColumnDifference(
+    return SchemaDifference(
         kind=ChangeKind.WIDENED, column=column.source, types=types, now=column, waits=True
     )
 
 
-def _column_differences(before: TableVersion, after: TableVersion) -> Iterator[ColumnDifference]:
+def _column_differences(before: TableVersion, after: TableVersion) -> Iterator[SchemaDifference]:
     for column in after.columns:
         was = before.find(column.name)
         if column.state is State.RETIRED:
@@ -59,23 +59,23 @@ def _column_differences(before: TableVersion, after: TableVersion) -> Iterator[C
             yield from _stayed(was, column)
     for was in before.columns:
         if not was.written and not any(after.of_source(was.source)):
-            yield ColumnDifference(
+            yield SchemaDifference(
                 kind=ChangeKind.REMOVED, column=was.source, types=(was.type_text, ""), was=was
             )
 
 
 def _retired(
     was: VersionColumn, column: VersionColumn, after: TableVersion
-) -> Iterator[ColumnDifference]:
+) -> Iterator[SchemaDifference]:
     # By the name that a rename has given it.
     if any(each.state is not State.RETIRED for each in after.of_source(column.source)):
         return  # told where its successor arrives
     left_out = was.source in after.not_selected
     kind = ChangeKind.NOT_SELECTED if left_out else ChangeKind.REMOVED
-    yield ColumnDifference(kind=kind, column=was.source, types=(was.type_text, ""), was=was)
+    yield SchemaDifference(kind=kind, column=was.source, types=(was.type_text, ""), was=was)
 
 
-def _arrived(column: VersionColumn, before: TableVersion, after: TableVersion) -> ColumnDifference:
+def _arrived(column: VersionColumn, before: TableVersion, after: TableVersion) -> SchemaDifference:
     # What was there of the same column of the source, also under a name it had until now.
     names = {each.name for each in after.of_source(column.source)}
     same = (each for each in before.columns if each.source == column.source or each.name in names)
@@ -83,15 +83,15 @@ def _arrived(column: VersionColumn, before: TableVersion, after: TableVersion) -
     old = next((each for each in same if each.written), None)
     kind = ChangeKind.RETYPED if old else ChangeKind.ADDED
     types = old.type_text if old else "", column.type_text
-    return ColumnDifference(
+    return SchemaDifference(
         kind=kind, column=column.source, types=types, was=old, now=column, waits=not column.is_live
     )
 
 
-def _stayed(was: VersionColumn, column: VersionColumn) -> Iterator[ColumnDifference]:
+def _stayed(was: VersionColumn, column: VersionColumn) -> Iterator[SchemaDifference]:
     name = column.source
     if was.source != name:
-        yield ColumnDifference(
+        yield SchemaDifference(
             kind=ChangeKind.RENAMED, column=name, types=(was.source, name), was=was, now=column
         )
     if was.state is not column.state:
@@ -99,12 +99,12 @@ def _stayed(was: VersionColumn, column: VersionColumn) -> Iterator[ColumnDiffere
         if was.state is State.RETIRED:
             kind = ChangeKind.RETURNED
         types = "", column.type_text
-        yield ColumnDifference(
+        yield SchemaDifference(
             kind=kind, column=name, types=types, was=was, now=column, waits=not column.is_live
         )
     sizes = _sized(was), _sized(column)
     if sizes[0] != sizes[1]:
-        yield ColumnDifference(
+        yield SchemaDifference(
             kind=ChangeKind.WIDENED, column=name, types=sizes, was=was, now=column
         )
     else:
@@ -114,14 +114,14 @@ def _stayed(was: VersionColumn, column: VersionColumn) -> Iterator[ColumnDiffere
         yield _offer(column)
     if was.is_live and column.is_live and was.indexed != column.indexed:
         states = ("not indexed", "indexed") if column.indexed else ("indexed", "not indexed")
-        yield ColumnDifference(
+        yield SchemaDifference(
             kind=ChangeKind.INDEX, column=name, types=states, was=was, now=column
         )
 
 
-def _modes(was: VersionColumn, column: VersionColumn, path: str) -> Iterator[ColumnDifference]:
+def _modes(was: VersionColumn, column: VersionColumn, path: str) -> Iterator[SchemaDifference]:
     if was.mode != column.mode:
-        yield ColumnDifference(kind=ChangeKind.MODE, column=path, types=(was.mode, column.mode))
+        yield SchemaDifference(kind=ChangeKind.MODE, column=path, types=(was.mode, column.mode))
     had = {field.name: field for field in was.fields}
     for field in column.fields:
         yield from _modes(had[field.name], field, f"{path}.{field.name}")
@@ -136,7 +136,7 @@ def _sized(column: VersionColumn) -> str:
     return f"ARRAY<{name}>" if column.repeated else name
 
 
-def _table_differences(before: TableVersion, after: TableVersion) -> Iterator[ColumnDifference]:
+def _table_differences(before: TableVersion, after: TableVersion) -> Iterator[SchemaDifference]:
     """Differences of the layout, and of columns that the contract leaves out."""
     old, new = before.layout, after.layout
     for kind, was, now in (
@@ -144,10 +144,10 @@ def _table_differences(before: TableVersion, after: TableVersion) -> Iterator[Co
         (ChangeKind.PRIMARY_KEY, ", ".join(old.primary_key), ", ".join(new.primary_key)),
     ):
         if was != now:
-            yield ColumnDifference(kind=kind, column="", types=(was or "none", now or "none"))
+            yield SchemaDifference(kind=kind, column="", types=(was or "none", now or "none"))
     for name in after.not_selected:
         if name not in before.not_selected and not any(before.of_source(name)):
-            yield ColumnDifference(kind=ChangeKind.NOT_SELECTED, column=name)
+            yield SchemaDifference(kind=ChangeKind.NOT_SELECTED, column=name)
     for name in before.not_selected:
         if name not in after.not_selected and not any(after.of_source(name)):
-            yield ColumnDifference(kind=ChangeKind.REMOVED, column=name)
+            yield SchemaDifference(kind=ChangeKind.REMOVED, column=name)

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from google.cloud import bigquery
 
+from bq_harper_assets.cli.schema.decisions import rollback_notes
 from bq_harper_assets.cli.schema.table_schema import LISTS as LISTED
 from bq_harper_assets.cli.schema.table_schema import diff_lists
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.change import ChangeKind
 from bq_harper_assets.schema.changes import changes_between
+from bq_harper_assets.schema.evolution import rolled_back
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
@@ -21,6 +23,7 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.errors import NoSuchVersion
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.schema.samples import contract, schema
+from bq_harper_assets_tests.schema.versions import of, seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, hours_ago, table
 
@@ -332,3 +335,14 @@ def test_an_added_a_retyped_and_a_newly_indexed_column_are_told_in_their_own_lis
         "other": [""],
     }
     assert lists["other"][0]["kind"] == "partitioning"
+
+
+@pytest.mark.promise("F2")
+def test_a_rollback_names_the_fields_that_stay_in_a_column_and_the_columns_that_are_gone() -> None:
+    leg, via, notes = of("leg", Kind.INT64), of("via", Kind.STRING), of("notes", Kind.STRING)
+    first = seen(None, of("trip", Kind.STRUCT, leg), notes)
+    newest = seen(first, of("trip", Kind.STRUCT, leg, via))
+    assert rollback_notes(first, rolled_back(newest, first)) == [
+        "notes stays as it is: BigQuery has no STRING of that name any more",
+        "trip.via goes on being synced: a rollback goes by whole columns",
+    ]

@@ -181,18 +181,22 @@ def rollback(table: str, to: int, yes: bool, profile: str | None, output: str) -
         decision = _deciding(asked, queries).roll_back(to, record=yes)
         evolved = _evolved(asked) if yes else None
         _, earlier = asked.recorded(to)
-    wanted = TableVersion.parse(earlier.body)
-    notes = [
-        f"{column.source} stays as it is: BigQuery has no {column.type_text} of that name any more"
-        for column in wanted.live
-        if column.name not in decision.schema.live_names
-    ]
-    for column in decision.schema.live:
-        was = wanted.find(column.name)
-        if new := sorted(column.paths - was.paths) if was and was.is_live else []:
-            notes.append(f"{', '.join(new)} goes on being synced: a rollback goes by whole columns")
+    notes = rollback_notes(TableVersion.parse(earlier.body), decision.schema)
     command = f"bqh schema rollback {asked.contract.id} --to {to} --yes"
     _tell(asked, decision, evolved, command, output, notes)
+
+
+def rollback_notes(wanted: TableVersion, now: TableVersion) -> list[str]:
+    """What a rollback cannot bring back, and what it leaves as it is."""
+    gone = [column for column in wanted.live if column.name not in now.live_names]
+    stays = sorted(path for path in now.live_paths - wanted.live_paths if "." in path)
+    return [
+        *(
+            f"{each.source} stays as it is: BigQuery has no {each.type_text} of that name any more"
+            for each in gone
+        ),
+        *(f"{path} goes on being synced: a rollback goes by whole columns" for path in stays),
+    ]
 
 
 def _deciding(asked: Asking, queries: Any) -> "Deciding":

@@ -64,7 +64,7 @@ class Told(BaseModel):
     shown: int = 0  # the version up to which the schema's asset has all
 
 
-class Cursor(BaseModel):
+class DriftCursor(BaseModel):
     """What a tick leaves to the next, and shows to whoever looks at the sensor."""
 
     model_config = ConfigDict(extra="ignore")
@@ -76,13 +76,13 @@ class Cursor(BaseModel):
     could_not_look: dict[str, str] = {}  # by table, why
     tables: dict[str, Told] = {}
 
-    def begun(self, now: datetime, last: LastLook | None) -> "Cursor":
+    def begun(self, now: datetime, last: LastLook | None) -> "DriftCursor":
         """Begins, or begins anew if the cursor was lost, with what all deployments know."""
         next_look = last.next_look if last else now + LOOK_EVERY
         known = {"next_look": next_look, "last_look": last.at if last else None}
         return self.model_copy(update=known)
 
-    def looked(self, found: Round) -> "Cursor":
+    def looked(self, found: Round) -> "DriftCursor":
         """Notes a look, of this deployment or of another."""
         return self.model_copy(
             update={
@@ -171,7 +171,7 @@ def build_drift_sensor(
         harper: HarperResource,
         ledger: LedgerResource,
     ) -> SensorResult:
-        cursor = Cursor.model_validate_json(context.cursor or "{}")
+        cursor = DriftCursor.model_validate_json(context.cursor or "{}")
         with ledger.open() as opened:
             now = opened.now()
             if cursor.next_look is None:
@@ -198,7 +198,7 @@ def _node_id() -> str:
 
 
 def _looked(
-    news: News, contracts: Sequence[TableContract], cursor: Cursor, found: Round
+    news: News, contracts: Sequence[TableContract], cursor: DriftCursor, found: Round
 ) -> SensorResult:
     """Tells what is new since this deployment's last tick."""
     for contract in contracts:
@@ -211,7 +211,7 @@ def _looked(
 def _catch_up(
     news: News,
     contracts: Sequence[TableContract],
-    cursor: Cursor,
+    cursor: DriftCursor,
     newest: Mapping[str, NewestVersion],
 ) -> None:
     """Tells what syncs, people and other deployments have recorded since; BigQuery is not asked."""
@@ -225,7 +225,7 @@ def _catch_up(
         news.gather(contract, problem, figures, was_looked_at=False)
 
 
-def _told(news: News, cursor: Cursor, why: str) -> SensorResult:
+def _told(news: News, cursor: DriftCursor, why: str) -> SensorResult:
     cursor = cursor.model_copy(update={"tables": news.told})
     return SensorResult(
         run_requests=news.requests or None,
