@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaH
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
-from bq_harper_assets.contract.loading.located import Step
-
 
 class Declared(BaseModel):
     """A block of keys that a user writes."""
@@ -24,10 +22,10 @@ class Declared(BaseModel):
 
 
 @dataclass(frozen=True)
-class Fault:
+class FieldFault:
     """What is wrong at the end of `steps`; `involves` names other fields it only holds with."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[str | int, ...]
     message: str
     involves: tuple[str, ...] = ()
 
@@ -35,7 +33,7 @@ class Fault:
 class Wrong(ValueError):
     """One or more faults inside a value."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: FieldFault) -> None:
         self.faults = faults
         super().__init__("; ".join(fault.message for fault in faults))
 

@@ -8,16 +8,17 @@ from pathlib import Path
 
 from dotenv.parser import parse_stream
 
-from bq_harper_assets.contract.loading.located import Expanded, Located, Place
+from bq_harper_assets.contract.loading.config_entry import ConfigEntry
 from bq_harper_assets.contract.loading.problems import Problem
 
+ENVIRONMENT = "environment"
 DOTENV_FILE = ".env"
 _REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{")
 
 
 @dataclass(frozen=True)
 class Variables:
-    """Both places a variable can be set in."""
+    """The environment and the .env file, the two places that a variable can be set in."""
 
     environ: Mapping[str, str] = field(repr=False)
     dotenv: Mapping[str, str] = field(repr=False)
@@ -25,13 +26,13 @@ class Variables:
     def get(self, name: str) -> str | None:
         return self.environ.get(name) or self.dotenv.get(name) or None
 
-    def located(self, name: str) -> Located | None:
-        """The variable as a value that can be pointed at."""
+    def entry(self, name: str) -> ConfigEntry | None:
+        """The variable as a value that a problem can point at; None if it is not set."""
         text = self.get(name)
         if text is None:
             return None
-        file = "environment" if self.environ.get(name) else DOTENV_FILE
-        return Located(Place(file, 0, (name,)), Expanded(text), text)
+        file = ENVIRONMENT if self.environ.get(name) else DOTENV_FILE
+        return ConfigEntry.without_lines(file, name, text)
 
     def expand(self, text: str) -> tuple[str, list[str]]:
         """${NAME} and ${NAME:-default} put in, and what is wrong with them; $${ becomes ${."""

@@ -1,0 +1,186 @@
+"""Where each setting comes from: the first of these that says something counts.
+
+1. argument     an option of the command
+2. variable     one of seven, in the environment, else in .env
+3. profile      config/profiles/<name>.yaml
+4. files        bigquery: in config/*.yaml
+5. local stack  what `bqh up` has started; for the local profile only
+6. default      what the profile's model says
+
+Platforms preset the variables of the project and of the credentials, so there a file means it
+more: 3 and 4 come before 2. What belongs to one server goes to no other: the stack's project,
+user and password only to the stack's own servers, and an emulator's storage endpoint is never
+weaker than its address.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from bq_harper_assets.contract.loading.config_entry import ConfigEntry
+from bq_harper_assets.contract.loading.problems import Problem
+from bq_harper_assets.contract.loading.spelling import canonical_key, keys_of, nearest
+from bq_harper_assets.contract.loading.variables import DOTENV_FILE, ENVIRONMENT, Variables
+from bq_harper_assets.contract.settings.addresses import StackAddresses
+from bq_harper_assets.contract.settings.profile import Profile
+from bq_harper_assets.contract.settings.urls import EMULATOR_URL, host_of
+
+ARGUMENT = "argument"
+DEFAULT = "default"
+STACK = "local stack"
+STORAGE_PORT = 9060
+SETTING_VARIABLES = {
+    "bigquery.project": "GOOGLE_CLOUD_PROJECT",
+    "bigquery.credentials": "GOOGLE_APPLICATION_CREDENTIALS",
+    "bigquery.endpoint": "BIGQUERY_EMULATOR_HOST",
+    "bigquery.storageEndpoint": "BIGQUERY_EMULATOR_STORAGE_HOST",
+    "harper.url": "OPERATIONSAPI_URL",
+    "harper.user": "OPERATIONSAPI_USER",
+    "harper.password": "OPERATIONSAPI_PASS",
+}
+SETTING_NAMES = tuple(
+    f"{section}.{key}"
+    for section, block in Profile.model_fields.items()
+    for key in keys_of(block.annotation)  # type: ignore[arg-type]
+)
+_FILES_FIRST = ("bigquery.project", "bigquery.credentials")
+_ENDPOINT, _STORAGE = "bigquery.endpoint", "bigquery.storageEndpoint"
+
+Entries = Mapping[str, ConfigEntry]  # by names such as harper.url
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingOrigins:
+    """The entries of every setting, by where they come from."""
+
+    arguments: Entries
+    variables: Entries
+    profile: Entries
+    files: Entries
+    stack: Entries = field(default_factory=dict)
+    derived: Entries = field(default_factory=dict)  # follows from another setting's entry
+
+    def entries(self, name: str) -> list[ConfigEntry]:
+        """Every entry of the setting, the one that counts first."""
+        order = [self.variables, self.profile, self.files]
+        if name in _FILES_FIRST:
+            order = [self.profile, self.files, self.variables]
+        order = [self.derived, self.arguments, *order, self.stack]
+        return [entries[name] for entries in order if name in entries]
+
+    def winner(self, name: str) -> ConfigEntry | None:
+        """The entry that counts; None where the default does."""
+        return next(iter(self.entries(name)), None)
+
+    def winners(self) -> dict[str, ConfigEntry]:
+        """The entries that count, of every setting that is set."""
+        return {name: entry for name in SETTING_NAMES if (entry := self.winner(name)) is not None}
+
+    def rank(self, name: str) -> int:
+        """How weak the origin of the setting is."""
+        written = {**self.profile, **self.files}
+        order = (self.arguments, self.variables, written, self.stack)
+        return next((at for at, entries in enumerate(order) if name in entries), len(order))
+
+
+def gather_settings(
+    overrides: Mapping[str, Any],
+    variables: Variables,
+    profile: ConfigEntry,
+    files: Entries,
+    stack: StackAddresses | None,
+    problems: list[Problem],
+) -> SettingOrigins:
+    """All settings from all origins, without what belongs to a server that is not used."""
+    arguments = _from_arguments(overrides, problems)
+    from_variables = {n: variables.entry(variable) for n, variable in SETTING_VARIABLES.items()}
+    from_profile = _from_profile(profile)
+    for one, other in (("master", "remote"), ("remote", "master")):
+        if (
+            f"spark.{one}" in arguments
+        ):  # naming a Spark in a command takes the file's other one out
+            from_profile.pop(f"spark.{other}", None)
+    origins = SettingOrigins(
+        arguments=arguments,
+        variables={name: entry for name, entry in from_variables.items() if entry},
+        profile=from_profile,
+        files=files,
+    )
+    return _with_storage(replace(origins, stack=_from_stack(stack, origins)))
+
+
+def _from_arguments(
+    overrides: Mapping[str, Any], problems: list[Problem]
+) -> dict[str, ConfigEntry]:
+    found: dict[str, ConfigEntry] = {}
+    for written, value in overrides.items():
+        name = ".".join(to_camel(step) for step in written.split("."))
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        entry = ConfigEntry.without_lines(ARGUMENT, written, text)
+        if name not in SETTING_NAMES or name == "spark.settings":
+            meant = nearest(name, SETTING_NAMES)
+            hint = f"did you mean {meant}?" if meant else f"valid: {', '.join(SETTING_NAMES)}"
+            problems.append(entry.key_problem(f"is not a setting; {hint}"))
+        elif value is not None:  # an option that was not given
+            found[name] = entry
+    return found
+
+
+def _from_profile(profile: ConfigEntry) -> dict[str, ConfigEntry]:
+    found: dict[str, ConfigEntry] = {}
+    for section, block in profile.items():
+        for written, entry in block.items():
+            name = canonical_key(f"{section}.{written}", SETTING_NAMES)
+            if name is not None and entry.value is not None:
+                found.setdefault(name, entry)
+    return found
+
+
+def _from_stack(stack: StackAddresses | None, others: SettingOrigins) -> dict[str, ConfigEntry]:
+    if stack is None:
+        return {}
+    values = {_ENDPOINT: stack.bigquery_url, "harper.url": stack.harper_url}
+
+    def is_of_stack(name: str) -> bool:
+        entry = others.winner(name)
+        return entry is None or str(entry.value).rstrip("/") == values[name]
+
+    if is_of_stack(_ENDPOINT):
+        values |= {"bigquery.project": stack.bigquery_project, _STORAGE: stack.bigquery_storage}
+    if is_of_stack("harper.url"):
+        values["harper.user"] = stack.harper_user
+        password = _password(stack.harper_password_file)
+        if is_of_stack("harper.user") and password:
+            values["harper.password"] = password
+    return {n: ConfigEntry.without_lines(STACK, n, value) for n, value in values.items()}
+
+
+def _password(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8").strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _with_storage(origins: SettingOrigins) -> SettingOrigins:
+    endpoint = origins.winner(_ENDPOINT)
+    if endpoint is None or origins.rank(_STORAGE) <= origins.rank(_ENDPOINT):
+        return origins
+    try:
+        text = f"{host_of(EMULATOR_URL.parse(endpoint.value))}:{STORAGE_PORT}"
+    except ValueError:
+        return origins  # told where it is checked
+    origin = f"{origin_text(endpoint)} (same host, port {STORAGE_PORT})"
+    return replace(origins, derived={_STORAGE: ConfigEntry.without_lines(origin, "", text)})
+
+
+def origin_text(entry: ConfigEntry) -> str:
+    """Where an entry comes from, as a user would say it."""
+    if entry.file == ENVIRONMENT:
+        return str(entry.path[0])
+    if entry.file == DOTENV_FILE:
+        return f"{DOTENV_FILE} ({entry.path[0]})"
+    return entry.where
