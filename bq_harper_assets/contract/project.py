@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -32,18 +31,14 @@ from bq_harper_assets.contract.settings.effective import (
     connection_settings,
     table_settings,
 )
-from bq_harper_assets.contract.settings.origins import (
-    ARGUMENT,
-    DEFAULT,
-    gather_settings,
-    origin_text,
-)
+from bq_harper_assets.contract.settings.origins import DEFAULT, gather_settings, origin_text
 from bq_harper_assets.contract.settings.profile import LOCAL, Profile, literal_secrets, profile_file
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.contract.settings.systems import resolve_systems
 from bq_harper_assets.contract.table import TableContract
 
 PROFILE_VARIABLE = "BQH_PROFILE"
+ARGUMENT = "argument"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +73,6 @@ def load_project(
     *,
     profile: str | None = None,
     environ: Mapping[str, str] = os.environ,
-    overrides: Mapping[str, Any] | None = None,
     now: datetime | None = None,
 ) -> Project:
     """Everything in config/, checked together; ConfigError holds all that is wrong."""
@@ -91,12 +85,10 @@ def load_project(
     chosen = _profile_name(profile, variables)
     name = str(chosen.value)
     origins = gather_settings(
-        overrides or {},
         variables,
         _profile_block(root, chosen, variables, problems),
         {f"bigquery.{key}": entry for key, entry in declared.connection.items()},
         _stack(root, name, problems),
-        problems,
     )
     systems = resolve_systems(origins, name, root, problems)
     if systems is None or problems:

@@ -58,7 +58,7 @@ def test_contracts_load_without_a_stack_and_its_absence_is_told_when_it_is_neede
         _ = project.bigquery
     assert "projectId" in str(bigquery.value)
     with pytest.raises(ConfigError, match="type bqh up"):
-        _ = disk.load(overrides={"bigquery.project": "demo"}).bigquery
+        _ = disk.load({"GOOGLE_CLOUD_PROJECT": "demo"}).bigquery
 
 
 @pytest.mark.promise("A13")
@@ -72,13 +72,9 @@ def test_without_a_password_another_profile_names_the_variable(disk: Disk) -> No
 
 
 @pytest.mark.promise("A13")
-def test_argument_beats_environment_beats_dotenv_beats_file_beats_stack(
-    disk: Disk, stack: StackAddresses
-) -> None:
-    def found(environ: dict[str, str] | None = None, typed: str | None = None) -> tuple[str, str]:
-        project = disk.load(
-            {"OPERATIONSAPI_PASS": "p", **(environ or {})}, overrides={"harper.url": typed}
-        )
+def test_environment_beats_dotenv_beats_file_beats_stack(disk: Disk, stack: StackAddresses) -> None:
+    def found(environ: dict[str, str] | None = None) -> tuple[str, str]:
+        project = disk.load({"OPERATIONSAPI_PASS": "p", **(environ or {})})
         value, source = sources(project)["harper.url"]
         assert project.harper.url == value
         return value, source
@@ -91,7 +87,6 @@ def test_argument_beats_environment_beats_dotenv_beats_file_beats_stack(
     assert found() == ("http://localhost:2", f".env (OPERATIONSAPI_URL){overruled}")
     environ = {"OPERATIONSAPI_URL": "http://localhost:1"}
     assert found(environ) == ("http://localhost:1", f"OPERATIONSAPI_URL{overruled}")
-    assert found(environ, typed="http://localhost:9")[0] == "http://localhost:9"
     # An empty variable is one that is not set.
     assert found({"OPERATIONSAPI_URL": ""})[0] == "http://localhost:2"
 
@@ -107,8 +102,6 @@ def test_project_and_credentials_of_a_file_beat_what_platforms_preset(disk: Disk
         "from-file",
         "config/tables.yaml:2 (GOOGLE_CLOUD_PROJECT is overruled)",
     )
-    by_command = disk.load(environ, profile="gcp", overrides={"bigquery.project": "typed"})
-    assert by_command.bigquery.project == "typed"
     alone = disk.tables("").load({"GOOGLE_CLOUD_PROJECT": "preset"}, profile="gcp")
     assert sources(alone)["bigquery.project"] == ("preset", "GOOGLE_CLOUD_PROJECT")
     assert alone.bigquery.credentials is None
@@ -268,12 +261,12 @@ def test_spark_and_ledger_have_defaults_for_one_machine(disk: Disk) -> None:
     assert project.ledger.url.get_secret_value() == f"sqlite:///{disk.root}/.local/ledger.db"
 
 
-def test_a_spark_named_in_a_command_replaces_the_one_of_the_file(disk: Disk) -> None:
+def test_a_spark_is_named_once_and_its_settings_are_taken_as_written(disk: Disk) -> None:
     disk.write(
         "config/profiles/local.yaml",
-        "spark:\n  master: local[2]\n  settings: {spark.ui.enabled: false, spark.task.cpus: 2}\n",
+        "spark:\n  remote: sc://host\n  settings: {spark.ui.enabled: false, spark.task.cpus: 2}\n",
     )
-    project = disk.load(overrides={"spark.remote": "sc://host"})
+    project = disk.load()
     assert (project.spark.master, project.spark.remote) == (None, "sc://host")
     settings = {name: value.get_secret_value() for name, value in project.spark.settings.items()}
     assert settings == {"spark.ui.enabled": "false", "spark.task.cpus": "2"}
@@ -304,10 +297,6 @@ def test_what_is_wrong_in_a_profile_is_told_at_its_line(text: str, disk: Disk) -
 @pytest.mark.parametrize("name", ["../local", "a/b", ".", "a b"])
 def test_a_profile_name_is_no_path(name: str, disk: Disk) -> None:
     assert "is not a profile name" in disk.refusal({"BQH_PROFILE": name})
-
-
-def test_an_option_that_does_not_exist_is_told(disk: Disk) -> None:
-    assert "did you mean harper.url?" in disk.refusal(overrides={"harper.uri": "x"})
 
 
 def test_a_torn_address_file_is_told_with_what_to_do(disk: Disk) -> None:

@@ -1,14 +1,13 @@
 """Where each setting comes from: the first of these that says something counts.
 
-1. argument     an option of the command
-2. variable     one of seven, in the environment, else in .env
-3. profile      config/profiles/<name>.yaml
-4. files        bigquery: in config/*.yaml
-5. local stack  what `bqh up` has started; for the local profile only
-6. default      what the profile's model says
+1. variable     one of seven, in the environment, else in .env
+2. profile      config/profiles/<name>.yaml, chosen by --profile or BQH_PROFILE
+3. files        bigquery: in config/*.yaml
+4. local stack  what `bqh up` has started; for the local profile only
+5. default      what the profile's model says
 
 Platforms preset the variables of the project and of the credentials, so there a file means it
-more: 3 and 4 come before 2. What belongs to one server goes to no other: the stack's project,
+more: 2 and 3 come before 1. What belongs to one server goes to no other: the stack's project,
 user and password only to the stack's own servers, and an emulator's storage endpoint is never
 weaker than its address.
 """
@@ -16,19 +15,14 @@ weaker than its address.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-from pydantic.alias_generators import to_camel
 
 from bq_harper_assets.contract.loading.config_entry import ConfigEntry
-from bq_harper_assets.contract.loading.problems import Problem
-from bq_harper_assets.contract.loading.spelling import canonical_key, keys_of, nearest
+from bq_harper_assets.contract.loading.spelling import canonical_key, keys_of
 from bq_harper_assets.contract.loading.variables import DOTENV_FILE, ENVIRONMENT, Variables
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.settings.profile import Profile
 from bq_harper_assets.contract.settings.urls import EMULATOR_URL, host_of
 
-ARGUMENT = "argument"
 DEFAULT = "default"
 STACK = "local stack"
 STORAGE_PORT = 9060
@@ -56,7 +50,6 @@ Entries = Mapping[str, ConfigEntry]  # by names such as harper.url
 class SettingOrigins:
     """The entries of every setting, by where they come from."""
 
-    arguments: Entries
     variables: Entries
     profile: Entries
     files: Entries
@@ -68,7 +61,7 @@ class SettingOrigins:
         order = [self.variables, self.profile, self.files]
         if name in _FILES_FIRST:
             order = [self.profile, self.files, self.variables]
-        order = [self.derived, self.arguments, *order, self.stack]
+        order = [self.derived, *order, self.stack]
         return [entries[name] for entries in order if name in entries]
 
     def winner(self, name: str) -> ConfigEntry | None:
@@ -81,52 +74,21 @@ class SettingOrigins:
 
     def rank(self, name: str) -> int:
         """How weak the origin of the setting is."""
-        written = {**self.profile, **self.files}
-        order = (self.arguments, self.variables, written, self.stack)
+        order = (self.variables, {**self.profile, **self.files}, self.stack)
         return next((at for at, entries in enumerate(order) if name in entries), len(order))
 
 
 def gather_settings(
-    overrides: Mapping[str, Any],
-    variables: Variables,
-    profile: ConfigEntry,
-    files: Entries,
-    stack: StackAddresses | None,
-    problems: list[Problem],
+    variables: Variables, profile: ConfigEntry, files: Entries, stack: StackAddresses | None
 ) -> SettingOrigins:
     """All settings from all origins, without what belongs to a server that is not used."""
-    arguments = _from_arguments(overrides, problems)
-    from_variables = {n: variables.entry(variable) for n, variable in SETTING_VARIABLES.items()}
-    from_profile = _from_profile(profile)
-    for one, other in (("master", "remote"), ("remote", "master")):
-        if (
-            f"spark.{one}" in arguments
-        ):  # naming a Spark in a command takes the file's other one out
-            from_profile.pop(f"spark.{other}", None)
+    named = {name: variables.entry(variable) for name, variable in SETTING_VARIABLES.items()}
     origins = SettingOrigins(
-        arguments=arguments,
-        variables={name: entry for name, entry in from_variables.items() if entry},
-        profile=from_profile,
+        variables={name: entry for name, entry in named.items() if entry},
+        profile=_from_profile(profile),
         files=files,
     )
     return _with_storage(replace(origins, stack=_from_stack(stack, origins)))
-
-
-def _from_arguments(
-    overrides: Mapping[str, Any], problems: list[Problem]
-) -> dict[str, ConfigEntry]:
-    found: dict[str, ConfigEntry] = {}
-    for written, value in overrides.items():
-        name = ".".join(to_camel(step) for step in written.split("."))
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        entry = ConfigEntry.without_lines(ARGUMENT, written, text)
-        if name not in SETTING_NAMES or name == "spark.settings":
-            meant = nearest(name, SETTING_NAMES)
-            hint = f"did you mean {meant}?" if meant else f"valid: {', '.join(SETTING_NAMES)}"
-            problems.append(entry.key_problem(f"is not a setting; {hint}"))
-        elif value is not None:  # an option that was not given
-            found[name] = entry
-    return found
 
 
 def _from_profile(profile: ConfigEntry) -> dict[str, ConfigEntry]:

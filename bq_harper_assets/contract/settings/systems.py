@@ -17,7 +17,7 @@ from bq_harper_assets.contract.loading.block_check import validated
 from bq_harper_assets.contract.loading.config_entry import ConfigEntry
 from bq_harper_assets.contract.loading.problems import Problem
 from bq_harper_assets.contract.loading.variables import ENVIRONMENT
-from bq_harper_assets.contract.settings.origins import ARGUMENT, Entries, SettingOrigins
+from bq_harper_assets.contract.settings.origins import Entries, SettingOrigins
 from bq_harper_assets.contract.settings.profile import (
     LOCAL,
     BigQueryProfile,
@@ -49,7 +49,7 @@ def resolve_systems(
 ) -> Systems | None:
     """The systems of the settings that count; None if one of them is wrong."""
     # Also what is overruled must be right: it counts again as soon as a variable is gone.
-    for entries in (origins.arguments, origins.variables, origins.files):
+    for entries in (origins.variables, origins.files):
         _profile(entries, problems)
     winners = origins.winners()
     profile = _profile(winners, problems)
@@ -101,16 +101,11 @@ def _bigquery(
         )
         return _missing(name, "bigquery.endpoint", message)
     return BigQueryConnection(
-        project=found.project,
-        location=found.location,
-        endpoint=found.endpoint,
-        storage_endpoint=found.storage_endpoint,
+        **found.model_dump(exclude={"initial_retry_delay", "max_retries", "credentials"}),
         credentials=credentials,
+        initial_retry_delay_ms=found.initial_retry_delay,
         # Whoever writes the default means it: a storm counts too.
         max_retries=found.max_retries if "max_retries" in found.model_fields_set else None,
-        initial_retry_delay_ms=found.initial_retry_delay,
-        max_bytes_billed=found.max_bytes_billed,
-        results_dataset=found.results_dataset,
     )
 
 
@@ -128,14 +123,8 @@ def _harper(found: HarperProfile, name: str) -> HarperConnection | Problem:
                 "set OPERATIONSAPI_PASS in the environment or .env"
             )
         return _missing(name, "harper.password", message)
-    return HarperConnection(
-        url=found.url,
-        user=found.user,
-        password=found.password or SecretStr(""),
-        token=found.token,
-        allow_http=found.allow_http,
-        requests_in_flight=found.requests_in_flight,
-    )
+    found = found.model_copy(update={"password": found.password or SecretStr("")})
+    return HarperConnection(**found.model_dump())
 
 
 def _spark(found: SparkProfile) -> SparkSettings:
@@ -189,7 +178,7 @@ def _key_file(winners: Entries, root: Path, problems: list[Problem]) -> Path | N
 
 def _paths_of(entry: ConfigEntry, path: str, root: Path) -> list[Path]:
     written = Path(os.path.expanduser(path))
-    if entry.file in (ARGUMENT, ENVIRONMENT):
+    if entry.file == ENVIRONMENT:
         return [written.absolute()]
     return list(dict.fromkeys([(root / entry.file).parent / written, root / written]))
 
