@@ -1,4 +1,4 @@
-"""The partition budget: how many cells (windows x slices) one table may have.
+"""The partition budget says how many cells (windows x slices) one table may have.
 
 Dagster keeps every partition key of an asset in memory and in its pages; past this it turns slow.
 """
@@ -17,7 +17,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class BudgetVerdict:
-    """What a table's number of cells means: it is refused, or warned of, or neither."""
+    """A table's number of cells is refused, or warned of, or neither."""
 
     cells: int
     refused: str | None = None
@@ -25,7 +25,7 @@ class BudgetVerdict:
 
 
 def judge_budget(contract: TableContract, now: datetime) -> BudgetVerdict:
-    """What a table's cells up to now mean for the budget."""
+    """Judges a table's cells up to now by the budget."""
     start = contract.sync.start_timestamp
     if start is not None and start > now:
         return BudgetVerdict(0, warning=_future(start))
@@ -51,7 +51,7 @@ def judge_budget(contract: TableContract, now: datetime) -> BudgetVerdict:
 
 
 def count_windows(start: datetime, end: datetime, window: timedelta) -> int:
-    """Windows that [start, end] touches; their edges lie on whole multiples since 1970, UTC."""
+    """Counts the windows that [start, end] touches; their edges are multiples since 1970, UTC."""
     return -((_floor(start, window) - end) // window)
 
 

@@ -1,4 +1,4 @@
-"""A project as it stands on disk: its contracts, and how to reach the systems they name."""
+"""A project is read from disk: its contracts, and how to reach the systems they name."""
 
 import os
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ ARGUMENT = "argument"
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """Valid contracts; a connection that lacks an address or password says so when asked for."""
+    """A project is valid; a connection that lacks an address or password says so when used."""
 
     root: Path
     profile_name: str
@@ -75,7 +75,7 @@ def load_project(
     environ: Mapping[str, str] = os.environ,
     now: datetime | None = None,
 ) -> Project:
-    """Everything in config/, checked together; ConfigError holds all that is wrong."""
+    """Reads and checks everything in config/; ConfigError holds all that is wrong."""
     root = root.absolute()
     problems: list[Problem] = []
     warnings: list[Problem] = []
@@ -161,5 +161,5 @@ def _stack(root: Path, profile: str, problems: list[Problem]) -> StackAddresses 
     except (ValidationError, OSError, UnicodeDecodeError):
         file = (folder / ADDRESSES_FILE).relative_to(root).as_posix()
         message = "is not what bqh up writes: delete it, then type bqh up"
-        problems.append(Problem(file, 0, "", None, message))
+        problems.append(Problem(file=file, message=message))
         return None

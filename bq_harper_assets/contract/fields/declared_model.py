@@ -1,4 +1,4 @@
-"""What all models of the configuration share: frozen, nothing unknown, camelCase or snake_case."""
+"""All models of the configuration are frozen, know their keys, and take both spellings of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pydantic_core import CoreSchema, core_schema
 
 
 class Declared(BaseModel):
-    """A block of keys that a user writes."""
+    """This is a block of keys that a user writes."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -23,7 +23,7 @@ class Declared(BaseModel):
 
 @dataclass(frozen=True)
 class FieldFault:
-    """What is wrong at the end of `steps`; `involves` names other fields it only holds with."""
+    """A fault is at the end of `steps`; `involves` names other fields that it only holds with."""
 
     steps: tuple[str | int, ...]
     message: str
@@ -31,7 +31,7 @@ class FieldFault:
 
 
 class Wrong(ValueError):
-    """One or more faults inside a value."""
+    """A value has one or more faults."""
 
     def __init__(self, *faults: FieldFault) -> None:
         self.faults = faults
@@ -40,7 +40,7 @@ class Wrong(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Reads:
-    """Annotates a field: how its value is read, and how an editor checks it."""
+    """This annotates a field with how its value is read and how an editor checks it."""
 
     parse: Callable[[Any], Any]
     json_schema: dict[str, Any]

@@ -1,4 +1,4 @@
-"""From a block of keys to a model: pydantic's errors in the user's words, at the user's place."""
+"""A block of keys becomes a model, and pydantic's errors get the user's words and place."""
 
 from collections.abc import Iterator
 from types import UnionType
@@ -24,14 +24,14 @@ Model = TypeVar("Model", bound=BaseModel)
 def checked(
     block: ConfigEntry, model: type[Model], problems: list[Problem], about: str = ""
 ) -> Model | None:
-    """The model; None, with every problem noted, if the block does not make one."""
+    """Makes the model; notes every problem and returns None if the block does not make one."""
     found, faults = validated(_canonical(block, model, problems, about), model)
     problems.extend(block.below(*fault.steps).problem(fault.message, about) for fault in faults)
     return found
 
 
 def validated(values: Any, model: type[Model]) -> tuple[Model | None, list[FieldFault]]:
-    """The model of plain values under its own keys, or every fault of them."""
+    """Makes the model of plain values under its own keys, or lists every fault of them."""
     found, faults = _validated(values, model)
     bad = {fault.steps[0] for fault in faults if fault.steps}
     if bad and isinstance(values, dict):
@@ -89,7 +89,7 @@ def _description(model: type[BaseModel], steps: tuple[KeyPathSegment, ...]) -> s
 def _canonical(
     block: ConfigEntry, model: type[BaseModel], problems: list[Problem], about: str
 ) -> Any:
-    """The block's values under the model's own keys; unknown and empty ones are taken out."""
+    """Puts the block's values under the model's keys; leaves out unknown and empty ones."""
     if not isinstance(block.value, dict):
         return block.value
     known = keys_of(model)

@@ -1,4 +1,4 @@
-"""A value of the configuration with where it stands, so that every later check can point there.
+"""An entry of the configuration is a value that knows where it stands, so that checks point there.
 
 Values are plain dicts, lists and text, and their lines are the tree of positions that Dagster's
 own parser makes. `dagster_shared` may be used here although `dagster` may not: it is a light
@@ -26,14 +26,14 @@ _NO_LINE = LineCol(0, 0)
 
 
 class NoValue(Enum):
-    """What stands in a value's place where there is none."""
+    """This stands in a value's place where there is no value to check."""
 
     BROKEN = "its problem is told already, so nothing more is said of it"
     MISSING = "it is not written"
 
 
 class ExpandedText(str):
-    """Text with its variables put in, which remembers how it is written in the file."""
+    """This text has its variables put in and remembers how the file writes it."""
 
     written: str
 
@@ -45,7 +45,7 @@ class ExpandedText(str):
 
 @dataclass(frozen=True, repr=False)
 class ConfigEntry:
-    """A value, the positions of it and of all inside it, and the path in the user's spelling."""
+    """An entry holds a value, the positions of all in it, and its path in the user's spelling."""
 
     value: Any
     positions: SourcePositionTree
@@ -53,7 +53,7 @@ class ConfigEntry:
 
     @staticmethod
     def without_lines(file: str, name: str, value: Any) -> "ConfigEntry":
-        """An entry from where there are no lines: the environment, an option of a command."""
+        """Makes an entry from a place without lines, such as the environment."""
         position = SourcePosition(file, _NO_LINE, _NO_LINE)
         return ConfigEntry(value, SourcePositionTree(position, {}), (name,) if name else ())
 
@@ -66,17 +66,17 @@ class ConfigEntry:
 
     @property
     def where(self) -> str:
-        """The file and line as a user would name them."""
+        """Names the file and line as a user would."""
         line = self.positions.position.start.line
         return f"{self.file}:{line}" if line else self.file
 
     @property
     def written(self) -> str:
-        """The text as it stands in the file, before variables are put in."""
+        """Returns the text as it stands in the file, before variables are put in."""
         return self.value.written if isinstance(self.value, ExpandedText) else str(self.value)
 
     def below(self, *steps: KeyPathSegment) -> "ConfigEntry":
-        """The entry at the end of the steps; one that is not written is where it would stand."""
+        """Follows the steps to an entry; one that is not written has the place above it."""
         here = self
         for step in steps:
             value = here.value
@@ -92,17 +92,17 @@ class ConfigEntry:
         return here
 
     def get(self, key: str) -> "ConfigEntry | None":
-        """The entry of the key in either spelling; None if it is left out or empty."""
+        """Returns the key's entry in either spelling; None if it is left out or empty."""
         found = self.below(key)
         return None if found.value in (None, NoValue.MISSING) else found
 
     def items(self) -> "Iterator[tuple[str, ConfigEntry]]":
-        """The entries of a block by their keys as written; none if it is no block."""
+        """Goes through the entries of a block by their keys as written."""
         for key in self.value if isinstance(self.value, dict) else ():
             yield key, self.below(key)
 
     def with_items(self, items: "dict[str, ConfigEntry]") -> "ConfigEntry":
-        """A block of these entries in place of its own."""
+        """Makes the block anew with these entries in place of its own."""
         children: dict[KeyPathSegment, SourcePositionTree] = {
             key: entry.positions for key, entry in items.items()
         }
@@ -113,7 +113,7 @@ class ConfigEntry:
         )
 
     def shown(self) -> str:
-        """The value as written, shortened; a secret as ***, a variable by its name."""
+        """Shortens the value as written; a secret becomes ***, a variable shows its name."""
         if any(isinstance(step, str) and is_secret_name(step) for step in self.path):
             return HIDDEN
         if isinstance(self.value, dict):
@@ -127,15 +127,16 @@ class ConfigEntry:
         return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."
 
     def problem(self, message: str, about: str = "") -> Problem:
-        """A problem with this very value, or with its absence."""
+        """Says what is wrong with this very value, or with its absence."""
         found = self.key_problem(message, about)
         is_there = self.value not in (None, NoValue.MISSING)
         return replace(found, value=self.shown()) if is_there else found
 
     def key_problem(self, message: str, about: str = "") -> Problem:
-        """A problem with the key; its value is not shown, it may be a secret under a wrong name."""
+        """Says what is wrong with the key, without its value: that may be a misnamed secret."""
         line = self.positions.position.start.line
-        return Problem(self.file, line, path_text(self.path), None, message, about)
+        path = path_text(self.path)
+        return Problem(file=self.file, message=message, line=line, path=path, about=about)
 
 
 def _has_index(value: Any, step: KeyPathSegment) -> bool:
@@ -143,7 +144,7 @@ def _has_index(value: Any, step: KeyPathSegment) -> bool:
 
 
 def path_text(path: Sequence[KeyPathSegment]) -> str:
-    """The path as one text: bigquery.tables[1].columns."""
+    """Writes the path as one text: bigquery.tables[1].columns."""
     text = ""
     for step in path:
         if isinstance(step, int):

@@ -1,4 +1,4 @@
-"""From declared tables to contracts: each valid by itself, and all of them together."""
+"""Declared tables become contracts, each valid by itself and all of them together."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -14,7 +14,7 @@ from bq_harper_assets.contract.table import TableContract
 def contracts(
     declared: Declarations, problems: list[Problem], warnings: list[Problem], now: datetime
 ) -> list[TableContract]:
-    """Contracts of the tables that are right; what is wrong or doubtful is noted."""
+    """Makes contracts of the tables that are right, and notes what is wrong or doubtful."""
     found: list[TableContract] = []
     for table in declared.tables:
         if contract := checked(table, TableContract, problems, about(table)):
@@ -26,12 +26,12 @@ def contracts(
     problems.extend(_clashes(declared.tables))
     if not declared.tables:
         message = "no table is declared: add one to config/tables.yaml; config/examples shows how"
-        warnings.append(Problem("config", 0, "", None, message))
+        warnings.append(Problem(file="config", message=message))
     return found
 
 
 def _clashes(tables: Iterable[ConfigEntry]) -> Iterator[Problem]:
-    """Judged by what is written, so that a fault elsewhere in a table hides no clash."""
+    """Finds clashes by what is written, so that a fault elsewhere in a table hides none."""
     ids: dict[str, ConfigEntry] = {}
     targets: dict[str, ConfigEntry] = {}
     sources: dict[tuple[str, str], ConfigEntry] = {}

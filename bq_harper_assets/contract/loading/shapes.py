@@ -1,4 +1,4 @@
-"""The YAML shapes that are accepted, turned into one: connection, sync defaults, a list of tables.
+"""Several YAML shapes are accepted and become one: connection, sync defaults, a list of tables.
 
 list form        bigquery: { projectId, ..., tables: [...] }
 fragment         tables: [...]               beside bigquery: or in a file of its own
@@ -38,9 +38,9 @@ _IN_PROFILE = "write it in config/profiles/<name>.yaml"
 _TABLE_KEYS = tuple(key for key in keys_of(TableContract) if key != "sync")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Declarations:
-    """Connection, sync defaults and tables that all files declare together."""
+    """This is what all files declare together."""
 
     connection: dict[str, ConfigEntry] = field(default_factory=dict)  # by the profile's keys
     sync: dict[str, ConfigEntry] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Declarations:
 
 
 def declarations(files: Iterable[ConfigEntry], problems: list[Problem]) -> Declarations:
-    """All files merged, each table with canonical keys and the shared sync defaults put in."""
+    """Merges all files, and puts the shared sync defaults into each table."""
     found = Declarations()
     for file in files:
         for written, entry in file.items():
@@ -87,7 +87,7 @@ def declarations(files: Iterable[ConfigEntry], problems: list[Problem]) -> Decla
 
 
 def about(table: ConfigEntry) -> str:
-    """The table's name in problems."""
+    """Names the table as problems do."""
     entry = table.get("id")
     return f"table {entry.shown()}" if entry and isinstance(entry.value, str) else ""
 

@@ -1,4 +1,4 @@
-"""Keys in camelCase or snake_case, told apart from typing errors."""
+"""Keys may be in camelCase or snake_case; typing errors are told apart from them."""
 
 import difflib
 import re
@@ -20,24 +20,24 @@ MOVED = {
 
 
 def to_snake(key: str) -> str:
-    """timestampColumn as timestamp_column; int64 stays, unlike with pydantic's own function."""
+    """Writes timestampColumn as timestamp_column; int64 stays, unlike with pydantic's function."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower()
 
 
 def keys_of(model: type[BaseModel]) -> tuple[str, ...]:
-    """The model's keys in camelCase."""
+    """Lists the model's keys in camelCase."""
     return tuple(field.alias or name for name, field in model.model_fields.items())
 
 
 def in_style_of(neighbours: Iterable[str], key: str, written: str = "") -> str:
-    """The key as this user would write it: like the mistyped one, else like its neighbours."""
+    """Writes the key as this user would: like the mistyped one, else like its neighbours."""
     if re.search("[a-z][A-Z]", written):
         return key
     return to_snake(key) if any("_" in name for name in (written, *neighbours)) else key
 
 
 def canonical_key(written: str, known: Iterable[str]) -> str | None:
-    """The known key that is meant, in camelCase; None if there is none."""
+    """Finds the known key that is meant, in camelCase; None if there is none."""
     for key in known:
         if written in (key, to_snake(key)):
             return key
@@ -45,7 +45,7 @@ def canonical_key(written: str, known: Iterable[str]) -> str | None:
 
 
 def nearest(written: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant."""
+    """Finds the known word that was probably meant."""
     lowered = {word.lower(): word for word in known}
     bare = written.replace("_", "").replace("-", "").lower()
     if bare in lowered:
@@ -57,7 +57,7 @@ def nearest(written: str, known: Iterable[str]) -> str | None:
 def unknown_key(
     written: str, neighbours: Iterable[str], known: Iterable[str], elsewhere: dict[str, str]
 ) -> str:
-    """What to tell about a key not known here; `elsewhere` says where others belong."""
+    """Says what is wrong with an unknown key; `elsewhere` says where others belong."""
     known, neighbours = tuple(known), tuple(neighbours)
     for moved, hint in MOVED.items():
         if written in (moved, to_snake(moved)):

@@ -1,4 +1,4 @@
-"""One YAML file, read so that every value has its line, with variables put in.
+"""A YAML file is read so that every value has its line, and variables are put in.
 
 Every scalar is text, as the user wrote it, and the field that it belongs to reads it: `no`, `on`
 and `1:30` are never a flag or a number, so a column may be called `no` and a password `0123`.
@@ -27,32 +27,30 @@ from bq_harper_assets.contract.loading.problems import Problem
 from bq_harper_assets.contract.loading.variables import Variables
 
 MOST_VALUES = 100_000  # aliases of aliases can make a small file huge
-MOST_NESTED = 40  # far more than any key needs, far less than Python's stack holds
 _TAG = "tag:yaml.org,2002:"
 _UNTYPED = [f"{_TAG}{kind}" for kind in ("bool", "int", "float", "timestamp", "value")]
 _MERGE = "<<"
 _PLAIN_TAGS = frozenset(f"{_TAG}{kind}" for kind in ("map", "seq", "str"))
 _TAGGED = "begins with !, which YAML reads as a tag: take it away, or put the text in quotes"
-_TOO_DEEP = "is nested too deeply to be read"
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 def read_yaml(
     file: Path, name: str, variables: Variables, problems: list[Problem]
 ) -> ConfigEntry | None:
-    """The file's mapping, empty for an empty file; None, with the problem noted, if it has none."""
+    """Reads the file's mapping; notes the problem and returns None if it has none."""
     try:
         text = file.read_bytes().decode("utf-8-sig")
         parsed = _parsed(name, text, problems)
     except OSError as error:
-        problems.append(Problem(name, 0, "", None, f"cannot be read: {error.strerror}"))
+        problems.append(Problem(file=name, message=f"cannot be read: {error.strerror}"))
         return None
     except UnicodeDecodeError as error:
         message = f"is not UTF-8 text (byte {error.start}): save it as UTF-8"
-        problems.append(Problem(name, 0, "", None, message))
+        problems.append(Problem(file=name, message=message))
         return None
     except RecursionError:
-        problems.append(Problem(name, 0, "", None, _TOO_DEEP))
+        problems.append(Problem(file=name, message="is nested too deeply to be read"))
         return None
     except yaml.YAMLError as error:
         problems.append(_syntax_problem(name, text, error))
@@ -81,13 +79,14 @@ def _parsed(name: str, text: str, problems: list[Problem]) -> ValueAndSourcePosi
 
 
 def _is_plain(name: str, root: yaml.Node, problems: list[Problem]) -> bool:
-    """False if Dagster's parser would fail; of two equal keys it loses one, so these are told."""
+    """Says whether Dagster's parser can read on; tells equal keys, of which it would lose one."""
     is_plain = True
     waiting: list[tuple[yaml.Node, tuple[str | int, ...]]] = [(root, ())]
     known: set[int] = set()
 
     def note(node: yaml.Node, path: tuple[str | int, ...], message: str) -> None:
-        problems.append(Problem(name, node.start_mark.line + 1, path_text(path), None, message))
+        line = node.start_mark.line + 1
+        problems.append(Problem(file=name, message=message, line=line, path=path_text(path)))
 
     while waiting:
         node, path = waiting.pop()
@@ -133,7 +132,7 @@ def _syntax_problem(name: str, text: str, error: yaml.YAMLError) -> Problem:
     elif isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
         message += f": it holds the control character U+{ord(text[error.position]):04X}"
-    return Problem(name, line, "", None, message)
+    return Problem(file=name, message=message, line=line)
 
 
 def _in_words(problem: str, context: str) -> str:
@@ -160,7 +159,7 @@ def _in_words(problem: str, context: str) -> str:
 
 
 class _Expansion:
-    """Puts variables into all values of a file, and counts them."""
+    """This puts variables into all values of a file, and counts the values."""
 
     def __init__(self, variables: Variables, problems: list[Problem]) -> None:
         self._variables = variables
@@ -169,8 +168,6 @@ class _Expansion:
 
     def of(self, entry: ConfigEntry) -> Any:
         self._count += 1
-        if len(entry.path) > MOST_NESTED:
-            return self._broken(entry, _TOO_DEEP)
         if self._count > MOST_VALUES:
             if self._count == MOST_VALUES + 1:
                 message = f"the file holds more than {MOST_VALUES:,} values: its aliases multiply"

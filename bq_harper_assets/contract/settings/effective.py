@@ -1,4 +1,4 @@
-"""Every setting as it counts, with where it came from: what `bqh doctor` prints."""
+"""`bqh doctor` prints every setting as it counts, with where it came from."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ NOT_SET = "not set"
 
 @dataclass(frozen=True)
 class Setting:
-    """A name such as harper.url, its value without secrets, and where it came from."""
+    """A setting has a name such as harper.url, a value without secrets, and an origin."""
 
     name: str
     value: str
@@ -35,7 +35,7 @@ class Setting:
 def connection_settings(
     profile: Profile, origins: SettingOrigins, *, emulated: bool
 ) -> Iterator[Setting]:
-    """How BigQuery, Harper, Spark and the ledger are reached."""
+    """Lists how BigQuery, Harper, Spark and the ledger are reached."""
     sections = profile.model_dump(by_alias=True)
     for name in SETTING_NAMES:
         section, _, key = name.partition(".")
@@ -51,7 +51,7 @@ def connection_settings(
 
 
 def table_settings(contract: TableContract, table: ConfigEntry) -> Iterator[Setting]:
-    """What one table declares, and what it leaves to the defaults."""
+    """Lists what one table declares, and what it leaves to the defaults."""
     yield from _fields(f"tables.{contract.id}", contract, table)
 
 

@@ -1,4 +1,4 @@
-"""Where each setting comes from: the first of these that says something counts.
+"""Each setting comes from the first of these origins that says something.
 
 1. variable     one of seven, in the environment, else in .env
 2. profile      config/profiles/<name>.yaml, chosen by --profile or BQH_PROFILE
@@ -48,7 +48,7 @@ Entries = Mapping[str, ConfigEntry]  # by names such as harper.url
 
 @dataclass(frozen=True, kw_only=True)
 class SettingOrigins:
-    """The entries of every setting, by where they come from."""
+    """This holds the entries of every setting, by where they come from."""
 
     variables: Entries
     profile: Entries
@@ -57,7 +57,7 @@ class SettingOrigins:
     derived: Entries = field(default_factory=dict)  # follows from another setting's entry
 
     def entries(self, name: str) -> list[ConfigEntry]:
-        """Every entry of the setting, the one that counts first."""
+        """Lists every entry of the setting, the one that counts first."""
         order = [self.variables, self.profile, self.files]
         if name in _FILES_FIRST:
             order = [self.profile, self.files, self.variables]
@@ -65,15 +65,15 @@ class SettingOrigins:
         return [entries[name] for entries in order if name in entries]
 
     def winner(self, name: str) -> ConfigEntry | None:
-        """The entry that counts; None where the default does."""
+        """Returns the entry that counts; None where the default does."""
         return next(iter(self.entries(name)), None)
 
     def winners(self) -> dict[str, ConfigEntry]:
-        """The entries that count, of every setting that is set."""
+        """Returns the entries that count, of every setting that is set."""
         return {name: entry for name in SETTING_NAMES if (entry := self.winner(name)) is not None}
 
     def rank(self, name: str) -> int:
-        """How weak the origin of the setting is."""
+        """Says how weak the origin of the setting is: 0 is the strongest."""
         order = (self.variables, {**self.profile, **self.files}, self.stack)
         return next((at for at, entries in enumerate(order) if name in entries), len(order))
 
@@ -81,7 +81,7 @@ class SettingOrigins:
 def gather_settings(
     variables: Variables, profile: ConfigEntry, files: Entries, stack: StackAddresses | None
 ) -> SettingOrigins:
-    """All settings from all origins, without what belongs to a server that is not used."""
+    """Gathers all settings, without what belongs to a server that is not used."""
     named = {name: variables.entry(variable) for name, variable in SETTING_VARIABLES.items()}
     origins = SettingOrigins(
         variables={name: entry for name, entry in named.items() if entry},
@@ -140,7 +140,7 @@ def _with_storage(origins: SettingOrigins) -> SettingOrigins:
 
 
 def origin_text(entry: ConfigEntry) -> str:
-    """Where an entry comes from, as a user would say it."""
+    """Names where an entry comes from as a user would."""
     if entry.file == ENVIRONMENT:
         return str(entry.path[0])
     if entry.file == DOTENV_FILE:

@@ -1,4 +1,4 @@
-"""Profiles: where BigQuery, Harper, Spark and the ledger are; one file per place to run in."""
+"""A profile says where BigQuery, Harper, Spark and the ledger are: one file per place to run in."""
 
 import re
 import unicodedata
@@ -44,7 +44,7 @@ def _text(value: Any) -> str:
 
 
 def key_path(value: Any) -> str:
-    """The path of a key file, which may not be there; never the key."""
+    """Reads the path of a key file, which may not be there; refuses the key itself."""
     text = _text(value)
     if is_key_itself(text):
         raise ValueError("is the key itself: save it in a file and give the path of that file")
@@ -101,7 +101,7 @@ _Secret = Annotated[SecretStr, Reads(_secret, _TEXT_SCHEMA)]
 
 
 class BigQueryProfile(Declared):
-    """Where the source is."""
+    """This block says where BigQuery is and how it is asked."""
 
     project: Annotated[str, Reads(identifiers.project_name, _TEXT_SCHEMA)] | None = Field(
         default=None, description="Google Cloud project"
@@ -136,7 +136,7 @@ class BigQueryProfile(Declared):
 
 
 class HarperProfile(Declared):
-    """Where the target is."""
+    """This block says where Harper is and how it is asked."""
 
     url: Annotated[str, HARPER_URL] = Field(
         default="http://localhost:9925", description="Harper's Operations API"
@@ -155,7 +155,7 @@ class HarperProfile(Declared):
 
 
 class SparkProfile(Declared):
-    """Where the moving is done."""
+    """This block says on which Spark rows are moved."""
 
     master: _Text | None = Field(default=None, description="Spark master")
     remote: _Text | None = Field(
@@ -175,7 +175,7 @@ class SparkProfile(Declared):
 
 
 class LedgerProfile(Declared):
-    """Where the ledger is."""
+    """This block says where the ledger is."""
 
     url: Annotated[SecretStr, Reads(_ledger_url, _TEXT_SCHEMA)] = Field(
         default=SecretStr("sqlite:///.local/ledger.db"),
@@ -184,7 +184,7 @@ class LedgerProfile(Declared):
 
 
 class Profile(Declared):
-    """All of it."""
+    """A profile has a block for each system."""
 
     bigquery: BigQueryProfile = BigQueryProfile()
     harper: HarperProfile = HarperProfile()
@@ -193,7 +193,7 @@ class Profile(Declared):
 
 
 def profile_file(root: Path, name: str) -> Path | str:
-    """The profile's file, or why there is none. The local profile needs no file."""
+    """Finds the profile's file, or says why there is none. The local profile needs no file."""
     if not _PROFILE_NAME.fullmatch(name):
         return "is not a profile name: letters, digits, - and _"
     file = root / PROFILES / f"{name}.yaml"
@@ -205,7 +205,7 @@ def profile_file(root: Path, name: str) -> Path | str:
 
 
 def literal_secrets(profile: ConfigEntry) -> Iterator[Problem]:
-    """Secrets that the file itself holds: right for a throw-away stack and nowhere else."""
+    """Finds secrets that the file itself holds, which is right for a throw-away stack only."""
     harper, spark = profile.below("harper"), profile.below("spark")
     settings = [entry for _, entry in spark.below("settings").items()]
     for entry in (*(entry for _, entry in harper.items()), *settings):

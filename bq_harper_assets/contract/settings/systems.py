@@ -1,4 +1,4 @@
-"""From settings to connections: what is wrong fails at once, what is missing when it is needed."""
+"""Settings become connections; what is wrong fails at once, what is missing when it is needed."""
 
 import os
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _SQLITE = "sqlite:///"
 
 @dataclass(frozen=True, kw_only=True)
 class Systems:
-    """All four systems; in place of a connection, what is missing for it."""
+    """A project has four systems; a connection that cannot be made is what is missing for it."""
 
     profile: Profile
     bigquery: BigQueryConnection | Problem
@@ -47,7 +47,7 @@ class Systems:
 def resolve_systems(
     origins: SettingOrigins, name: str, root: Path, problems: list[Problem]
 ) -> Systems | None:
-    """The systems of the settings that count; None if one of them is wrong."""
+    """Makes the systems of the settings that count; None if one of them is wrong."""
     # Also what is overruled must be right: it counts again as soon as a variable is gone.
     for entries in (origins.variables, origins.files):
         _profile(entries, problems)
@@ -73,7 +73,7 @@ def resolve_systems(
 
 
 def _profile(entries: Entries, problems: list[Problem]) -> Profile | None:
-    """The profile that the entries make; a fault is told where its own entry stands."""
+    """Makes the profile of the entries; a fault is told where its own entry stands."""
     sections: dict[str, dict[str, Any]] = {}
     for name, entry in entries.items():
         section, _, key = name.partition(".")
@@ -184,4 +184,4 @@ def _paths_of(entry: ConfigEntry, path: str, root: Path) -> list[Path]:
 
 
 def _missing(profile: str, setting: str, message: str) -> Problem:
-    return Problem(f"profile {profile}", 0, setting, None, message)
+    return Problem(file=f"profile {profile}", message=message, path=setting)
