@@ -244,6 +244,19 @@ def test_what_a_misspelled_key_would_have_said_is_not_called_missing(one_table: 
     assert one_table("latest: true\nkey: ${NOPE}").refusal().startswith("1 problem ")
 
 
+def test_problems_name_keys_as_the_user_spells_them(disk: Disk) -> None:
+    told = disk.tables(
+        "tables:\n"
+        "- {id: a, dataset: b, table: c, timestamp_column: d, target_table: E}\n"
+        "- id: f\n  dataset: b\n  table: g\n  spot_check_size: 0\n  target_table: e\n"
+    ).refusal()
+    assert told.startswith("3 problems ")
+    assert "config/tables.yaml:3: tables[1].timestamp_column (table f)\n    is missing" in told
+    assert "config/tables.yaml:6: tables[1].spot_check_size = 0 (table f)" in told
+    assert "config/tables.yaml:7: tables[1].target_table = e (table f)" in told
+    assert "the target of table a (config/tables.yaml:2)" in told
+
+
 def test_numbers_and_flags_may_stand_in_quotes(one_table: OneTable) -> None:
     table = contract(one_table("slices: '2'\nlive: 'false'\nwindow: '30'"))
     assert (table.slices, table.live, table.window) == (2, False, 30 * MINUTE)
@@ -256,6 +269,15 @@ def test_a_shared_default_that_contradicts_a_table_is_told_where_it_stands(disk:
     ).refusal()
     assert told.startswith("1 problem ")
     assert "config/tables.yaml:2: tables[0].sync.steadyThreshold = 500 (table a)" in told
+
+
+def test_a_table_overrules_a_shared_default_in_either_spelling(disk: Disk) -> None:
+    disk.tables(
+        "sync: {pollInterval: 5000, giveUpAfter: 5m}\ntables:\n- {id: a, dataset: b, table: c,\n"
+        "   timestampColumn: d, targetTable: E, sync: {poll_interval: 6000}}\n"
+    )
+    assert contract(disk).sync.poll_interval == 6000
+    assert contract(disk).sync.give_up_after == 5 * MINUTE
 
 
 def test_a_contract_cannot_be_changed_and_takes_nothing_unknown() -> None:
