@@ -16,7 +16,7 @@ TOP = "bigquery:\n  projectId: from-file\n  credentials: key.json\n"
 
 
 @pytest.fixture
-def stack(disk: Disk) -> StackAddresses:
+def stack_files(disk: Disk) -> StackAddresses:
     """A local stack that was started once: its files are there."""
     password = disk.write(".local/admin-password", "of-the-stack\n")
     addresses = StackAddresses(
@@ -72,7 +72,9 @@ def test_without_a_password_another_profile_names_the_variable(disk: Disk) -> No
 
 
 @pytest.mark.promise("A13")
-def test_environment_beats_dotenv_beats_file_beats_stack(disk: Disk, stack: StackAddresses) -> None:
+def test_environment_beats_dotenv_beats_file_beats_stack(
+    disk: Disk, stack_files: StackAddresses
+) -> None:
     def found(environ: dict[str, str] | None = None) -> tuple[str, str]:
         project = disk.load({"OPERATIONSAPI_PASS": "p", **(environ or {})})
         value, source = sources(project)["harper.url"]
@@ -128,24 +130,24 @@ def test_a_key_file_is_found_beside_the_file_and_in_the_root(place: str, disk: D
 
 
 @pytest.mark.promise("G1")
-def test_the_local_profile_needs_no_key_file(disk: Disk, stack: StackAddresses) -> None:
+def test_the_local_profile_needs_no_key_file(disk: Disk, stack_files: StackAddresses) -> None:
     project = disk.tables(TOP).load()
     assert project.bigquery.credentials is None
     assert sources(project)["bigquery.credentials"][1].endswith("(an emulator needs none)")
 
 
-def test_the_local_profile_reads_the_stack(disk: Disk, stack: StackAddresses) -> None:
+def test_the_local_profile_reads_the_stack(disk: Disk, stack_files: StackAddresses) -> None:
     project = disk.load()
-    assert project.harper.url == stack.harper_url
+    assert project.harper.url == stack_files.harper_url
     assert project.harper.user == "stack-admin"
     assert project.harper.password == SecretStr("of-the-stack")
-    assert project.bigquery.endpoint == stack.bigquery_url
-    assert project.bigquery.storage_endpoint == stack.bigquery_storage
+    assert project.bigquery.endpoint == stack_files.bigquery_url
+    assert project.bigquery.storage_endpoint == stack_files.bigquery_storage
     assert project.bigquery.project == "stack-project"
     assert disk.tables("bigquery: {projectId: mine}").load().bigquery.project == "mine"
 
 
-def test_another_profile_does_not_read_the_stack(disk: Disk, stack: StackAddresses) -> None:
+def test_another_profile_does_not_read_the_stack(disk: Disk, stack_files: StackAddresses) -> None:
     disk.write("config/profiles/gcp.yaml", "bigquery: {project: demo}")
     project = disk.load(profile="gcp")
     assert project.bigquery.endpoint is None
@@ -159,14 +161,14 @@ def test_another_profile_does_not_read_the_stack(disk: Disk, stack: StackAddress
     ids=["another server", "another user"],
 )
 def test_the_password_of_the_stack_is_given_to_nobody_else(
-    environ: dict[str, str], disk: Disk, stack: StackAddresses
+    environ: dict[str, str], disk: Disk, stack_files: StackAddresses
 ) -> None:
     with pytest.raises(ConfigError, match="no password for Harper"):
         _ = disk.load(environ).harper
 
 
 def test_an_emulator_of_ones_own_is_not_mixed_with_the_stack(
-    disk: Disk, stack: StackAddresses
+    disk: Disk, stack_files: StackAddresses
 ) -> None:
     own = {"BIGQUERY_EMULATOR_HOST": "emulator:9050", "GOOGLE_CLOUD_PROJECT": "demo"}
     project = disk.load(own)
@@ -253,6 +255,22 @@ def test_a_wrong_value_is_told_even_where_it_is_overruled(disk: Disk) -> None:
     disk.write("config/profiles/local.yaml", "harper:\n  url: nonsense\n  requestsInFlight: 0\n")
     told = disk.refusal({"OPERATIONSAPI_URL": "http://localhost:1"})
     assert told.startswith("2 problems ")
+
+
+def test_a_wrong_variable_or_file_is_told_even_where_it_is_overruled(disk: Disk) -> None:
+    disk.write("config/profiles/gcp.yaml", "bigquery: {project: demo}")
+    disk.tables("bigquery: {projectId: WRONG FILE}")
+    told = disk.refusal({"GOOGLE_CLOUD_PROJECT": "WRONG VARIABLE"}, profile="gcp")
+    assert told.startswith("2 problems ")
+    assert "config/tables.yaml:1: bigquery.projectId = WRONG FILE" in told
+    assert "environment: GOOGLE_CLOUD_PROJECT = WRONG VARIABLE" in told
+
+
+def test_the_default_of_max_retries_counts_as_given_only_if_it_is_written(disk: Disk) -> None:
+    disk.write("config/profiles/gcp.yaml", "bigquery: {project: demo}")
+    assert disk.load(profile="gcp").bigquery.max_retries is None
+    disk.write("config/profiles/gcp.yaml", "bigquery: {project: demo, maxRetries: 5}")
+    assert disk.load(profile="gcp").bigquery.max_retries == 5
 
 
 def test_spark_and_ledger_have_defaults_for_one_machine(disk: Disk) -> None:
@@ -371,8 +389,10 @@ def test_a_key_file_named_in_dotenv_is_relative_to_the_project(disk: Disk) -> No
     assert disk.load(profile="gcp").bigquery.credentials == key
 
 
-def test_a_password_file_that_is_no_text_counts_as_none(disk: Disk, stack: StackAddresses) -> None:
-    stack.harper_password_file.write_bytes(b"\xff")
+def test_a_password_file_that_is_no_text_counts_as_none(
+    disk: Disk, stack_files: StackAddresses
+) -> None:
+    stack_files.harper_password_file.write_bytes(b"\xff")
     with pytest.raises(ConfigError, match="no password for Harper"):
         _ = disk.load().harper
 
