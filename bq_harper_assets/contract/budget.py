@@ -1,4 +1,4 @@
-"""The partition budget: how many cells (windows x slices) one table may have.
+"""The partition budget says how many cells (windows x slices) one table may have.
 
 Dagster keeps every partition key of an asset in memory and in its pages; past this it turns slow.
 """
@@ -6,7 +6,7 @@ Dagster keeps every partition key of an asset in memory and in its pages; past t
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bq_harper_assets.contract.fields.quantities import WINDOWS, window_text
+from bq_harper_assets.contract.fields.quantities import WINDOW_MINUTES, window_text
 from bq_harper_assets.contract.table import TableContract
 
 MOST_CELLS = 100_000
@@ -16,42 +16,42 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """refused, or a warning, or neither."""
+class BudgetVerdict:
+    """A table's number of cells is refused, or warned of, or neither."""
 
     cells: int
     refused: str | None = None
     warning: str | None = None
 
 
-def judge(contract: TableContract, now: datetime) -> Verdict:
-    """What a table's cells up to now mean for the budget."""
+def judge_budget(contract: TableContract, now: datetime) -> BudgetVerdict:
+    """Judges a table's cells up to now by the budget."""
     start = contract.sync.start_timestamp
     if start is not None and start > now:
-        return Verdict(0, warning=_future(start))
+        return BudgetVerdict(0, warning=_future(start))
     begin = start or now - JUDGED_SPAN
-    cells = windows_between(begin, now, contract.window) * contract.slices
+    cells = count_windows(begin, now, contract.window) * contract.slices
     span = f"from {_day(begin)} to now" if start else "in one year (no startTimestamp is given)"
     sizes = f"{window_text(contract.window)} windows x {contract.slices} slices"
     made = f"{sizes} make {cells:,} cells {span}"
     if cells > MOST_CELLS:
         ways = ", or ".join(_ways_out(contract, begin, now))
-        return Verdict(cells, refused=f"{made}; the limit is {MOST_CELLS:,}. Set {ways}")
+        return BudgetVerdict(cells, refused=f"{made}; the limit is {MOST_CELLS:,}. Set {ways}")
     if cells < WARN_FROM:
-        return Verdict(cells)
+        return BudgetVerdict(cells)
     room = MOST_CELLS // contract.slices * contract.window
     if start:
         reached = f"is reached on {_day(_floor(begin, contract.window) + room)}"
     else:
         reached = f"holds {room.days} days"
-    return Verdict(
+    return BudgetVerdict(
         cells,
         warning=f"{made}; the limit of {MOST_CELLS:,} {reached}. A larger window gives more room",
     )
 
 
-def windows_between(start: datetime, end: datetime, window: timedelta) -> int:
-    """Windows that [start, end] touches; their edges lie on whole multiples since 1970, UTC."""
+def count_windows(start: datetime, end: datetime, window: timedelta) -> int:
+    """Counts the windows that [start, end] touches; their edges are multiples since 1970, UTC."""
     return -((_floor(start, window) - end) // window)
 
 
@@ -62,14 +62,16 @@ def _floor(instant: datetime, window: timedelta) -> datetime:
 def _ways_out(contract: TableContract, begin: datetime, now: datetime) -> list[str]:
     # Each leaves room below the warning, or the advice would hold for a few days only.
     ways: list[str] = []
-    larger = [timedelta(minutes=m) for m in WINDOWS if timedelta(minutes=m) > contract.window]
+    larger = [
+        timedelta(minutes=m) for m in WINDOW_MINUTES if timedelta(minutes=m) > contract.window
+    ]
     for window in larger:
-        slices = min(contract.slices, WARN_FROM // windows_between(begin, now, window))
+        slices = min(contract.slices, WARN_FROM // count_windows(begin, now, window))
         if slices == contract.slices or (slices and window == larger[-1]):
             fewer = "" if slices == contract.slices else f" and slices: {slices}"
             ways.append(f"window: {window_text(window)}{fewer}")
             break
-    if slices := WARN_FROM // windows_between(begin, now, contract.window):
+    if slices := WARN_FROM // count_windows(begin, now, contract.window):
         ways.append(f"slices: {slices}")
     day = timedelta(days=1)
     latest = now - (WARN_FROM // contract.slices - 1) * contract.window

@@ -9,7 +9,7 @@ from typing import Any
 
 # Written by the sync into every record, or kept by it beside the data.
 ROW_METADATA = ("_syncedAt", "_batch", "_hash", "_deletedAt")
-SYSTEM_TABLES = ("SyncCheckpoint", "SyncAudit", "SchemaMetadata", "SchemaLock", "SyncLease")
+RESERVED_TARGETS = ("SyncCheckpoint", "SyncAudit", "SchemaMetadata", "SchemaLock", "SyncLease")
 _BIGQUERY_PREFIXES = (
     "_TABLE_",
     "_FILE_",
@@ -99,7 +99,7 @@ def contract_id(value: Any) -> str:
 def target_name(value: Any) -> str:
     """The Harper table; it becomes a Dagster name and a REST path."""
     text = _plain_name(value, "a target table")
-    for reserved in SYSTEM_TABLES:
+    for reserved in RESERVED_TARGETS:
         if text.lower() == reserved.lower():
             raise ValueError(
                 f"{reserved} is a table of the sync itself: choose another name, such as {text}Data"

@@ -74,15 +74,17 @@ def _connection_keys() -> Schema:
 
 
 def _value(field: Schema) -> Schema:
-    told = {key: field[key] for key in ("description", "default") if field.get(key) is not None}
-    if isinstance(told.get("default"), dict):
-        del told["default"]  # of a nested block: each of its keys tells its own
+    annotations = {
+        key: field[key] for key in ("description", "default") if field.get(key) is not None
+    }
+    if isinstance(annotations.get("default"), dict):
+        del annotations["default"]  # of a nested block: each of its keys tells its own
     rest = {k: v for k, v in field.items() if k not in ("title", "description", "default")}
     choices = [choice for choice in rest.pop("anyOf", [rest]) if choice != {"type": "null"}]
     is_block = "$ref" in choices[0] or choices[0].get("type") == "object"
     if is_block or choices == [{"type": "string", "minLength": 1}]:
-        return {**told, "allOf": choices}
-    return {**told, "anyOf": [*choices, {"$ref": "#/definitions/Variable"}]}
+        return {**annotations, "allOf": choices}
+    return {**annotations, "anyOf": [*choices, {"$ref": "#/definitions/Variable"}]}
 
 
 def _block(properties: Schema, conditions: list[Schema] | None = None) -> Schema:

@@ -1,11 +1,10 @@
-"""A project as it stands on disk: its contracts, and how to reach the systems they name."""
+"""A project is read from disk: its contracts, and how to reach the systems they name."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -16,11 +15,10 @@ from bq_harper_assets.contract.connections import (
     SparkSettings,
 )
 from bq_harper_assets.contract.loading.block_check import checked
+from bq_harper_assets.contract.loading.config_entry import ConfigEntry
 from bq_harper_assets.contract.loading.declared_tables import contracts
-from bq_harper_assets.contract.loading.located import Located, Place
 from bq_harper_assets.contract.loading.problems import ConfigError, Problem, in_order
 from bq_harper_assets.contract.loading.shapes import declarations
-from bq_harper_assets.contract.loading.spelling import with_canonical_keys
 from bq_harper_assets.contract.loading.variables import Variables, read_variables
 from bq_harper_assets.contract.loading.yaml_file import read_yaml
 from bq_harper_assets.contract.settings.addresses import (
@@ -33,29 +31,19 @@ from bq_harper_assets.contract.settings.effective import (
     connection_settings,
     table_settings,
 )
-from bq_harper_assets.contract.settings.layers import (
-    ARGUMENT,
-    DEFAULT,
-    Layers,
-    from_arguments,
-    from_block,
-    from_stack,
-    from_variables,
-    source_text,
-    to_block,
-)
+from bq_harper_assets.contract.settings.origins import DEFAULT, gather_settings, origin_text
 from bq_harper_assets.contract.settings.profile import LOCAL, Profile, literal_secrets, profile_file
-from bq_harper_assets.contract.settings.resolution import resolve
 from bq_harper_assets.contract.settings.root import local_folder
-from bq_harper_assets.contract.settings.server_pairs import usable
+from bq_harper_assets.contract.settings.systems import resolve_systems
 from bq_harper_assets.contract.table import TableContract
 
 PROFILE_VARIABLE = "BQH_PROFILE"
+ARGUMENT = "argument"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Project:
-    """Valid contracts; a connection that lacks an address or password says so when asked for."""
+    """A project is valid; a connection that lacks an address or password says so when used."""
 
     root: Path
     profile_name: str
@@ -85,10 +73,9 @@ def load_project(
     *,
     profile: str | None = None,
     environ: Mapping[str, str] = os.environ,
-    overrides: Mapping[str, Any] | None = None,
     now: datetime | None = None,
 ) -> Project:
-    """Everything in config/, checked together; ConfigError holds all that is wrong."""
+    """Reads and checks everything in config/; ConfigError holds all that is wrong."""
     root = root.absolute()
     problems: list[Problem] = []
     warnings: list[Problem] = []
@@ -97,22 +84,16 @@ def load_project(
     tables = contracts(declared, problems, warnings, now or datetime.now(UTC))
     chosen = _profile_name(profile, variables)
     name = str(chosen.value)
-    layers = usable(
-        Layers(
-            arguments=from_arguments(overrides or {}, problems),
-            variables=from_variables(variables),
-            profile=from_block(_profile_block(root, chosen, variables, problems)),
-            files={f"bigquery.{key}": entry for key, entry in declared.connection.items()},
-            stack=from_stack(_stack(root, name, problems)),
-        )
+    origins = gather_settings(
+        variables,
+        _profile_block(root, chosen, variables, problems),
+        {f"bigquery.{key}": entry for key, entry in declared.connection.items()},
+        _stack(root, name, problems),
     )
-    # Also what is overruled must be right: it counts again as soon as a variable is gone.
-    for layer in (layers.arguments, layers.variables, layers.files):
-        checked(to_block(layer), Profile, problems)
-    systems = resolve(layers, name, root, problems)
+    systems = resolve_systems(origins, name, root, problems)
     if systems is None or problems:
         raise ConfigError(problems)
-    if name != LOCAL and (endpoint := layers.winner("bigquery.endpoint")):
+    if name != LOCAL and (endpoint := origins.winner("bigquery.endpoint")):
         message = f"profile {name} reads from an emulator, not from BigQuery"
         warnings.append(endpoint.problem(message))
     declared_settings = (
@@ -127,8 +108,8 @@ def load_project(
         spark=systems.spark,
         ledger=systems.ledger,
         settings=(
-            Setting("profile", name, source_text(chosen)),
-            *connection_settings(systems.profile, layers, emulated=systems.emulated),
+            Setting("profile", name, origin_text(chosen)),
+            *connection_settings(systems.profile, origins, emulated=systems.emulated),
             *declared_settings,
         ),
         warnings=in_order(warnings),
@@ -137,7 +118,7 @@ def load_project(
     )
 
 
-def _config_files(root: Path, variables: Variables, problems: list[Problem]) -> list[Located]:
+def _config_files(root: Path, variables: Variables, problems: list[Problem]) -> list[ConfigEntry]:
     folder = root / "config"
     # Hidden files are what editors and file systems leave beside the real ones.
     files = sorted(file for file in folder.glob("[!.]*") if file.suffix in (".yaml", ".yml"))
@@ -145,17 +126,18 @@ def _config_files(root: Path, variables: Variables, problems: list[Problem]) -> 
     return [file for file in read if file is not None]
 
 
-def _profile_name(argument: str | None, variables: Variables) -> Located:
+def _profile_name(argument: str | None, variables: Variables) -> ConfigEntry:
     if argument is not None:
-        return Located(Place(ARGUMENT, 0, ("profile",)), argument, argument)
-    return variables.located(PROFILE_VARIABLE) or Located(Place(DEFAULT), LOCAL, LOCAL)
+        return ConfigEntry.without_lines(ARGUMENT, "profile", argument)
+    default = ConfigEntry.without_lines(DEFAULT, "", LOCAL)
+    return variables.entry(PROFILE_VARIABLE) or default
 
 
 def _profile_block(
-    root: Path, chosen: Located, variables: Variables, problems: list[Problem]
-) -> Located:
+    root: Path, chosen: ConfigEntry, variables: Variables, problems: list[Problem]
+) -> ConfigEntry:
     file = profile_file(root, str(chosen.value))
-    nothing = Located(chosen.place, {})
+    nothing = replace(chosen, value={})
     if isinstance(file, str):
         problems.append(chosen.problem(file))
         return nothing
@@ -164,7 +146,6 @@ def _profile_block(
     block = read_yaml(file, file.relative_to(root).as_posix(), variables, problems)
     if block is None:
         return nothing
-    block = with_canonical_keys(block, Profile, problems)
     checked(block, Profile, problems)
     if chosen.value != LOCAL:
         problems.extend(literal_secrets(block))
@@ -180,5 +161,5 @@ def _stack(root: Path, profile: str, problems: list[Problem]) -> StackAddresses 
     except (ValidationError, OSError, UnicodeDecodeError):
         file = (folder / ADDRESSES_FILE).relative_to(root).as_posix()
         message = "is not what bqh up writes: delete it, then type bqh up"
-        problems.append(Problem(file, 0, "", None, message))
+        problems.append(Problem(file=file, message=message))
         return None

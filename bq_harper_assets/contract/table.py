@@ -14,15 +14,15 @@ from bq_harper_assets.contract.fields.column_lists import (
     RENAMES,
     refuse_wrong_paths,
 )
-from bq_harper_assets.contract.fields.declared_model import Declared, Fault, Reads, Wrong
+from bq_harper_assets.contract.fields.declared_model import Declared, FieldFault, Reads, Wrong
 from bq_harper_assets.contract.fields.quantities import FLAG, INSTANT, WINDOW, duration, whole
 
-MOST_ROWS = 1_000_000
+_MOST_ROWS = 1_000_000
 _TEXT = {"type": "string", "minLength": 1}
 _NAME = {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$"}
 
-Flag = Annotated[bool, FLAG]
-BatchSize = Annotated[int, whole(1, MOST_ROWS, unit="rows")]
+_Flag = Annotated[bool, FLAG]
+BatchSize = Annotated[int, whole(1, _MOST_ROWS, unit="rows")]
 Seconds = Annotated[int, whole(1, 10 * 365 * 86400, unit="seconds")]
 Policy = Literal["evolve", "approve", "freeze"]
 
@@ -71,7 +71,7 @@ class Sync(Declared):
                 f"{self.steady_threshold} seconds is not below catchupThreshold "
                 f"({self.catchup_threshold} seconds): steady begins where catching up ends"
             )
-            raise Wrong(Fault(("steadyThreshold",), message, ("catchupThreshold",)))
+            raise Wrong(FieldFault(("steadyThreshold",), message, ("catchupThreshold",)))
         return self
 
 
@@ -91,7 +91,7 @@ class ValuePolicies(Declared):
 class QuarantineLimit(Declared):
     """How many rows a run may put into quarantine; more are no bad rows but a wrong table."""
 
-    rows: Annotated[int, whole(0, MOST_ROWS, unit="rows")] = Field(
+    rows: Annotated[int, whole(0, _MOST_ROWS, unit="rows")] = Field(
         default=1_000, description="Rows that any run may put into quarantine"
     )
     percent: Annotated[int, whole(0, 100)] = Field(
@@ -109,7 +109,7 @@ class ColumnOverride(Declared):
     type: Literal["number", "string", "boolean", "array", "object"] | None = Field(
         default=None, description="Harper type instead of the mapped one"
     )
-    indexed: Flag | None = Field(
+    indexed: _Flag | None = Field(
         default=None, description="Index the column, or do not, whatever the rules say"
     )
     policy: Policy | None = Field(
@@ -120,7 +120,7 @@ class ColumnOverride(Declared):
     def _says_something(self) -> "ColumnOverride":
         if self.type is None and self.indexed is None and self.policy is None:
             message = "overrides nothing: give type, indexed or policy, or leave the column out"
-            raise Wrong(Fault((), message))
+            raise Wrong(FieldFault((), message))
         return self
 
 
@@ -193,10 +193,10 @@ class TableContract(Declared):
         default=QuarantineLimit(),
         description="How many rows a run may put into quarantine before it is stopped",
     )
-    live: Flag = Field(
+    live: _Flag = Field(
         default=True, description="Also sync the window that is still open, at each poll"
     )
-    latest: Flag = Field(
+    latest: _Flag = Field(
         default=False, description="Keep only the newest row of each key; needs key"
     )
     spot_check_size: Annotated[int, whole(1, 1_000, unit="rows")] = Field(
@@ -217,7 +217,7 @@ class TableContract(Declared):
         default="evolve",
         description="When BigQuery's columns change: follow, wait for bqh schema apply, or refuse",
     )
-    backfill: Flag = Field(
+    backfill: _Flag = Field(
         default=False,
         description="Also fill new columns of windows that were synced before they came",
     )
@@ -239,32 +239,32 @@ class TableContract(Declared):
             raise Wrong(*faults)
         return self
 
-    def _contradictions(self) -> Iterator[Fault]:
+    def _contradictions(self) -> Iterator[FieldFault]:
         if self.custom_query is None:
             for name, value in (("dataset", self.dataset), ("table", self.table)):
                 if value is None:
                     message = f"is missing: name the source's {name}, or give a customQuery"
-                    yield Fault((name,), message, ("customQuery",))
+                    yield FieldFault((name,), message, ("customQuery",))
         if missing := self._left_out(self.timestamp_column):
             message = f"leaves out {self.timestamp_column}, the timestamp column: {missing}"
-            yield Fault(("columns",), message, ("timestampColumn",))
+            yield FieldFault(("columns",), message, ("timestampColumn",))
         for name in self.key or ():
             if missing := self._left_out(name):
-                yield Fault(("key",), f"columns leaves out {name}: {missing}", ("columns",))
+                yield FieldFault(("key",), f"columns leaves out {name}: {missing}", ("columns",))
         for path in self.schema_overrides:
             if missing := self._left_out(path.split(".")[0]):
                 message = f"columns leaves out {path.split('.')[0]}: {missing}"
-                yield Fault(("schemaOverrides", path), message, ("columns",))
+                yield FieldFault(("schemaOverrides", path), message, ("columns",))
         for old, new in self.renames.items():
             if new in (self.timestamp_column, *(self.key or ())):
                 message = (
                     f"{new} identifies rows or puts them into windows, so it keeps its name: call"
                     f" it {old} in customQuery (SELECT * EXCEPT ({new}), {new} AS {old})"
                 )
-                yield Fault(("renames", old), message, ("key", "timestampColumn"))
+                yield FieldFault(("renames", old), message, ("key", "timestampColumn"))
         if self.latest and not self.key:
             message = "keeps the newest row of each key: give key, or take latest out"
-            yield Fault(("latest",), message, ("key",))
+            yield FieldFault(("latest",), message, ("key",))
 
     def _left_out(self, name: str) -> str | None:
         if self.columns == ALL_COLUMNS or name in self.columns:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.contract.budget import JUDGED_SPAN, judge, windows_between
-from bq_harper_assets.contract.fields.quantities import WINDOWS
+from bq_harper_assets.contract.budget import JUDGED_SPAN, count_windows, judge_budget
+from bq_harper_assets.contract.fields.quantities import WINDOW_MINUTES
 from bq_harper_assets.contract.table import Sync, TableContract
 from bq_harper_assets_tests.contract.conftest import NOW, Disk
 
@@ -40,21 +40,21 @@ def contract(window: str | timedelta, slices: int, start: datetime | str | None)
     ],
 )
 def test_the_limit_is_exact(hours: int, cells: int, refused: bool, warned: bool) -> None:
-    verdict = judge(contract("1h", 4, NOW - hours * HOUR), NOW)
+    verdict = judge_budget(contract("1h", 4, NOW - hours * HOUR), NOW)
     assert (verdict.cells, bool(verdict.refused), bool(verdict.warning)) == (cells, refused, warned)
 
 
 def test_the_window_that_is_open_now_counts() -> None:
-    assert windows_between(NOW - HOUR, NOW, HOUR) == 1
-    assert windows_between(NOW - HOUR, NOW + timedelta(seconds=1), HOUR) == 2
-    assert windows_between(NOW - timedelta(seconds=1), NOW, HOUR) == 1
+    assert count_windows(NOW - HOUR, NOW, HOUR) == 1
+    assert count_windows(NOW - HOUR, NOW + timedelta(seconds=1), HOUR) == 2
+    assert count_windows(NOW - timedelta(seconds=1), NOW, HOUR) == 1
     before_1970 = datetime(1969, 12, 31, 23, 30, tzinfo=UTC)
-    assert windows_between(before_1970, datetime(1970, 1, 1, 0, 30, tzinfo=UTC), HOUR) == 2
+    assert count_windows(before_1970, datetime(1970, 1, 1, 0, 30, tzinfo=UTC), HOUR) == 2
 
 
 def test_the_warning_names_the_day_the_limit_is_reached() -> None:
     start = NOW - 20_000 * HOUR
-    warning = judge(contract("1h", 4, start), NOW).warning
+    warning = judge_budget(contract("1h", 4, start), NOW).warning
     assert warning is not None
     assert f"is reached on {(start + 25_000 * HOUR):%Y-%m-%d}" in warning
 
@@ -63,11 +63,11 @@ def test_the_warning_names_the_day_the_limit_is_reached() -> None:
     ("window", "slices", "fits"), [("60m", 4, True), ("30m", 4, True), ("15m", 4, False)]
 )
 def test_without_a_start_a_year_is_judged(window: str, slices: int, fits: bool) -> None:
-    verdict = judge(contract(window, slices, None), NOW)
+    verdict = judge_budget(contract(window, slices, None), NOW)
     assert (verdict.refused is None) == fits
     if verdict.refused:
         assert "in one year (no startTimestamp is given)" in verdict.refused
-    assert "holds 416 days" in str(judge(contract("30m", 5, None), NOW).warning)
+    assert "holds 416 days" in str(judge_budget(contract("30m", 5, None), NOW).warning)
 
 
 def test_a_start_in_the_future_is_a_warning(disk: Disk) -> None:
@@ -80,7 +80,7 @@ def test_a_start_in_the_future_is_a_warning(disk: Disk) -> None:
 
 
 @given(
-    window=st.sampled_from(WINDOWS),
+    window=st.sampled_from(WINDOW_MINUTES),
     slices=st.integers(1, 64),
     days=st.one_of(st.none(), st.integers(1, 20_000)),
     minutes=st.integers(0, 1439),
@@ -89,7 +89,7 @@ def test_a_start_in_the_future_is_a_warning(disk: Disk) -> None:
 def test_each_way_out_really_fits(window: int, slices: int, days: int | None, minutes: int) -> None:
     now = NOW + timedelta(minutes=minutes)
     start = None if days is None else now - timedelta(days=days)
-    refused = judge(contract(timedelta(minutes=window), slices, start), now).refused
+    refused = judge_budget(contract(timedelta(minutes=window), slices, start), now).refused
     if refused is None:
         return
     ways = re.split(", or ", refused.partition("Set ")[2])
@@ -101,7 +101,7 @@ def test_each_way_out_really_fits(window: int, slices: int, days: int | None, mi
             int(said.get("slices", slices)),
             said.get("sync.startTimestamp", start or now - JUDGED_SPAN),
         )
-        verdict = judge(changed, now)
+        verdict = judge_budget(changed, now)
         assert verdict.refused is None
         assert verdict.warning is None or verdict.cells == 80_000
 

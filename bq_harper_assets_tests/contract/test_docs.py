@@ -7,7 +7,7 @@ import pytest
 
 from bq_harper_assets.contract.loading.shapes import CONNECTION_KEYS
 from bq_harper_assets.contract.loading.spelling import keys_of
-from bq_harper_assets.contract.settings.layers import NAMES, VARIABLES
+from bq_harper_assets.contract.settings.origins import SETTING_NAMES, SETTING_VARIABLES
 from bq_harper_assets.contract.table import Sync, TableContract, ValuePolicies
 from bq_harper_assets_tests.contract.conftest import Disk
 
@@ -20,12 +20,12 @@ TABLE_KEYS = [
 ]
 
 
-@pytest.mark.parametrize("key", [*TABLE_KEYS, *CONNECTION_KEYS, *VARIABLES.values()])
+@pytest.mark.parametrize("key", [*TABLE_KEYS, *CONNECTION_KEYS, *SETTING_VARIABLES.values()])
 def test_every_key_and_variable_has_its_line(key: str) -> None:
     assert re.search(rf"^\|[^|]*`{re.escape(key)}`", PAGE, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SETTING_NAMES)
 def test_every_setting_of_a_profile_has_its_line(name: str) -> None:
     section, _, key = name.partition(".")
     profiles = PAGE.partition("## Profiles")[2].partition("## Variables")[0]

@@ -64,7 +64,7 @@ def test_a_file_of_retries_alone_applies_to_the_tables_of_another(disk: Disk) ->
     disk.write("config/retries.yaml", "bigquery:\n  maxRetries: 2\n  initialRetryDelay: 10\n")
     text = (DATA / "selected-columns.yaml").read_text(encoding="utf-8")
     project = disk.tables(text).load(
-        {"BIGQUERY_EMULATOR_HOST": "localhost:9050"}, overrides={"bigquery.project": "demo"}
+        {"BIGQUERY_EMULATOR_HOST": "localhost:9050", "GOOGLE_CLOUD_PROJECT": "demo"}
     )
     assert project.bigquery.max_retries == 2
     assert project.bigquery.initial_retry_delay_ms == 10

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bq_harper_assets.contract.identifiers import (
-    SYSTEM_TABLES,
+    RESERVED_TARGETS,
     column_name,
     contract_id,
     dataset_name,
@@ -129,7 +129,7 @@ def test_what_bigquery_allows_is_allowed(check: Check, name: str) -> None:
         (contract_id, "a" * 129, "longer than 128"),
         (contract_id, "é", "a letter first"),
         (target_name, "Sync-Checkpoint", "Sync_Checkpoint, for instance"),
-        *((target_name, name, "a table of the sync itself") for name in SYSTEM_TABLES),
+        *((target_name, name, "a table of the sync itself") for name in RESERVED_TARGETS),
         (target_name, "synccheckpoint", "SyncCheckpoint is a table of the sync itself"),
     ],
 )

@@ -71,6 +71,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("deletes: keep", "deletes", "keep"),
     ("deletes: flag", "deletes", "flag"),
     ("live: false", "live", False),
+    ("live: true", "live", True),
     ("latest: true\nkey: order_id", "latest", True),
     ("spotCheckSize: 1", "spot_check_size", 1),
     ("spot_check_size: 1000", "spot_check_size", 1000),
@@ -115,7 +116,7 @@ GOOD_SYNC: list[tuple[str, str, Any]] = [
         datetime(2026, 6, 1, 8, tzinfo=UTC),
     ),
 ]
-WHOLE = ["0", "-1", "x", "true", "1.5", "'5'", "[1]", "1_000", "0x10"]
+WHOLE = ["0", "-1", "x", "true", "1.5", "5 5", "[1]", "1_000", "0x10"]
 BAD = [
     *(f"slices: {bad}" for bad in [*WHOLE, "65"]),
     *(f"spotCheckSize: {bad}" for bad in [*WHOLE, "0", "1001"]),
@@ -126,14 +127,14 @@ BAD = [
     *(f"scrub: {bad}" for bad in ["0s", "23h", "366d", "x"]),
     *(f"manage: {bad}" for bad in ["true", "adopted", "[adopt]"]),
     *(f"deletes: {bad}" for bad in ["drop", "true", "[mirror]"]),
-    *(f"live: {bad}" for bad in ["yes", "1", "'true'"]),
+    *(f"live: {bad}" for bad in ["yes", "1", "on"]),
     *(f"latest: {bad}" for bad in ["true", "maybe\nkey: a"]),
     *(
         f"columns: {bad}"
         for bad in ["[]", "[1]", "[' ']", "['*', a]", "a", "[created_at, Created_At]"]
     ),
     *(f"columns: {bad}" for bad in ["[total]", "[Created_at]", "{a: b}", "[created_at, a.b]"]),
-    *(f"key: {bad}" for bad in ["[]", "5", "[a, a]", "' '", "a\ncolumns: [created_at]"]),
+    *(f"key: {bad}" for bad in ["[]", "{a: b}", "[a, a]", "' '", "a\ncolumns: [created_at]"]),
     *(f"values: {{{bad}}}" for bad in ["int64: number", "numeric: quarantine", "float: string"]),
     *(f"sync: {{{key}: {bad}}}" for key in ("initialBatchSize", "pollInterval") for bad in WHOLE),
     *(f"sync: {{{key}: 0}}" for key in ("catchupBatchSize", "steadyBatchSize", "steadyThreshold")),
@@ -150,7 +151,7 @@ BAD = [
     *(f"schemaOverrides: {bad}" for bad in ["[a]", "{a: number}", "{_hash: {indexed: true}}"]),
     "schemaOverrides: {a: {indexed: true}}\ncolumns: [created_at]",
     "schemaOverrides: {a: {indexed: true}, A: {indexed: false}}",
-    *(f"rowFilter: {bad}" for bad in ["''", "5", "'a = 1; DROP TABLE x'", "'a IN (SELECT 1)'"]),
+    *(f"rowFilter: {bad}" for bad in ["''", "[a]", "'a = 1; DROP TABLE x'", "'a IN (SELECT 1)'"]),
     *(f"customQuery: {bad}" for bad in ["DELETE FROM x", "5", "' '", "'SELECT 1; SELECT 2'"]),
 ]
 
@@ -234,8 +235,49 @@ def test_all_that_is_wrong_in_a_table_is_told_at_once(one_table: OneTable) -> No
 
 
 def test_a_wrong_key_is_not_also_called_missing(one_table: OneTable) -> None:
-    assert one_table("latest: true\nkey: 5").refusal().startswith("1 problem ")
+    assert one_table("latest: true\nkey: {a: b}").refusal().startswith("1 problem ")
     assert one_table("customQuery: 5").refusal().startswith("1 problem ")
+
+
+def test_what_a_misspelled_key_would_have_said_is_not_called_missing(one_table: OneTable) -> None:
+    assert one_table("latest: true\nkeey: a").refusal().startswith("1 problem ")
+    assert one_table("latest: true\nkey: ${NOPE}").refusal().startswith("1 problem ")
+
+
+def test_problems_name_keys_as_the_user_spells_them(disk: Disk) -> None:
+    told = disk.tables(
+        "tables:\n"
+        "- {id: a, dataset: b, table: c, timestamp_column: d, target_table: E}\n"
+        "- id: f\n  dataset: b\n  table: g\n  spot_check_size: 0\n  target_table: e\n"
+    ).refusal()
+    assert told.startswith("3 problems ")
+    assert "config/tables.yaml:3: tables[1].timestamp_column (table f)\n    is missing" in told
+    assert "config/tables.yaml:6: tables[1].spot_check_size = 0 (table f)" in told
+    assert "config/tables.yaml:7: tables[1].target_table = e (table f)" in told
+    assert "the target of table a (config/tables.yaml:2)" in told
+
+
+def test_numbers_and_flags_may_stand_in_quotes(one_table: OneTable) -> None:
+    table = contract(one_table("slices: '2'\nlive: 'false'\nwindow: '30'"))
+    assert (table.slices, table.live, table.window) == (2, False, 30 * MINUTE)
+
+
+def test_a_shared_default_that_contradicts_a_table_is_told_where_it_stands(disk: Disk) -> None:
+    told = disk.tables(
+        "sync:\n  steady_threshold: 500\ntables:\n- {id: a, dataset: b, table: c,\n"
+        "   timestampColumn: d, targetTable: E, sync: {catchupThreshold: 400}}\n"
+    ).refusal()
+    assert told.startswith("1 problem ")
+    assert "config/tables.yaml:2: tables[0].sync.steadyThreshold = 500 (table a)" in told
+
+
+def test_a_table_overrules_a_shared_default_in_either_spelling(disk: Disk) -> None:
+    disk.tables(
+        "sync: {pollInterval: 5000, giveUpAfter: 5m}\ntables:\n- {id: a, dataset: b, table: c,\n"
+        "   timestampColumn: d, targetTable: E, sync: {poll_interval: 6000}}\n"
+    )
+    assert contract(disk).sync.poll_interval == 6000
+    assert contract(disk).sync.give_up_after == 5 * MINUTE
 
 
 def test_a_contract_cannot_be_changed_and_takes_nothing_unknown() -> None:

@@ -6,13 +6,13 @@ import pytest
 from pydantic import ValidationError
 
 from bq_harper_assets.contract.loading.problems import ConfigError
-from bq_harper_assets.contract.settings.profile import HarperProfile
-from bq_harper_assets.contract.settings.secrets import (
+from bq_harper_assets.contract.secrets import (
     literal_part,
     password_in_url,
     value_without_secrets,
     without_secrets,
 )
+from bq_harper_assets.contract.settings.profile import HarperProfile
 from bq_harper_assets_tests.contract.conftest import Disk
 
 CANARY = "hunter2-canary"

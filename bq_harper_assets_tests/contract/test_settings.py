@@ -16,7 +16,7 @@ TOP = "bigquery:\n  projectId: from-file\n  credentials: key.json\n"
 
 
 @pytest.fixture
-def stack(disk: Disk) -> StackAddresses:
+def stack_files(disk: Disk) -> StackAddresses:
     """A local stack that was started once: its files are there."""
     password = disk.write(".local/admin-password", "of-the-stack\n")
     addresses = StackAddresses(
@@ -58,7 +58,7 @@ def test_contracts_load_without_a_stack_and_its_absence_is_told_when_it_is_neede
         _ = project.bigquery
     assert "projectId" in str(bigquery.value)
     with pytest.raises(ConfigError, match="type bqh up"):
-        _ = disk.load(overrides={"bigquery.project": "demo"}).bigquery
+        _ = disk.load({"GOOGLE_CLOUD_PROJECT": "demo"}).bigquery
 
 
 @pytest.mark.promise("A13")
@@ -72,13 +72,11 @@ def test_without_a_password_another_profile_names_the_variable(disk: Disk) -> No
 
 
 @pytest.mark.promise("A13")
-def test_argument_beats_environment_beats_dotenv_beats_file_beats_stack(
-    disk: Disk, stack: StackAddresses
+def test_environment_beats_dotenv_beats_file_beats_stack(
+    disk: Disk, stack_files: StackAddresses
 ) -> None:
-    def found(environ: dict[str, str] | None = None, typed: str | None = None) -> tuple[str, str]:
-        project = disk.load(
-            {"OPERATIONSAPI_PASS": "p", **(environ or {})}, overrides={"harper.url": typed}
-        )
+    def found(environ: dict[str, str] | None = None) -> tuple[str, str]:
+        project = disk.load({"OPERATIONSAPI_PASS": "p", **(environ or {})})
         value, source = sources(project)["harper.url"]
         assert project.harper.url == value
         return value, source
@@ -91,7 +89,6 @@ def test_argument_beats_environment_beats_dotenv_beats_file_beats_stack(
     assert found() == ("http://localhost:2", f".env (OPERATIONSAPI_URL){overruled}")
     environ = {"OPERATIONSAPI_URL": "http://localhost:1"}
     assert found(environ) == ("http://localhost:1", f"OPERATIONSAPI_URL{overruled}")
-    assert found(environ, typed="http://localhost:9")[0] == "http://localhost:9"
     # An empty variable is one that is not set.
     assert found({"OPERATIONSAPI_URL": ""})[0] == "http://localhost:2"
 
@@ -107,8 +104,6 @@ def test_project_and_credentials_of_a_file_beat_what_platforms_preset(disk: Disk
         "from-file",
         "config/tables.yaml:2 (GOOGLE_CLOUD_PROJECT is overruled)",
     )
-    by_command = disk.load(environ, profile="gcp", overrides={"bigquery.project": "typed"})
-    assert by_command.bigquery.project == "typed"
     alone = disk.tables("").load({"GOOGLE_CLOUD_PROJECT": "preset"}, profile="gcp")
     assert sources(alone)["bigquery.project"] == ("preset", "GOOGLE_CLOUD_PROJECT")
     assert alone.bigquery.credentials is None
@@ -135,24 +130,24 @@ def test_a_key_file_is_found_beside_the_file_and_in_the_root(place: str, disk: D
 
 
 @pytest.mark.promise("G1")
-def test_the_local_profile_needs_no_key_file(disk: Disk, stack: StackAddresses) -> None:
+def test_the_local_profile_needs_no_key_file(disk: Disk, stack_files: StackAddresses) -> None:
     project = disk.tables(TOP).load()
     assert project.bigquery.credentials is None
     assert sources(project)["bigquery.credentials"][1].endswith("(an emulator needs none)")
 
 
-def test_the_local_profile_reads_the_stack(disk: Disk, stack: StackAddresses) -> None:
+def test_the_local_profile_reads_the_stack(disk: Disk, stack_files: StackAddresses) -> None:
     project = disk.load()
-    assert project.harper.url == stack.harper_url
+    assert project.harper.url == stack_files.harper_url
     assert project.harper.user == "stack-admin"
     assert project.harper.password == SecretStr("of-the-stack")
-    assert project.bigquery.endpoint == stack.bigquery_url
-    assert project.bigquery.storage_endpoint == stack.bigquery_storage
+    assert project.bigquery.endpoint == stack_files.bigquery_url
+    assert project.bigquery.storage_endpoint == stack_files.bigquery_storage
     assert project.bigquery.project == "stack-project"
     assert disk.tables("bigquery: {projectId: mine}").load().bigquery.project == "mine"
 
 
-def test_another_profile_does_not_read_the_stack(disk: Disk, stack: StackAddresses) -> None:
+def test_another_profile_does_not_read_the_stack(disk: Disk, stack_files: StackAddresses) -> None:
     disk.write("config/profiles/gcp.yaml", "bigquery: {project: demo}")
     project = disk.load(profile="gcp")
     assert project.bigquery.endpoint is None
@@ -166,14 +161,14 @@ def test_another_profile_does_not_read_the_stack(disk: Disk, stack: StackAddress
     ids=["another server", "another user"],
 )
 def test_the_password_of_the_stack_is_given_to_nobody_else(
-    environ: dict[str, str], disk: Disk, stack: StackAddresses
+    environ: dict[str, str], disk: Disk, stack_files: StackAddresses
 ) -> None:
     with pytest.raises(ConfigError, match="no password for Harper"):
         _ = disk.load(environ).harper
 
 
 def test_an_emulator_of_ones_own_is_not_mixed_with_the_stack(
-    disk: Disk, stack: StackAddresses
+    disk: Disk, stack_files: StackAddresses
 ) -> None:
     own = {"BIGQUERY_EMULATOR_HOST": "emulator:9050", "GOOGLE_CLOUD_PROJECT": "demo"}
     project = disk.load(own)
@@ -262,18 +257,34 @@ def test_a_wrong_value_is_told_even_where_it_is_overruled(disk: Disk) -> None:
     assert told.startswith("2 problems ")
 
 
+def test_a_wrong_variable_or_file_is_told_even_where_it_is_overruled(disk: Disk) -> None:
+    disk.write("config/profiles/gcp.yaml", "bigquery: {project: demo}")
+    disk.tables("bigquery: {projectId: WRONG FILE}")
+    told = disk.refusal({"GOOGLE_CLOUD_PROJECT": "WRONG VARIABLE"}, profile="gcp")
+    assert told.startswith("2 problems ")
+    assert "config/tables.yaml:1: bigquery.projectId = WRONG FILE" in told
+    assert "environment: GOOGLE_CLOUD_PROJECT = WRONG VARIABLE" in told
+
+
+def test_the_default_of_max_retries_counts_as_given_only_if_it_is_written(disk: Disk) -> None:
+    disk.write("config/profiles/gcp.yaml", "bigquery: {project: demo}")
+    assert disk.load(profile="gcp").bigquery.max_retries is None
+    disk.write("config/profiles/gcp.yaml", "bigquery: {project: demo, maxRetries: 5}")
+    assert disk.load(profile="gcp").bigquery.max_retries == 5
+
+
 def test_spark_and_ledger_have_defaults_for_one_machine(disk: Disk) -> None:
     project = disk.load()
     assert (project.spark.master, project.spark.remote) == ("local[*]", None)
     assert project.ledger.url.get_secret_value() == f"sqlite:///{disk.root}/.local/ledger.db"
 
 
-def test_a_spark_named_in_a_command_replaces_the_one_of_the_file(disk: Disk) -> None:
+def test_a_spark_is_named_once_and_its_settings_are_taken_as_written(disk: Disk) -> None:
     disk.write(
         "config/profiles/local.yaml",
-        "spark:\n  master: local[2]\n  settings: {spark.ui.enabled: false, spark.task.cpus: 2}\n",
+        "spark:\n  remote: sc://host\n  settings: {spark.ui.enabled: false, spark.task.cpus: 2}\n",
     )
-    project = disk.load(overrides={"spark.remote": "sc://host"})
+    project = disk.load()
     assert (project.spark.master, project.spark.remote) == (None, "sc://host")
     settings = {name: value.get_secret_value() for name, value in project.spark.settings.items()}
     assert settings == {"spark.ui.enabled": "false", "spark.task.cpus": "2"}
@@ -304,10 +315,6 @@ def test_what_is_wrong_in_a_profile_is_told_at_its_line(text: str, disk: Disk) -
 @pytest.mark.parametrize("name", ["../local", "a/b", ".", "a b"])
 def test_a_profile_name_is_no_path(name: str, disk: Disk) -> None:
     assert "is not a profile name" in disk.refusal({"BQH_PROFILE": name})
-
-
-def test_an_option_that_does_not_exist_is_told(disk: Disk) -> None:
-    assert "did you mean harper.url?" in disk.refusal(overrides={"harper.uri": "x"})
 
 
 def test_a_torn_address_file_is_told_with_what_to_do(disk: Disk) -> None:
@@ -382,8 +389,10 @@ def test_a_key_file_named_in_dotenv_is_relative_to_the_project(disk: Disk) -> No
     assert disk.load(profile="gcp").bigquery.credentials == key
 
 
-def test_a_password_file_that_is_no_text_counts_as_none(disk: Disk, stack: StackAddresses) -> None:
-    stack.harper_password_file.write_bytes(b"\xff")
+def test_a_password_file_that_is_no_text_counts_as_none(
+    disk: Disk, stack_files: StackAddresses
+) -> None:
+    stack_files.harper_password_file.write_bytes(b"\xff")
     with pytest.raises(ConfigError, match="no password for Harper"):
         _ = disk.load().harper
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bq_harper_assets.contract.fields.declared_model import Fault, Reads, Wrong
+from bq_harper_assets.contract.fields.declared_model import FieldFault, Reads, Wrong
 from bq_harper_assets.contract.identifiers import column_name
 
 ALL_COLUMNS = ("*",)
@@ -32,12 +32,12 @@ def _key(value: Any) -> tuple[str, ...]:
 
 def _distinct(value: list[Any] | tuple[Any, ...]) -> tuple[str, ...]:
     names: list[str] = []
-    faults: list[Fault] = []
+    faults: list[FieldFault] = []
     for at, item in enumerate(value):
         try:
             names.append(_one_more(item, names))
         except ValueError as error:
-            faults.append(Fault((at,), str(error)))
+            faults.append(FieldFault((at,), str(error)))
     if faults:
         raise Wrong(*faults)
     return tuple(names)
@@ -58,13 +58,13 @@ def _not_twice(name: str, names: list[str]) -> str:
 def refuse_wrong_paths(value: Any) -> Any:
     """A mapping by column, or by a field inside one (address.zip): each name must be possible."""
     paths: list[str] = []
-    faults: list[Fault] = []
+    faults: list[FieldFault] = []
     for path in value if isinstance(value, dict) else ():
         try:
             names = [column_name(name) for name in str(path).split(".")]
             paths.append(_not_twice(".".join(names), paths))
         except ValueError as error:
-            faults.append(Fault((path,), str(error)))
+            faults.append(FieldFault((path,), str(error)))
     if faults:
         raise Wrong(*faults)
     return value
@@ -73,7 +73,7 @@ def refuse_wrong_paths(value: Any) -> Any:
 def _renames(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         raise ValueError("must be a block of old: new")
-    faults: list[Fault] = []
+    faults: list[FieldFault] = []
     renames: dict[str, str] = {}
     for old, new in value.items():
         try:
@@ -81,7 +81,7 @@ def _renames(value: Any) -> dict[str, str]:
                 raise ValueError("is renamed to itself: take it out")
             renames[old] = _one_more(new, [*renames.values()])
         except ValueError as error:
-            faults.append(Fault((old,), str(error)))
+            faults.append(FieldFault((old,), str(error)))
     if faults:
         raise Wrong(*faults)
     return renames

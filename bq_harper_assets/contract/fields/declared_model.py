@@ -1,4 +1,4 @@
-"""What all models of the configuration share: frozen, nothing unknown, camelCase or snake_case."""
+"""All models of the configuration are frozen, know their keys, and take both spellings of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,11 +8,9 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaH
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
-from bq_harper_assets.contract.loading.located import Step
-
 
 class Declared(BaseModel):
-    """A block of keys that a user writes."""
+    """This is a block of keys that a user writes."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -24,25 +22,25 @@ class Declared(BaseModel):
 
 
 @dataclass(frozen=True)
-class Fault:
-    """What is wrong at the end of `steps`; `involves` names other fields it only holds with."""
+class FieldFault:
+    """A fault is at the end of `steps`; `involves` names other fields that it only holds with."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[str | int, ...]
     message: str
     involves: tuple[str, ...] = ()
 
 
 class Wrong(ValueError):
-    """One or more faults inside a value."""
+    """A value has one or more faults."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: FieldFault) -> None:
         self.faults = faults
         super().__init__("; ".join(fault.message for fault in faults))
 
 
 @dataclass(frozen=True, eq=False)
 class Reads:
-    """Annotates a field: how its value is read, and how an editor checks it."""
+    """This annotates a field with how its value is read and how an editor checks it."""
 
     parse: Callable[[Any], Any]
     json_schema: dict[str, Any]

@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bq_harper_assets.contract.fields.declared_model import Reads
-from bq_harper_assets.contract.loading.located import Expanded
 
-WINDOWS = (5, 15, 30, 60, 1440)  # minutes; each divides the day, so all windows of a day line up
-_WINDOW_TEXT = re.compile(r"(\d{1,4}) ?(m|min|minutes?|h|hours?|d|days?)")
-_DURATION_TEXT = re.compile(r"(\d{1,9}) ?(s|m|h|d)")
+# Each divides the day, so all windows of a day line up.
+WINDOW_MINUTES = (5, 15, 30, 60, 1440)
+_WINDOW_TEXT = re.compile(r"(\d{1,4}) ?(m|min|minutes?|h|hours?|d|days?)?")
+_DURATION_TEXT = re.compile(r"(\d{1,9}) ?(s|m|h|d)?")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -18,7 +18,7 @@ def whole(minimum: int, maximum: int, *, unit: str = "", too_small: str = "") ->
     limits = f"must be a whole number from {minimum} to {maximum}{' ' + unit if unit else ''}"
 
     def parse(value: Any) -> int:
-        if isinstance(value, Expanded) and re.fullmatch(r"[-+]?\d{1,18}", value):
+        if isinstance(value, str) and re.fullmatch(r"[-+]?\d{1,18}", value):
             value = int(value)
         if type(value) is not int or value > maximum:
             raise ValueError(limits)
@@ -30,7 +30,7 @@ def whole(minimum: int, maximum: int, *, unit: str = "", too_small: str = "") ->
 
 
 def _flag(value: Any) -> bool:
-    if isinstance(value, Expanded) and value.lower() in ("true", "false"):
+    if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
     if not isinstance(value, bool):
         raise ValueError("must be true or false")
@@ -50,10 +50,8 @@ def duration(maximum: timedelta, minimum: timedelta = timedelta(0)) -> Reads:
             seconds = value.total_seconds()
         elif type(value) is int:
             seconds = value
-        elif isinstance(value, Expanded) and re.fullmatch(r"\d{1,9}", value):
-            seconds = int(value)
         elif isinstance(value, str) and (match := _DURATION_TEXT.fullmatch(value.strip())):
-            seconds = int(match[1]) * _SECONDS[match[2]]
+            seconds = int(match[1]) * _SECONDS[match[2] or "s"]
         else:
             raise ValueError(
                 "must be a duration such as 90s, 5m, 2h or 1d; a bare number counts seconds"
@@ -73,11 +71,9 @@ def _window(value: Any) -> timedelta:
         minutes = None if rest else whole_minutes
     elif type(value) is int:
         minutes = value
-    elif isinstance(value, Expanded) and re.fullmatch(r"\d{1,4}", value):
-        minutes = int(value)
     elif isinstance(value, str) and (match := _WINDOW_TEXT.fullmatch(value.strip())):
-        minutes = int(match[1]) * {"m": 1, "h": 60, "d": 1440}[match[2][0]]
-    if minutes not in WINDOWS:
+        minutes = int(match[1]) * {"m": 1, "h": 60, "d": 1440}[(match[2] or "m")[0]]
+    if minutes not in WINDOW_MINUTES:
         raise ValueError("must be 5m, 15m, 30m, 60m or 1d")
     return timedelta(minutes=minutes)
 
@@ -86,7 +82,7 @@ WINDOW = Reads(
     _window,
     {
         "anyOf": [
-            {"enum": list(WINDOWS)},
+            {"enum": list(WINDOW_MINUTES)},
             {
                 "type": "string",
                 "pattern": r"^\s*((5|15|30|60|1440) ?(m|min|minutes?)"

@@ -1,1 +1,1 @@
-"""YAML files are read into blocks that know their line, and every problem in them is reported."""
+"""YAML files are read into entries that know their line, and every problem in them is reported."""

@@ -1,4 +1,4 @@
-"""What is wrong in a configuration: every problem of every file, told at once."""
+"""A configuration is refused with every problem of every file, told at once."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from bq_harper_assets.errors import BqhError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One wrong or doubtful thing: where it stands, what is wrong and how to fix it."""
+    """A problem says where it stands, what is wrong or doubtful, and how to fix it."""
 
     file: str  # as the user would name it: config/tables.yaml, .env, environment
-    line: int  # 0 where there are no lines
-    path: str  # in the user's own spelling: bigquery.tables[1].targetTable
-    value: str | None  # as written and never a secret; None where it is not the value that is wrong
     message: str
+    line: int = 0  # 0 where there are no lines
+    path: str = ""  # in the user's own spelling: bigquery.tables[1].targetTable
+    value: str | None = None  # as written, never a secret; None where something else is wrong
     about: str = ""  # table orders
 
     def __str__(self) -> str:
@@ -42,5 +42,5 @@ class ConfigError(BqhError):
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """By file and line, each once."""
+    """Sorts problems by file and line, and names each once."""
     return tuple(sorted(dict.fromkeys(problems), key=lambda p: (p.file, p.line, p.path, p.message)))

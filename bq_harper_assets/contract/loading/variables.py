@@ -1,4 +1,4 @@
-"""Environment variables and the project's .env: the environment wins, empty is not set."""
+"""Variables are read from the environment, else from .env; an empty one is not set."""
 
 import re
 from collections.abc import Mapping
@@ -8,16 +8,17 @@ from pathlib import Path
 
 from dotenv.parser import parse_stream
 
-from bq_harper_assets.contract.loading.located import Expanded, Located, Place
+from bq_harper_assets.contract.loading.config_entry import ConfigEntry
 from bq_harper_assets.contract.loading.problems import Problem
 
+ENVIRONMENT = "environment"
 DOTENV_FILE = ".env"
 _REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{")
 
 
 @dataclass(frozen=True)
 class Variables:
-    """Both places a variable can be set in."""
+    """These are the two places that a variable can be set in."""
 
     environ: Mapping[str, str] = field(repr=False)
     dotenv: Mapping[str, str] = field(repr=False)
@@ -25,16 +26,16 @@ class Variables:
     def get(self, name: str) -> str | None:
         return self.environ.get(name) or self.dotenv.get(name) or None
 
-    def located(self, name: str) -> Located | None:
-        """The variable as a value that can be pointed at."""
+    def entry(self, name: str) -> ConfigEntry | None:
+        """Returns the variable as an entry that a problem can point at; None if it is not set."""
         text = self.get(name)
         if text is None:
             return None
-        file = "environment" if self.environ.get(name) else DOTENV_FILE
-        return Located(Place(file, 0, (name,)), Expanded(text), text)
+        file = ENVIRONMENT if self.environ.get(name) else DOTENV_FILE
+        return ConfigEntry.without_lines(file, name, text)
 
     def expand(self, text: str) -> tuple[str, list[str]]:
-        """${NAME} and ${NAME:-default} put in, and what is wrong with them; $${ becomes ${."""
+        """Puts in ${NAME} and ${NAME:-default}, and says what is wrong; $${ becomes ${."""
         wrong: list[str] = []
 
         def put_in(match: re.Match[str]) -> str:
@@ -57,20 +58,21 @@ class Variables:
 
 
 def read_variables(root: Path, environ: Mapping[str, str], problems: list[Problem]) -> Variables:
-    """Nothing inside .env is expanded, so a password may hold any character."""
+    """Reads both places; nothing inside .env is expanded, so a password may hold any character."""
     file = root / DOTENV_FILE
     try:
         content = file.read_text(encoding="utf-8-sig") if file.is_file() else ""
     except (OSError, UnicodeDecodeError):
         message = "cannot be read: it must be a UTF-8 text file that this user may open"
-        problems.append(Problem(DOTENV_FILE, 0, "", None, message))
+        problems.append(Problem(file=DOTENV_FILE, message=message))
         content = ""
     found: dict[str, str] = {}
     # Not dotenv_values, which only logs the lines it cannot read and goes on without them.
     for line in parse_stream(StringIO(content)):
         if line.error:
             message = "is not NAME=value: write it so, and close every quote"
-            problems.append(Problem(DOTENV_FILE, line.original.line, "", None, message))
+            problem = Problem(file=DOTENV_FILE, message=message, line=line.original.line)
+            problems.append(problem)
         elif line.key and line.value:
             found[line.key] = line.value
     return Variables(environ, found)

@@ -1,6 +1,7 @@
-"""One YAML file, read so that every value has its line, with variables put in.
+"""A YAML file is read so that every value has its line, and variables are put in.
 
-Types follow YAML 1.2: `no`, `on` and `1:30` are text here, so a column may be called `no`.
+Every scalar is text, as the user wrote it, and the field that it belongs to reads it: `no`, `on`
+and `1:30` are never a flag or a number, so a column may be called `no` and a password `0123`.
 """
 
 import re
@@ -8,59 +9,116 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from dagster_shared.yaml_utils import parse_yamls_with_source_position
+from dagster_shared.yaml_utils.source_position import (
+    LineCol,
+    SourcePosition,
+    SourcePositionTree,
+    ValueAndSourcePositionTree,
+)
 
-from bq_harper_assets.contract.loading.located import Expanded, Located, Place
+from bq_harper_assets.contract.loading.config_entry import (
+    ConfigEntry,
+    ExpandedText,
+    NoValue,
+    path_text,
+)
 from bq_harper_assets.contract.loading.problems import Problem
 from bq_harper_assets.contract.loading.variables import Variables
 
 MOST_VALUES = 100_000  # aliases of aliases can make a small file huge
-MOST_NESTED = 40  # far more than any key needs, far less than Python's stack holds
 _TAG = "tag:yaml.org,2002:"
-_MERGE = f"{_TAG}merge"
-_TEXT = f"{_TAG}str"
-_PLAIN_TAGS = frozenset(
-    f"{_TAG}{kind}"
-    for kind in ("map", "seq", "str", "null", "bool", "int", "float", "timestamp", "value")
-)
-_NULL = re.compile(r"(?:~|null|Null|NULL)?")
-_BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
-_INT = re.compile(r"[-+]?[0-9]+")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_UNTYPED = [f"{_TAG}{kind}" for kind in ("bool", "int", "float", "timestamp", "value")]
+_MERGE = "<<"
+_PLAIN_TAGS = frozenset(f"{_TAG}{kind}" for kind in ("map", "seq", "str"))
 _TAGGED = "begins with !, which YAML reads as a tag: take it away, or put the text in quotes"
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 def read_yaml(
     file: Path, name: str, variables: Variables, problems: list[Problem]
-) -> Located | None:
-    """The file's mapping, empty for an empty file; None, with the problem noted, if it has none."""
+) -> ConfigEntry | None:
+    """Reads the file's mapping; notes the problem and returns None if it has none."""
     try:
         text = file.read_bytes().decode("utf-8-sig")
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        parsed = _parsed(name, text, problems)
     except OSError as error:
-        problems.append(Problem(name, 0, "", None, f"cannot be read: {error.strerror}"))
+        problems.append(Problem(file=name, message=f"cannot be read: {error.strerror}"))
         return None
     except UnicodeDecodeError as error:
-        problems.append(
-            Problem(name, 0, "", None, f"is not UTF-8 text (byte {error.start}): save it as UTF-8")
-        )
+        message = f"is not UTF-8 text (byte {error.start}): save it as UTF-8"
+        problems.append(Problem(file=name, message=message))
         return None
     except RecursionError:
-        problems.append(Problem(name, 0, "", None, "is nested too deeply to be read"))
+        problems.append(Problem(file=name, message="is nested too deeply to be read"))
         return None
     except yaml.YAMLError as error:
         problems.append(_syntax_problem(name, text, error))
         return None
-    if node is None:
-        return Located(Place(name), {})
-    located = _Reader(variables, problems).read(node, Place(name, _line(node)))
-    if located.value is None:
-        return located.with_keys({})
-    if not isinstance(located.value, dict):
-        message = "must hold keys at its top, such as bigquery: or tables:"
-        problems.append(Problem(name, _line(node), "", None, message))
+    if parsed is None:
         return None
-    return located
+    entry = ConfigEntry(*parsed)
+    if not isinstance(entry.value, dict):
+        problems.append(
+            entry.key_problem("must hold keys at its top, such as bigquery: or tables:")
+        )
+        return None
+    return ConfigEntry(_Expansion(variables, problems).of(entry), entry.positions)
+
+
+def _parsed(name: str, text: str, problems: list[Problem]) -> ValueAndSourcePositionTree | None:
+    # Without types, so that a tag is there only if somebody wrote one.
+    node = yaml.compose(text, Loader=yaml.BaseLoader)
+    if node is not None and not _is_plain(name, node, problems):
+        return None
+    for found in parse_yamls_with_source_position(text, name, _UNTYPED):
+        if found.value is not None:
+            return found
+    top = SourcePosition(name, LineCol(0, 0), LineCol(0, 0))
+    return ValueAndSourcePositionTree({}, SourcePositionTree(top, {}))
+
+
+def _is_plain(name: str, root: yaml.Node, problems: list[Problem]) -> bool:
+    """Says whether Dagster's parser can read on; tells equal keys, of which it would lose one."""
+    is_plain = True
+    waiting: list[tuple[yaml.Node, tuple[str | int, ...]]] = [(root, ())]
+    known: set[int] = set()
+
+    def note(node: yaml.Node, path: tuple[str | int, ...], message: str) -> None:
+        line = node.start_mark.line + 1
+        problems.append(Problem(file=name, message=message, line=line, path=path_text(path)))
+
+    while waiting:
+        node, path = waiting.pop()
+        if id(node) in known:  # an alias
+            continue
+        known.add(id(node))
+        if node.tag not in _PLAIN_TAGS:
+            note(node, path, _TAGGED)
+            is_plain = False
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += [(inner, (*path, at)) for at, inner in enumerate(node.value)]
+        elif isinstance(node, yaml.MappingNode):
+            lines: dict[str, int] = {}
+            for key, inner in node.value:
+                if not isinstance(key, yaml.ScalarNode) or _is_null(key):
+                    note(key, (*path, "?"), "a key must be plain text")
+                    is_plain = False
+                    continue
+                if key.value in lines and key.value != _MERGE:
+                    first = lines[key.value]
+                    note(
+                        key,
+                        (*path, key.value),
+                        f"is written twice, first in line {first}: keep one",
+                    )
+                lines.setdefault(key.value, key.start_mark.line + 1)
+                waiting.append((inner, (*path, key.value)))
+    return is_plain
+
+
+def _is_null(key: yaml.ScalarNode) -> bool:
+    return key.style is None and key.value in ("", "~", "null", "Null", "NULL")
 
 
 def _syntax_problem(name: str, text: str, error: yaml.YAMLError) -> Problem:
@@ -70,18 +128,22 @@ def _syntax_problem(name: str, text: str, error: yaml.YAMLError) -> Problem:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 0
-        message = _in_words(error.problem or "")
+        message = _in_words(error.problem or "", error.context or "")
     elif isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
         message += f": it holds the control character U+{ord(text[error.position]):04X}"
-    return Problem(name, line, "", None, message)
+    return Problem(file=name, message=message, line=line)
 
 
-def _in_words(problem: str) -> str:
+def _in_words(problem: str, context: str) -> str:
     if "another document" in problem:
         return "holds a second document after ---: take the line out, or make it a file of its own"
     if problem == "second occurrence":
         return "is not YAML: an anchor (&name) is defined twice; give each its own name"
+    if "for merging" in problem:
+        return "<< must name a mapping, as in <<: *name"
+    if "recursive" in problem + context:
+        return "an alias (*name) refers to itself: write it out"
     # These two would quote the text, and a password may begin with * or !.
     if "undefined alias" in problem:
         return (
@@ -96,112 +158,41 @@ def _in_words(problem: str) -> str:
     return f"is not YAML: {problem}"
 
 
-def _line(node: yaml.Node) -> int:
-    return int(node.start_mark.line) + 1
+class _Expansion:
+    """This puts variables into all values of a file, and counts the values."""
 
-
-class _Reader:
     def __init__(self, variables: Variables, problems: list[Problem]) -> None:
         self._variables = variables
         self._problems = problems
-        self._open: set[int] = set()
         self._count = 0
 
-    def read(self, node: yaml.Node, place: Place) -> Located:
+    def of(self, entry: ConfigEntry) -> Any:
         self._count += 1
-        if id(node) in self._open:
-            return self._broken(place, "refers to itself: write it out")
-        if len(self._open) > MOST_NESTED:
-            return self._broken(place, "is nested too deeply to be read")
-        if node.tag not in _PLAIN_TAGS:
-            return self._broken(place, _TAGGED)
         if self._count > MOST_VALUES:
             if self._count == MOST_VALUES + 1:
                 message = f"the file holds more than {MOST_VALUES:,} values: its aliases multiply"
-                return self._broken(place, message)
-            return Located(place, None, broken=True)
-        self._open.add(id(node))
-        try:
-            if isinstance(node, yaml.MappingNode):
-                return Located(place, self._mapping(node, place))
-            if isinstance(node, yaml.SequenceNode):
-                items = enumerate(node.value)
-                return Located(
-                    place, tuple(self.read(n, place.below(i, _line(n))) for i, n in items)
-                )
-            return self._scalar(node, place)
-        finally:
-            self._open.discard(id(node))
+                self._broken(entry, message)
+            return NoValue.BROKEN
+        if isinstance(entry.value, dict):
+            return {key: self.of(inner) for key, inner in entry.items()}
+        if isinstance(entry.value, list):
+            return [self.of(entry.below(at)) for at in range(len(entry.value))]
+        return None if entry.value is None else self._text(entry)
 
-    def _broken(self, place: Place, message: str) -> Located:
-        self._problems.append(Located(place, None).key_problem(message))
-        return Located(place, None, broken=True)
-
-    def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Located]:
-        found: dict[str, Located] = {}
-        merged: dict[str, Located] = {}
-        for key_node, value_node in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
-                self._problems.append(
-                    Located(place.below("?", _line(key_node)), None).key_problem(
-                        "a key must be plain text"
-                    )
-                )
-            elif key_node.tag == _MERGE:
-                self._merge(merged, value_node, place)
-            elif key_node.value in found:
-                first = found[key_node.value].place.line
-                self._problems.append(
-                    Located(place.below(key_node.value, _line(key_node)), None).key_problem(
-                        f"is written twice, first in line {first}: keep one"
-                    )
-                )
-            else:
-                key = str(key_node.value)
-                found[key] = self.read(value_node, place.below(key, _line(key_node)))
-        return merged | found
-
-    def _merge(self, into: dict[str, Located], node: yaml.Node, place: Place) -> None:
-        sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
-        for source in sources:
-            if isinstance(source, yaml.MappingNode):
-                for key, value in self.read(source, place).mapping.items():
-                    into.setdefault(key, value)
-            else:
-                self._problems.append(
-                    Located(place.below("<<", _line(node)), None).key_problem(
-                        "must name a mapping, as in <<: *name"
-                    )
-                )
-
-    def _scalar(self, node: yaml.Node, place: Place) -> Located:
-        raw = str(node.value)
-        if wrong_one := _NO_CHARACTER.search(raw):
+    def _text(self, entry: ConfigEntry) -> str | NoValue | None:
+        written = str(entry.value)
+        if wrong_one := _NO_CHARACTER.search(written):
             message = f"holds U+{ord(wrong_one[0]):04X}, which is no character: take it out"
-            return self._broken(place, message)
-        if "${" not in raw:
-            # A quoted or block scalar is text; only a plain one has a type.
-            return Located(place, _typed(raw) if _is_plain(node) else raw, raw)
-        text, wrong = self._variables.expand(raw)
-        for message in wrong:
-            self._problems.append(Located(place, raw, raw).problem(message))
-        # As with a plain scalar, nothing at all means that the key is left out.
-        return Located(
-            place, Expanded(text) if text and not wrong else None, raw, broken=bool(wrong)
-        )
+            return self._broken(entry, message)
+        if "${" not in written:
+            return written
+        text, wrong = self._variables.expand(written)
+        self._problems += [entry.problem(message) for message in wrong]
+        if wrong:
+            return NoValue.BROKEN
+        # As with an empty value, nothing at all means that the key is left out.
+        return ExpandedText(text, written) if text else None
 
-
-def _is_plain(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.style is None and node.tag != _TEXT
-
-
-def _typed(text: str) -> Any:
-    if _NULL.fullmatch(text):
-        return None
-    if _BOOL.fullmatch(text):
-        return text.lower() == "true"
-    if _INT.fullmatch(text):
-        return int(text) if len(text) < 20 else text
-    if _FLOAT.fullmatch(text):
-        return float(text)
-    return text
+    def _broken(self, entry: ConfigEntry, message: str) -> NoValue:
+        self._problems.append(entry.key_problem(message))
+        return NoValue.BROKEN

@@ -1,4 +1,4 @@
-"""Every setting as it counts, with where it came from: what `bqh doctor` prints."""
+"""`bqh doctor` prints every setting as it counts, with where it came from."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,10 +8,16 @@ from typing import Any
 from pydantic import BaseModel, SecretStr
 
 from bq_harper_assets.contract.fields.quantities import duration_text, window_text
-from bq_harper_assets.contract.loading.located import Located
-from bq_harper_assets.contract.settings.layers import DEFAULT, NAMES, VARIABLES, Layers, source_text
+from bq_harper_assets.contract.loading.config_entry import ConfigEntry
+from bq_harper_assets.contract.secrets import HIDDEN, is_secret_name, value_without_secrets
+from bq_harper_assets.contract.settings.origins import (
+    DEFAULT,
+    SETTING_NAMES,
+    SETTING_VARIABLES,
+    SettingOrigins,
+    origin_text,
+)
 from bq_harper_assets.contract.settings.profile import Profile
-from bq_harper_assets.contract.settings.secrets import HIDDEN, is_secret_name, value_without_secrets
 from bq_harper_assets.contract.table import TableContract
 
 NOT_SET = "not set"
@@ -19,19 +25,22 @@ NOT_SET = "not set"
 
 @dataclass(frozen=True)
 class Setting:
-    """A name such as harper.url, its value without secrets, and where it came from."""
+    """A setting has a name such as harper.url, a value without secrets, and an origin."""
 
     name: str
     value: str
     source: str
 
 
-def connection_settings(profile: Profile, layers: Layers, *, emulated: bool) -> Iterator[Setting]:
-    """How BigQuery, Harper, Spark and the ledger are reached."""
-    for name in NAMES:
+def connection_settings(
+    profile: Profile, origins: SettingOrigins, *, emulated: bool
+) -> Iterator[Setting]:
+    """Lists how BigQuery, Harper, Spark and the ledger are reached."""
+    sections = profile.model_dump(by_alias=True)
+    for name in SETTING_NAMES:
         section, _, key = name.partition(".")
-        value = _by_key(getattr(profile, section), key)
-        source = _source(name, layers)
+        value = sections[section][key]
+        source = _source(name, origins)
         if name == "bigquery.credentials" and value and emulated:
             source += " (an emulator needs none)"
         if isinstance(value, dict):
@@ -41,43 +50,34 @@ def connection_settings(profile: Profile, layers: Layers, *, emulated: bool) -> 
             yield Setting(name, _shown(name, value), source)
 
 
-def table_settings(contract: TableContract, table: Located) -> Iterator[Setting]:
-    """What one table declares, and what it leaves to the defaults."""
+def table_settings(contract: TableContract, table: ConfigEntry) -> Iterator[Setting]:
+    """Lists what one table declares, and what it leaves to the defaults."""
     yield from _fields(f"tables.{contract.id}", contract, table)
 
 
-def _fields(prefix: str, model: BaseModel, block: Located | None) -> Iterator[Setting]:
+def _fields(prefix: str, model: BaseModel, block: ConfigEntry | None) -> Iterator[Setting]:
     for name, field in type(model).model_fields.items():
         key = field.alias or name
         value = getattr(model, name)
-        entry = block.mapping.get(key) if block else None
+        entry = block.get(key) if block else None
         if isinstance(value, BaseModel):
             yield from _fields(f"{prefix}.{key}", value, entry)
         else:
-            yield Setting(
-                f"{prefix}.{key}", _shown(key, value), str(entry.place) if entry else DEFAULT
-            )
+            yield Setting(f"{prefix}.{key}", _shown(key, value), entry.where if entry else DEFAULT)
 
 
-def _source(name: str, layers: Layers) -> str:
-    found = layers.found(name)
+def _source(name: str, origins: SettingOrigins) -> str:
+    found = origins.entries(name)
     if not found:
         return DEFAULT
-    source = source_text(found[0])
-    beaten = [entry for entry in found[1:] if entry not in layers.stack.values()]
+    source = origin_text(found[0])
+    beaten = [entry for entry in found[1:] if entry is not origins.stack.get(name)]
     if not beaten:
         return source
-    variable = VARIABLES.get(name)
-    if beaten[0].place.path == (variable,):
+    variable = SETTING_VARIABLES.get(name)
+    if beaten[0].path == (variable,):
         return f"{source} ({variable} is overruled)"
-    return f"{source} (overrules {source_text(beaten[0])})"
-
-
-def _by_key(section: BaseModel, key: str) -> Any:
-    for name, field in type(section).model_fields.items():
-        if field.alias == key:
-            return getattr(section, name)
-    raise KeyError(key)
+    return f"{source} (overrules {origin_text(beaten[0])})"
 
 
 def _shown(name: str, value: Any) -> str:
@@ -93,8 +93,6 @@ def _shown(name: str, value: Any) -> str:
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, timedelta):
         return window_text(value) if name == "window" else duration_text(value)
-    if isinstance(value, tuple):
-        return ", ".join(value)
-    if isinstance(value, dict):
+    if isinstance(value, tuple | dict):
         return ", ".join(value)
     return value_without_secrets(str(value))

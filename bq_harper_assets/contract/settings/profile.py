@@ -1,4 +1,4 @@
-"""Profiles: where BigQuery, Harper, Spark and the ledger are; one file per place to run in."""
+"""A profile says where BigQuery, Harper, Spark and the ledger are: one file per place to run in."""
 
 import re
 import unicodedata
@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from pydantic import Field, SecretStr, model_validator
 
 from bq_harper_assets.contract import identifiers
-from bq_harper_assets.contract.fields.declared_model import Declared, Fault, Reads, Wrong
+from bq_harper_assets.contract.fields.declared_model import Declared, FieldFault, Reads, Wrong
 from bq_harper_assets.contract.fields.quantities import FLAG, whole
-from bq_harper_assets.contract.loading.located import Located
+from bq_harper_assets.contract.loading.config_entry import ConfigEntry
 from bq_harper_assets.contract.loading.problems import Problem
-from bq_harper_assets.contract.settings.secrets import (
+from bq_harper_assets.contract.secrets import (
     is_key_itself,
     is_secret_name,
     literal_part,
@@ -35,7 +35,7 @@ _BYTES_BILLED = whole(
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("must be text: put it in quotes")
+        raise ValueError("must be text")
     text = str(value).strip()
     for char in text:
         if unicodedata.category(char) in ("Cc", "Cs"):
@@ -44,7 +44,7 @@ def _text(value: Any) -> str:
 
 
 def key_path(value: Any) -> str:
-    """The path of a key file, which may not be there; never the key."""
+    """Reads the path of a key file, which may not be there; refuses the key itself."""
     text = _text(value)
     if is_key_itself(text):
         raise ValueError("is the key itself: save it in a file and give the path of that file")
@@ -55,7 +55,7 @@ def _secret(value: Any) -> SecretStr:
     if isinstance(value, SecretStr):
         return value
     if not isinstance(value, str):
-        raise ValueError("must be text: put it in quotes")
+        raise ValueError("must be text")
     if not value.strip():
         raise ValueError("is blank: give it, or leave the key out")
     if re.search("[\ud800-\udfff]", value):
@@ -80,28 +80,28 @@ def _ledger_url(value: Any) -> SecretStr:
 def _spark_settings(value: Any) -> dict[str, SecretStr]:
     if not isinstance(value, dict):
         raise ValueError("must be a block of Spark settings, such as spark.executor.memory: 4g")
-    faults: list[Fault] = []
+    faults: list[FieldFault] = []
     settings: dict[str, SecretStr] = {}
     for name, setting in value.items():
         if not str(name).startswith("spark."):
-            faults.append(Fault((name,), "is not a Spark setting: their names begin with spark."))
-        elif isinstance(setting, bool):
-            settings[name] = SecretStr(str(setting).lower())
-        elif isinstance(setting, str | int | float):
+            faults.append(
+                FieldFault((name,), "is not a Spark setting: their names begin with spark.")
+            )
+        elif isinstance(setting, str):
             settings[name] = SecretStr(str(setting))
         else:
-            faults.append(Fault((name,), "must be text or a number"))
+            faults.append(FieldFault((name,), "must be text or a number"))
     if faults:
         raise Wrong(*faults)
     return settings
 
 
-Text = Annotated[str, Reads(_text, _TEXT_SCHEMA)]
-Secret = Annotated[SecretStr, Reads(_secret, _TEXT_SCHEMA)]
+_Text = Annotated[str, Reads(_text, _TEXT_SCHEMA)]
+_Secret = Annotated[SecretStr, Reads(_secret, _TEXT_SCHEMA)]
 
 
 class BigQueryProfile(Declared):
-    """Where the source is."""
+    """This block says where BigQuery is and how it is asked."""
 
     project: Annotated[str, Reads(identifiers.project_name, _TEXT_SCHEMA)] | None = Field(
         default=None, description="Google Cloud project"
@@ -136,14 +136,14 @@ class BigQueryProfile(Declared):
 
 
 class HarperProfile(Declared):
-    """Where the target is."""
+    """This block says where Harper is and how it is asked."""
 
     url: Annotated[str, HARPER_URL] = Field(
         default="http://localhost:9925", description="Harper's Operations API"
     )
-    user: Text = Field(default="admin", description="Harper user")
-    password: Secret | None = Field(default=None, description="Its password")
-    token: Secret | None = Field(
+    user: _Text = Field(default="admin", description="Harper user")
+    password: _Secret | None = Field(default=None, description="Its password")
+    token: _Secret | None = Field(
         default=None, description="Operation token, used instead of user and password"
     )
     allow_http: Annotated[bool, FLAG] = Field(
@@ -155,10 +155,10 @@ class HarperProfile(Declared):
 
 
 class SparkProfile(Declared):
-    """Where the moving is done."""
+    """This block says on which Spark rows are moved."""
 
-    master: Text | None = Field(default=None, description="Spark master")
-    remote: Text | None = Field(
+    master: _Text | None = Field(default=None, description="Spark master")
+    remote: _Text | None = Field(
         default=None, repr=False, description="Spark Connect server, instead of master"
     )
     settings: Annotated[dict[str, SecretStr], Reads(_spark_settings, {"type": "object"})] = Field(
@@ -168,12 +168,14 @@ class SparkProfile(Declared):
     @model_validator(mode="after")
     def _one_way(self) -> "SparkProfile":
         if self.master and self.remote:
-            raise Wrong(Fault(("remote",), "stands beside master: give one of them", ("master",)))
+            raise Wrong(
+                FieldFault(("remote",), "stands beside master: give one of them", ("master",))
+            )
         return self
 
 
 class LedgerProfile(Declared):
-    """Where the ledger is."""
+    """This block says where the ledger is."""
 
     url: Annotated[SecretStr, Reads(_ledger_url, _TEXT_SCHEMA)] = Field(
         default=SecretStr("sqlite:///.local/ledger.db"),
@@ -182,7 +184,7 @@ class LedgerProfile(Declared):
 
 
 class Profile(Declared):
-    """All of it."""
+    """A profile has a block for each system."""
 
     bigquery: BigQueryProfile = BigQueryProfile()
     harper: HarperProfile = HarperProfile()
@@ -191,7 +193,7 @@ class Profile(Declared):
 
 
 def profile_file(root: Path, name: str) -> Path | str:
-    """The profile's file, or why there is none. The local profile needs no file."""
+    """Finds the profile's file, or says why there is none. The local profile needs no file."""
     if not _PROFILE_NAME.fullmatch(name):
         return "is not a profile name: letters, digits, - and _"
     file = root / PROFILES / f"{name}.yaml"
@@ -202,28 +204,23 @@ def profile_file(root: Path, name: str) -> Path | str:
     return f"there is no {missing}: make one, or choose from {', '.join(known)}"
 
 
-def literal_secrets(profile: Located) -> Iterator[Problem]:
-    """Secrets that the file itself holds: right for a throw-away stack and nowhere else."""
-    harper = profile.mapping.get("harper")
-    spark = profile.mapping.get("spark")
-    settings = spark.mapping.get("settings") if spark else None
-    for entry in (
-        *(harper.mapping.values() if harper else ()),
-        *(settings.mapping.values() if settings else ()),
-    ):
-        if is_secret_name(str(entry.place.path[-1])) and literal_part(entry.raw).strip():
+def literal_secrets(profile: ConfigEntry) -> Iterator[Problem]:
+    """Finds secrets that the file itself holds, which is right for a throw-away stack only."""
+    harper, spark = profile.below("harper"), profile.below("spark")
+    settings = [entry for _, entry in spark.below("settings").items()]
+    for entry in (*(entry for _, entry in harper.items()), *settings):
+        if is_secret_name(str(entry.path[-1])) and _literal(entry).strip():
             yield entry.problem(
                 "is a secret written in a file: put it into the environment or .env, "
                 "and write ${NAME} here"
             )
-    ledger = profile.mapping.get("ledger")
-    for entry in (
-        *((ledger.mapping.get("url"),) if ledger else ()),
-        *((spark.mapping.get("remote"),) if spark else ()),
-        *(settings.mapping.values() if settings else ()),
-    ):
-        if entry and password_in_url(literal_part(entry.raw)):
+    for entry in (profile.below("ledger", "url"), spark.below("remote"), *settings):
+        if password_in_url(_literal(entry)):
             yield entry.problem(
                 "holds a password written in a file: "
                 "put it into the environment and write ${NAME} here"
             )
+
+
+def _literal(entry: ConfigEntry) -> str:
+    return literal_part(entry.written) if isinstance(entry.value, str) else ""

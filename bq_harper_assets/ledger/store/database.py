@@ -13,8 +13,8 @@ from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, mak
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
+from bq_harper_assets.contract.secrets import without_secrets
 from bq_harper_assets.contract.settings.private_files import make_private_file, tighten_file
-from bq_harper_assets.contract.settings.secrets import without_secrets
 from bq_harper_assets.ledger.errors import LedgerNotWritable, LedgerRefused, LedgerUnavailable
 from bq_harper_assets.stores.waiting import WAITS, clock_text
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.contract.settings.secrets import HIDDEN, without_secrets
+from bq_harper_assets.contract.secrets import HIDDEN, without_secrets
 from bq_harper_assets.contract.settings.urls import HARPER_URL, is_loopback
 from bq_harper_assets.stores.harper.errors import HarperUnsafe
 from bq_harper_assets.stores.retry import Call

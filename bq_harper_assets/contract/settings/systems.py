@@ -1,8 +1,9 @@
-"""From layers to connections: what is wrong fails at once, what is missing when it is asked for."""
+"""Settings become connections; what is wrong fails at once, what is missing when it is needed."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -12,10 +13,11 @@ from bq_harper_assets.contract.connections import (
     LedgerSettings,
     SparkSettings,
 )
-from bq_harper_assets.contract.loading.block_check import checked
-from bq_harper_assets.contract.loading.located import Located
+from bq_harper_assets.contract.loading.block_check import validated
+from bq_harper_assets.contract.loading.config_entry import ConfigEntry
 from bq_harper_assets.contract.loading.problems import Problem
-from bq_harper_assets.contract.settings.layers import ARGUMENT, ENVIRONMENT, Layers, to_block
+from bq_harper_assets.contract.loading.variables import ENVIRONMENT
+from bq_harper_assets.contract.settings.origins import Entries, SettingOrigins
 from bq_harper_assets.contract.settings.profile import (
     LOCAL,
     BigQueryProfile,
@@ -25,14 +27,14 @@ from bq_harper_assets.contract.settings.profile import (
     SparkProfile,
     key_path,
 )
-from bq_harper_assets.contract.settings.urls import is_loopback
+from bq_harper_assets.contract.settings.urls import HARPER_URL, is_loopback
 
 _SQLITE = "sqlite:///"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Systems:
-    """All four systems; in place of a connection, what is missing for it."""
+    """A project has four systems; a connection that cannot be made is what is missing for it."""
 
     profile: Profile
     bigquery: BigQueryConnection | Problem
@@ -42,18 +44,23 @@ class Systems:
     emulated: bool
 
 
-def resolve(layers: Layers, name: str, root: Path, problems: list[Problem]) -> Systems | None:
-    """The settings that count as connections; None if one of them is wrong."""
-    block = to_block(layers.winners())
-    profile = checked(block, Profile, problems)
-    emulated = name == LOCAL or layers.winner("bigquery.endpoint") is not None
+def resolve_systems(
+    origins: SettingOrigins, name: str, root: Path, problems: list[Problem]
+) -> Systems | None:
+    """Makes the systems of the settings that count; None if one of them is wrong."""
+    # Also what is overruled must be right: it counts again as soon as a variable is gone.
+    for entries in (origins.variables, origins.files):
+        _profile(entries, problems)
+    winners = origins.winners()
+    profile = _profile(winners, problems)
+    emulated = name == LOCAL or "bigquery.endpoint" in winners
     # Looked at even if another value is wrong, so that all is told at once.
-    credentials = None if emulated else _key_file(layers, root, problems)
-    _refuse_open_http(layers, problems)
+    credentials = None if emulated else _key_file(winners, root, problems)
+    _refuse_open_http(winners, problems)
     if profile is None:
         return None
     if profile.bigquery.endpoint is None and profile.bigquery.storage_endpoint is not None:
-        entry = block.mapping["bigquery"].mapping["storageEndpoint"]
+        entry = winners["bigquery.storageEndpoint"]
         problems.append(entry.problem("needs endpoint, the emulator's REST address, beside it"))
     return Systems(
         profile=profile,
@@ -63,6 +70,19 @@ def resolve(layers: Layers, name: str, root: Path, problems: list[Problem]) -> S
         ledger=_ledger(profile.ledger, root),
         emulated=emulated,
     )
+
+
+def _profile(entries: Entries, problems: list[Problem]) -> Profile | None:
+    """Makes the profile of the entries; a fault is told where its own entry stands."""
+    sections: dict[str, dict[str, Any]] = {}
+    for name, entry in entries.items():
+        section, _, key = name.partition(".")
+        sections.setdefault(section, {})[key] = entry.value
+    profile, faults = validated(sections, Profile)
+    for fault in faults:
+        entry = entries[f"{fault.steps[0]}.{fault.steps[1]}"]
+        problems.append(entry.below(*fault.steps[2:]).problem(fault.message))
+    return profile
 
 
 def _bigquery(
@@ -81,16 +101,11 @@ def _bigquery(
         )
         return _missing(name, "bigquery.endpoint", message)
     return BigQueryConnection(
-        project=found.project,
-        location=found.location,
-        endpoint=found.endpoint,
-        storage_endpoint=found.storage_endpoint,
+        **found.model_dump(exclude={"initial_retry_delay", "max_retries", "credentials"}),
         credentials=credentials,
+        initial_retry_delay_ms=found.initial_retry_delay,
         # Whoever writes the default means it: a storm counts too.
         max_retries=found.max_retries if "max_retries" in found.model_fields_set else None,
-        initial_retry_delay_ms=found.initial_retry_delay,
-        max_bytes_billed=found.max_bytes_billed,
-        results_dataset=found.results_dataset,
     )
 
 
@@ -108,14 +123,8 @@ def _harper(found: HarperProfile, name: str) -> HarperConnection | Problem:
                 "set OPERATIONSAPI_PASS in the environment or .env"
             )
         return _missing(name, "harper.password", message)
-    return HarperConnection(
-        url=found.url,
-        user=found.user,
-        password=found.password or SecretStr(""),
-        token=found.token,
-        allow_http=found.allow_http,
-        requests_in_flight=found.requests_in_flight,
-    )
+    found = found.model_copy(update={"password": found.password or SecretStr("")})
+    return HarperConnection(**found.model_dump())
 
 
 def _spark(found: SparkProfile) -> SparkSettings:
@@ -131,13 +140,15 @@ def _ledger(found: LedgerProfile, root: Path) -> LedgerSettings:
     return LedgerSettings(url=SecretStr(url))
 
 
-def _refuse_open_http(layers: Layers, problems: list[Problem]) -> None:
-    url = layers.winner("harper.url")
-    harper = to_block(layers.winners()).mapping.get("harper")
-    found = checked(harper, HarperProfile, []) if harper else None
-    if url is None or found is None or found.allow_http or not found.url.startswith("http:"):
+def _refuse_open_http(winners: Entries, problems: list[Problem]) -> None:
+    url, allowed = winners.get("harper.url"), winners.get("harper.allowHttp")
+    if url is None or (allowed is not None and str(allowed.value).lower() != "false"):
         return
-    if not is_loopback(found.url):
+    try:
+        text = HARPER_URL.parse(url.value)
+    except ValueError:
+        return  # told with the profile
+    if text.startswith("http:") and not is_loopback(text):
         message = (
             "would send the password unencrypted to another machine: use https, "
             "or set allowHttp: true under harper: in the profile"
@@ -145,12 +156,12 @@ def _refuse_open_http(layers: Layers, problems: list[Problem]) -> None:
         problems.append(url.problem(message))
 
 
-def _key_file(layers: Layers, root: Path, problems: list[Problem]) -> Path | None:
-    entry = layers.winner("bigquery.credentials")
+def _key_file(winners: Entries, root: Path, problems: list[Problem]) -> Path | None:
+    entry = winners.get("bigquery.credentials")
     if entry is None:
         return None
     try:
-        tried = _places_of(entry, key_path(entry.value), root)
+        tried = _paths_of(entry, key_path(entry.value), root)
     except ValueError:
         return None  # told with the profile
     for file in tried:
@@ -165,12 +176,12 @@ def _key_file(layers: Layers, root: Path, problems: list[Problem]) -> Path | Non
     return None
 
 
-def _places_of(entry: Located, path: str, root: Path) -> list[Path]:
+def _paths_of(entry: ConfigEntry, path: str, root: Path) -> list[Path]:
     written = Path(os.path.expanduser(path))
-    if entry.place.file in (ARGUMENT, ENVIRONMENT):
+    if entry.file == ENVIRONMENT:
         return [written.absolute()]
-    return list(dict.fromkeys([(root / entry.place.file).parent / written, root / written]))
+    return list(dict.fromkeys([(root / entry.file).parent / written, root / written]))
 
 
 def _missing(profile: str, setting: str, message: str) -> Problem:
-    return Problem(f"profile {profile}", 0, setting, None, message)
+    return Problem(file=f"profile {profile}", message=message, path=setting)
