@@ -10,9 +10,6 @@ import bq_harper_assets
 PACKAGE = Path(bq_harper_assets.__file__).parent
 MIGRATIONS = PACKAGE / "ledger" / "store" / "migrations"  # Alembic asks each for the same names
 
-# contract/budget.py gives these up when contract/ is re-cut: this line goes with them.
-GIVEN_UP_BY_CONTRACT = {"Verdict", "windows_between"}
-
 
 def _public_names(file: Path) -> Iterator[str]:
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
@@ -42,4 +39,4 @@ def test_a_public_name_is_defined_in_one_module_only() -> None:
                 homes[name].add(str(file.relative_to(PACKAGE)))
     assert len(homes) > 1000  # it looks at the package, and at all of it
     several = {n: h for n, h in homes.items() if len(h) > 1 and not n.startswith("_")}
-    assert several.keys() == GIVEN_UP_BY_CONTRACT, several
+    assert several == {}
