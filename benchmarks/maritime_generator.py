@@ -5,6 +5,7 @@ python benchmarks/maritime_generator.py [rows] [vessels]
 
 import sys
 import time
+from dataclasses import fields
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -29,7 +30,7 @@ def main(rows: int, vessels: int) -> None:
     plan = Sample(size, 7, END).plan
     print(f"  fleet and itineraries   {time.process_time() - begun:10.2f} s, once")
 
-    mixed = Disorder(*[0.01] * 8)
+    mixed = Disorder(**{field.name: 0.01 for field in fields(Disorder)})
     for name, disorder in (("positions", Disorder()), ("with all disorder", mixed)):
         sample = Sample(size, 7, END, disorder)
         assert sample.plan is plan

@@ -11,7 +11,7 @@ import numpy as np
 Point = tuple[float, float]  # latitude, longitude in degrees
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # by position: the table below is read by its columns
 class Port:
     """`weight` is its share of places in loops; `fairway` the sea point where ships enter."""
 

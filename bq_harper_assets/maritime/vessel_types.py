@@ -5,7 +5,7 @@ from dataclasses import dataclass
 _Range = tuple[float, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # by position: the table below is read by its columns
 class VesselType:
     """What vessels of one kind have in common: how fast, how big, how they trade."""
 

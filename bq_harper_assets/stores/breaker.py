@@ -47,7 +47,7 @@ class CircuitOpen(TransientError):
         return f"{self.call.store} failed {self._failures} calls in a row"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BreakerState:
     """How one breaker stands."""
 
@@ -117,7 +117,7 @@ class Breakers:
         with self._lock:
             return sorted(
                 (
-                    BreakerState(store, table, *self._describe(breaker))
+                    self._state(store, table, breaker)
                     for (store, table), breaker in self._breakers.items()
                 ),
                 key=lambda state: (state.store, state.table or ""),
@@ -166,14 +166,14 @@ class Breakers:
             return 0.0
         return max(breaker.opened_at + self._open_for_s - self._clock(), 0.0)
 
-    def _describe(
-        self, breaker: _Breaker
-    ) -> tuple[Literal["closed", "open", "half-open"], int, float]:
-        if breaker.opened_at is None:
-            return "closed", breaker.failures, 0.0
-        left = self._left_s(breaker)
-        is_open = left > 0 and not breaker.probing
-        return "open" if is_open else "half-open", breaker.failures, left
+    def _state(self, store: str, table: str | None, breaker: _Breaker) -> BreakerState:
+        left = 0.0 if breaker.opened_at is None else self._left_s(breaker)
+        state: Literal["closed", "open", "half-open"] = "closed"
+        if breaker.opened_at is not None:
+            state = "open" if left > 0 and not breaker.probing else "half-open"
+        return BreakerState(
+            store=store, table=table, state=state, failures=breaker.failures, next_try_in_s=left
+        )
 
 
 def patiently(policy: RetryPolicy, call: Call, attempt: Callable[[], _Result]) -> _Result:

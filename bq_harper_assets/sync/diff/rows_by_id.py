@@ -21,7 +21,7 @@ _ROWS = pa.schema({"place": pa.int64(), "hash": pa.int64(), "row": pa.string()})
 _ROWS_DDL = "place long, hash long, row string"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NamedRow:
     """One row of the source."""
 
@@ -43,9 +43,14 @@ def name_rows(spark: "SparkSession", reading: Reading, ids: UInt64s) -> list[Nam
                 yield from _named(reading, reading.streams[number], np.sort(ids))
 
     found = one_row_per_task(spark, len(reading.streams)).mapInArrow(run, _ROWS_DDL).collect()
-    return [
-        NamedRow(row.place, row.hash & 0xFFFFFFFFFFFFFFFF, *json.loads(row.row)) for row in found
-    ]
+    rows = []
+    for row in found:
+        row_id, record, reason = json.loads(row.row)
+        unsigned = row.hash & 0xFFFFFFFFFFFFFFFF
+        rows.append(
+            NamedRow(place=row.place, id_hash=unsigned, id=row_id, record=record, reason=reason)
+        )
+    return rows
 
 
 def _named(reading: Reading, streams: tuple[str, ...], ids: UInt64s) -> Iterator[pa.RecordBatch]:
