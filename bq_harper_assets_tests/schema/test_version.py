@@ -18,10 +18,10 @@ from bq_harper_assets_tests.schema.versions import of, seen, story
 NAMES = st.text("abcdefghij", min_size=1, max_size=3).map(lambda name: f"c_{name}")
 LEAVES = st.builds(
     Column,
-    NAMES,
-    st.sampled_from([kind for kind in Kind if kind is not Kind.STRUCT]),
-    st.booleans(),
-    st.booleans(),
+    name=NAMES,
+    kind=st.sampled_from([kind for kind in Kind if kind is not Kind.STRUCT]),
+    repeated=st.booleans(),
+    required=st.booleans(),
     spelling=st.sampled_from(["", "RANGE<DATE>"]),
     description=st.text(max_size=5),
     max_length=st.none() | st.integers(1, 9),
