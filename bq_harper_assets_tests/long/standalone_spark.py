@@ -9,7 +9,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,17 @@ class StandaloneSpark:
 
     def executors(self) -> list[psutil.Process]:
         """The processes that the workers have started: executors, and their Python processes."""
-        return [each for worker in self.workers for each in worker.children(recursive=True)]
+        return [each for worker in self.workers for each in executors_of(worker)]
+
+
+def executors_of(worker: psutil.Process) -> list[psutil.Process]:
+    """Without the shells of Spark's start script, which have ended and which nobody waits for."""
+    living = []
+    for each in worker.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+            if each.status() != psutil.STATUS_ZOMBIE:
+                living.append(each)
+    return living
 
 
 @contextmanager
@@ -102,7 +112,7 @@ def _daemon(
     try:
         yield process
     finally:
-        below = process.children(recursive=True) if process.is_running() else []
+        below = executors_of(process) if started.poll() is None else []
         started.terminate()
         try:
             started.wait(ENDS_WITHIN_S)

@@ -29,12 +29,18 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets_tests.conftest import PROJECT_ROOT
 from bq_harper_assets_tests.defs.bqh_apart import bqh_apart
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy, Seen
-from bq_harper_assets_tests.long.standalone_spark import HOSTS, StandaloneSpark, standalone_spark
+from bq_harper_assets_tests.long.standalone_spark import (
+    HOSTS,
+    StandaloneSpark,
+    executors_of,
+    standalone_spark,
+)
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import TemporaryProject, hours_ago, table
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 ROWS, MINUTES = 60, 2
+WIDTH = 40_000  # characters of each row: BigQuery reads less than a megabyte in one stream
 TASKS = len(HOSTS)
 ROWS_PER_REQUEST = 5
 LEASE_S = 20.0
@@ -72,8 +78,8 @@ class Remote:
         start = hours_ago(5)
         source = self.tables.make_from(
             f"SELECT TIMESTAMP_ADD(TIMESTAMP '{start:%F %T}+00', INTERVAL n * {MINUTES} MINUTE)"
-            " AS ts, n AS number, 'first' AS name"
-            f" FROM UNNEST(GENERATE_ARRAY(0, {ROWS - 1})) AS n"
+            " AS ts, n AS number, 'first' AS name,"
+            f" REPEAT('x', {WIDTH}) AS cargo FROM UNNEST(GENERATE_ARRAY(0, {ROWS - 1})) AS n"
         )
         sync = {"startTimestamp": f"{start:%FT%TZ}", "initialBatchSize": ROWS_PER_REQUEST}
         self.project.declare(table(source, start, key=["number"], slices=1, sync=sync))
@@ -82,6 +88,10 @@ class Remote:
     def upserts(self, contract: TableContract) -> list[Seen]:
         """The requests that wrote rows of the table, so far."""
         return self.proxy.seen(operation="upsert", table=contract.target_table)
+
+    def contents(self, contract: TableContract) -> set[bytes]:
+        """Of those requests that have come in whole; one that is sent again counts once."""
+        return {each.body for each in self.upserts(contract) if each.records}
 
     def held(self, contract: TableContract) -> list[tuple[int, str]]:
         """Number and name of every row that Harper has."""
@@ -189,11 +199,13 @@ def total(records: list[BatchRecord], name: str) -> int:
     return sum(getattr(batch, name) for batch in records)
 
 
-def live_lease(declared: Project) -> LeaseRecord | None:
+def lease_of(declared: Project) -> LeaseRecord:
+    """Of the only slice; one that was given back has no owner, one left to expire keeps it."""
     with open_ledger(declared.ledger.url) as ledger:
         known = ledger.find_table(declared.tables[0].id)
         assert known
-        return next((lease for lease in ledger.leases(known) if lease.is_live), None)
+        [lease] = ledger.leases(known)
+        return lease
 
 
 def runs(declared: Project) -> dict[str, DagsterRunStatus]:
@@ -212,20 +224,19 @@ def test_one_signal_ends_a_run_whose_tasks_are_on_other_machines(
     later = threading.Event()
     remote.proxy.on(Delay(later), operation="upsert", table=contract.target_table, times=99)
     with remote.syncing(contract, "stopped") as stopped:
-        # Both tasks have sent rows, and Harper does not answer.
-        stopped.wait_until(lambda: len(remote.upserts(contract)) == TASKS)
+        # Both tasks have sent rows, each of its own, and Harper does not answer.
+        stopped.wait_until(lambda: len(remote.contents(contract)) == TASKS)
         [app] = cluster.state()["activeapps"]
         assert app["cores"] == TASKS
-        assert cluster.executors()
+        assert all(executors_of(worker) for worker in cluster.workers)
         began = time.monotonic()
         stopped.process.send_signal(signum)
         assert stopped.ended_with(ENDS_WITHIN_S) == 128 + signum, stopped.said
         print(f"ended {time.monotonic() - began:.1f} s after {signum.name}")
     [run_id] = runs(declared)
     assert runs(declared)[run_id] is DagsterRunStatus.CANCELED
-    lease = live_lease(declared)
-    assert lease  # what was sent may still take effect: nobody else may begin
-    assert lease.owner == run_id
+    lease = lease_of(declared)
+    assert lease.owner == run_id  # what was sent may still take effect: nobody else may begin
     assert lease.expires_at
     found = re.search(r"stopped: 0 of (\d+) cells", stopped.said)
     assert found, stopped.said
@@ -241,7 +252,7 @@ def test_one_signal_ends_a_run_whose_tasks_are_on_other_machines(
     )
     # What was sent takes effect late; a task that lived on would be answered, and send the next.
     dead = remote.upserts(contract)
-    assert len(dead) == TASKS
+    assert len(dead) == TASKS, dead
     remote.tables.run(f"UPDATE {source.sql} SET name = 'second' WHERE MOD(number, 3) = 0")
     later.set()
     soon(lambda: all(each.forwarded for each in dead), lambda: dead)
@@ -259,13 +270,89 @@ def test_one_signal_ends_a_run_whose_tasks_are_on_other_machines(
     soon(lambda: not cluster.executors(), cluster.executors, NOTHING_LEFT_WITHIN_S)
 
 
-def task_starts(folder: Path) -> list[dict[str, Any]]:
-    """What Spark's own log says of each task that it began, of all applications."""
-    events = [
-        json.loads(line)
-        for file in sorted(folder.rglob("*"))
-        if file.is_file() and "app" in file.name and not file.name.startswith(".")
-        for line in file.read_text(encoding="utf-8").splitlines()
-    ]
-    starts = [event for event in events if event["Event"] == "SparkListenerTaskStart"]
-    return [{"Stage ID": event["Stage ID"], **event["Task Info"]} for event in starts]
+@pytest.mark.promise("O6")
+def test_a_task_that_spark_runs_twice_at_once_writes_and_counts_each_row_once(
+    remote: Remote,
+) -> None:
+    events = remote.folder / "events"
+    events.mkdir()
+    declared, source = remote.declare(**SPECULATION, **logged_to(events))
+    [contract] = declared.tables
+    slow_try(remote, declared, "first")
+    [first] = runs(declared)
+    assert speculative_starts(events)
+    assert counted(declared, first) == {"read": ROWS, "written": ROWS, "deleted": 0}
+    assert remote.held(contract) == remote.wanted(source)
+    assert len(remote.held(contract)) == ROWS
+
+    remote.tables.run(f"DELETE FROM {source.sql} WHERE MOD(number, 10) = 1")
+    remote.tables.run(f"UPDATE {source.sql} SET name = 'second' WHERE MOD(number, 10) IN (2, 5)")
+    before = len(speculative_starts(events))
+    slow_try(remote, declared, "second")  # it waits for the lease of the first
+    [second] = runs(declared).keys() - {first}
+    assert len(speculative_starts(events)) > before
+    tenth = ROWS // 10
+    assert counted(declared, second) == {
+        "read": ROWS - tenth,
+        "written": 2 * tenth,
+        "deleted": tenth,
+    }
+    assert remote.held(contract) == remote.wanted(source)
+    assert len(remote.held(contract)) == ROWS - tenth
+
+
+def slow_try(remote: Remote, declared: Project, log: str) -> None:
+    """A sync of which Harper holds up one request until the run has ended without its answer."""
+    [contract] = declared.tables
+    later = threading.Event()
+    remote.proxy.on(Delay(later), operation="upsert", table=contract.target_table)
+    earlier = len(remote.upserts(contract))
+    with remote.syncing(contract, log) as syncing:
+        assert syncing.ended_with() == 0, syncing.said
+    sent = remote.upserts(contract)[earlier:]
+    [held] = [each for each in sent if each.fault]
+    assert not held.forwarded
+    # The copy has sent the rows of that request too, and the ledger counts them once.
+    newest = next(iter(runs(declared)))
+    records = sum(each.records or 0 for each in sent)
+    assert held.records
+    assert records == counted(declared, newest)["written"] + held.records
+    assert lease_of(declared).owner == newest  # the try that was killed may still take effect
+    later.set()
+    soon(lambda: held.status is not None, lambda: held)
+
+
+def counted(declared: Project, run_id: str) -> dict[str, int]:
+    """The rows that the ledger says that a run has read, written and deleted."""
+    records = batches(declared, run_id)
+    return {name: total(records, f"rows_{name}") for name in ("read", "written", "deleted")}
+
+
+def logged_to(folder: Path) -> dict[str, str]:
+    """Settings by which Spark writes down what it does, as lines of JSON."""
+    return {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": folder.as_uri(),
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+    }
+
+
+def speculative_starts(folder: Path) -> list[dict[str, Any]]:
+    """The second copies of tasks that Spark has begun, each on another host than the first."""
+    found = []
+    for file in folder.iterdir():
+        if file.name.startswith("."):
+            continue  # a checksum
+        lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+        starts = [each for each in lines if each["Event"] == "SparkListenerTaskStart"]
+        firsts = {_place(each): each for each in starts if not each["Task Info"]["Speculative"]}
+        for each in starts:
+            if each["Task Info"]["Speculative"]:
+                assert each["Task Info"]["Host"] != firsts[_place(each)]["Task Info"]["Host"]
+                found.append(each)
+    return found
+
+
+def _place(start: dict[str, Any]) -> tuple[int, int, int]:
+    return start["Stage ID"], start["Stage Attempt ID"], start["Task Info"]["Index"]

@@ -350,7 +350,8 @@ class Run:
 
     def _all_answered(self, written: Written) -> bool:
         # Of two tries that run side by side, the one that is killed leaves no trace.
-        speculative = self.spark.conf.get("spark.speculation", "false") == "true"
+        setting = str(self.spark.conf.get("spark.speculation", "false"))
+        speculative = setting.strip().lower() == "true"  # as Spark itself reads it
         receipts = written.all_receipts
         answered = all(receipt.all_answered for receipt in receipts)
         return not speculative and answered and written.removed.all_answered
