@@ -1,17 +1,19 @@
 """`bqh reconcile`: what a user types when the ledger and Harper do not tell the same story."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.project import load_project
-from bq_harper_assets.errors import BqhError
+from bq_harper_assets.contract.settings.addresses import read_addresses, write_addresses
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
+from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import (
@@ -36,13 +38,19 @@ def lost(ledger: Path) -> None:
         path.unlink()
 
 
-_run = Queries.run
-
-
-def _without_the_oldest_row(self: Queries, sql: str, *, doing: str, **named: Any) -> Any:
-    if doing == "looking for the oldest row":
-        raise BqhError("BigQuery is away")
-    return _run(self, sql, doing=doing, **named)
+@contextmanager
+def bigquery_away(project: TemporaryProject) -> Iterator[None]:
+    """BigQuery listens, and has no other answer than 503."""
+    folder = local_folder(project.root)
+    there = read_addresses(folder)
+    assert there is not None
+    with FaultProxy(there.bigquery_url) as between:
+        between.on(Answer(503, {"error": {"message": "away"}}), times=10_000)
+        write_addresses(folder, there.model_copy(update={"bigquery_url": between.url}))
+        try:
+            yield
+        finally:
+            write_addresses(folder, there)
 
 
 @pytest.mark.promise("A2")
@@ -68,9 +76,11 @@ def test_a_lost_ledger_and_a_lost_table_are_told_and_mended_by_one_command(
     assert "is kept by the ledger" in str(typed("sync", name).exception)
     assert 3 in held(harper_connection, target)
     lost(Path(url.removeprefix("sqlite:///")))  # with the start that the sync has found
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Queries, "run", _without_the_oldest_row)
-        assert "BigQuery is away" in str(typed("reconcile", name).exception)
+    project.declare(ships | {"sync": {"giveUpAfter": "3s"}})
+    with bigquery_away(project):
+        refused = str(typed("reconcile", name).exception)
+    project.declare(ships)
+    assert "failed while looking for the oldest row" in refused
     with open_ledger(url) as ledger:  # a start that was guessed would stay
         assert (ledger.start_of(name), ledger.find_table(name)) == (None, None)
     assert "rows" in typed_well("reconcile", name)
