@@ -23,9 +23,13 @@ def test_a_table_of_leases_that_was_made_before_one_of_its_attributes_can_be_rea
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     types = {
-        name: type_ for name, type_ in ledger_agreement.LEASES.types.items() if name != "batch"
+        name: type_
+        for name, type_ in ledger_agreement.MIRRORED_LEASES.types.items()
+        if name != "batch"
     }
-    older = replace(ledger_agreement.LEASES, name=f"Lease{uuid.uuid4().hex[:12]}", types=types)
+    older = replace(
+        ledger_agreement.MIRRORED_LEASES, name=f"Lease{uuid.uuid4().hex[:12]}", types=types
+    )
     monkeypatch.setattr(ledger_agreement, "MIRRORED_LEASES", older)
     table = ledger.register_table(table_facts(contract(), bigquery_connection))
     row = {"id": mirror_id(table.facts.target, 0), "ledger": "x", "epoch": 3, "deadline": 1.5}
