@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from bq_harper_assets.activity import doing
-from bq_harper_assets.cli.commands.sync import cells_between
 from bq_harper_assets.cli.output import progress_bar
 from bq_harper_assets.cli.output.progress_bar import Asked, bar, lines
+from bq_harper_assets.cli.runs.asked_cells import cells_between
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets_tests.temporary_project import TemporaryProject, hours_ago, table

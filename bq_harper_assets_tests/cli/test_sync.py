@@ -15,8 +15,8 @@ import click
 import pytest
 from rich.console import Console
 
-from bq_harper_assets.cli.commands.sync import cells_between
 from bq_harper_assets.cli.output.progress_bar import Asked, bar, lines
+from bq_harper_assets.cli.runs.asked_cells import cells_between
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
