@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bq_harper_assets.cli.output.progress_bar import Asked, working
+from bq_harper_assets.cli.output.progress_bar import working
 from bq_harper_assets.cli.output.run_results import RunResults
 from bq_harper_assets.cli.runs.reachability import require_servers
 from bq_harper_assets.cli.runs.readiness import require_ready
@@ -34,14 +34,10 @@ def run_cells(
     from bq_harper_assets.defs.build import build_definitions
     from bq_harper_assets.defs.rectangles import rectangles
     from bq_harper_assets.defs.runs.launch import launch, project_instance
-    from bq_harper_assets.ledger.ledger import open_ledger
 
-    with open_ledger(project.ledger.url) as ledger:
-        asked_at = ledger.now()
-    asked = Asked(contract, cells, asked_at, project.ledger, project.harper)
     definitions = build_definitions(project.root, profile=project.profile_name)
     began = time.monotonic()
-    with working(what, output, asked), project_instance(project.root) as instance:
+    with working(what, output, len(cells)), project_instance(project.root) as instance:
         runs = tuple(
             launch(definitions, instance, contract, part, allow_deletes=allow_deletes, deep=deep)
             for part in rectangles(cells)
