@@ -33,7 +33,7 @@ SHOWN_ROWS = 20  # of a cell that differs
 _EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Proving:
     """Cells of a table that are looked at."""
 
@@ -126,7 +126,7 @@ def proving(
         resources = build_resources(project)
         stores, retry = Stores(bigquery, harper, ledger), resources["harper"].retry()
         prover = Prover(stores, contract, resources["spark"].spark_session, retry)
-        yield Proving(contract, cells, ledger, prover, due)
+        yield Proving(contract=contract, cells=cells, ledger=ledger, prover=prover, due=due)
 
 
 def prove(

@@ -135,11 +135,11 @@ def sync_cells(
             def once() -> RunReport:
                 session = spark.spark_session
                 run = Run(
-                    Stores(bigquery.connection(), harper.connection(), opened),
-                    contract,
-                    session,
-                    context.run.run_id,
-                    lease_times(session.conf.get("spark.master", "") or "", PATIENCE),
+                    stores=Stores(bigquery.connection(), harper.connection(), opened),
+                    contract=contract,
+                    spark=session,
+                    run_id=context.run.run_id,
+                    times=lease_times(session.conf.get("spark.master", "") or "", PATIENCE),
                     retry=harper.retry(),
                     say=context.log.info,
                     allow_deletes=allow_deletes,
