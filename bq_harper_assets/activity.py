@@ -6,15 +6,18 @@ Whatever takes longer than a moment opens a step; the newest open one is what a 
         for result in results:
             ...
             step.advance()
+
+A run also says which cells it has committed; whoever shows it keeps a tally of them.
 """
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 _OPEN: "list[ActivityStep]" = []
+_TALLIES: "list[CellTally]" = []
 _LOCK = threading.Lock()
 
 
@@ -52,3 +55,30 @@ def now_doing() -> ActivityStep | None:
     """The step that was opened last and is still open; None if there is none."""
     with _LOCK:
         return _OPEN[-1] if _OPEN else None
+
+
+@dataclass(eq=False)
+class CellTally:
+    """A tally knows the cells that this process has committed since it was opened."""
+
+    rows_read: Mapping[str, int] = field(default_factory=dict)  # by the cell's key
+
+
+@contextmanager
+def tallying() -> Iterator[CellTally]:
+    """The tally hears of every commit of this process for as long as the block runs."""
+    tally = CellTally()
+    with _LOCK:
+        _TALLIES.append(tally)
+    try:
+        yield tally
+    finally:
+        with _LOCK:
+            _TALLIES.remove(tally)
+
+
+def note_committed(rows_read: Mapping[str, int]) -> None:
+    """Enters cells into every open tally; a cell that is committed again counts once."""
+    with _LOCK:
+        for tally in _TALLIES:
+            tally.rows_read = {**tally.rows_read, **rows_read}

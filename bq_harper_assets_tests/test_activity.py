@@ -2,7 +2,7 @@
 
 import pytest
 
-from bq_harper_assets.activity import doing, now_doing
+from bq_harper_assets.activity import doing, note_committed, now_doing, tallying
 
 
 def test_the_newest_open_step_is_what_is_done_now_and_the_outer_one_comes_back() -> None:
@@ -20,3 +20,12 @@ def test_a_step_that_fails_is_no_longer_open() -> None:
     with pytest.raises(RuntimeError), doing("moving"):
         raise RuntimeError
     assert now_doing() is None
+
+
+def test_every_open_tally_hears_of_a_commit_and_none_that_is_closed() -> None:
+    with tallying() as outer:
+        with tallying() as inner:
+            note_committed({"a": 1})
+        note_committed({"a": 2, "b": 3})
+    note_committed({"c": 4})
+    assert (dict(outer.rows_read), dict(inner.rows_read)) == ({"a": 2, "b": 3}, {"a": 1})

@@ -37,3 +37,10 @@ def exit_codes(*used: ExitCode) -> str:
 def all_exit_codes() -> str:
     """The end of `bqh --help`."""
     return f"{exit_codes(*ExitCode)}\n  {SIGNALS}"
+
+
+# Of commands that run cells, and of commands that prove them.
+RUN_EXITS = exit_codes(
+    ExitCode.DIFFERS, ExitCode.PARTLY, ExitCode.CHANGED_SINCE, ExitCode.NOT_PROVED
+)
+PROOF_EXITS = exit_codes(ExitCode.DIFFERS, ExitCode.PARTLY, ExitCode.CHANGED_SINCE)

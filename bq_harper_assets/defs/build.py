@@ -28,9 +28,9 @@ from bq_harper_assets.sync.ledger_facts import refused_declaration
 _log = logging.getLogger(__name__)
 
 
-def build_definitions(root: Path) -> Definitions:
+def build_definitions(root: Path, *, profile: str | None = None) -> Definitions:
     """All that the project declares; the local profile can also make its own sample data."""
-    project = load_project(root)
+    project = load_project(root, profile=profile)
     with open_ledger(project.ledger.url) as ledger:
         starts = {table.id: first_window_start(project, table, ledger) for table in project.tables}
         problems = {

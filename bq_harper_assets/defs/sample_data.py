@@ -20,6 +20,7 @@ from dagster import (
 from pydantic import Field
 
 from bq_harper_assets.contract.project import load_project
+from bq_harper_assets.contract.settings.profile import LOCAL
 from bq_harper_assets.maritime.initialize import Sample, initialize
 from bq_harper_assets.maritime.reports import microseconds
 from bq_harper_assets.maritime.scenarios import SCENARIOS
@@ -57,7 +58,7 @@ def build_sample_data(root: Path) -> Definitions:
     def maritime_sample_data(
         context: AssetExecutionContext, config: SampleConfig
     ) -> Iterator[MaterializeResult[None]]:
-        warehouse = Warehouse(load_project(root).bigquery, DATASET)
+        warehouse = Warehouse(load_project(root, profile=LOCAL).bigquery, DATASET)
         end = datetime.now(UTC).replace(second=0, microsecond=0)
         sample = Sample(SCENARIOS[config.scenario], config.seed, microseconds(end))
         warehouse.clean(context.log.info)
@@ -74,7 +75,7 @@ def build_sample_data(root: Path) -> Definitions:
 
     @op
     def delete_old_sample_rows(context: OpExecutionContext, config: RetentionConfig) -> None:
-        warehouse = Warehouse(load_project(root).bigquery, DATASET)
+        warehouse = Warehouse(load_project(root, profile=LOCAL).bigquery, DATASET)
         gone = warehouse.trim(datetime.now(UTC) - timedelta(days=config.days))
         context.log.info(f"{gone} sample rows older than {config.days} days deleted")
 

@@ -8,7 +8,7 @@ import pytest
 
 from bq_harper_assets.cli.exit_codes import MEANINGS, ExitCode
 from bq_harper_assets.cli.main import COMMANDS, bqh
-from bq_harper_assets.cli.runs.ranged_runs import Ran
+from bq_harper_assets.cli.output.run_results import RunResults
 from bq_harper_assets.defs.checks.run_proof import RunProof
 from bq_harper_assets.defs.runs.launch import Launched
 from bq_harper_assets.validation.verdict import ProofStatus
@@ -79,10 +79,14 @@ def test_a_sync_whose_proof_failed_or_found_differences_does_not_end_well() -> N
         (ProofStatus.CHECK_FAILED, ExitCode.NOT_PROVED, "could not be made: why. Next: bqh"),
         (None, ExitCode.NOT_PROVED, "the proof after them could not be made: why"),
     ):
-        ran = Ran((equal, Launched("run", done, None, RunProof(status, "why")), equal), 4, 1.0)
+        ran = RunResults(
+            (equal, Launched("run", done, None, RunProof(status, "why")), equal), 4, 1.0
+        )
         assert ran.exit_code is code
         assert ran.proof is not None
         told = ran.proof.told("ships")
         assert (said in (told or "")) if said else told is None
-    assert Ran((Launched("run", done, "Harper is away"),), 3, 1.0).exit_code is ExitCode.PARTLY
-    assert Ran((Launched("run", {}, "Harper is away"),), 3, 1.0).exit_code is ExitCode.ERROR
+    assert (
+        RunResults((Launched("run", done, "Harper is away"),), 3, 1.0).exit_code is ExitCode.PARTLY
+    )
+    assert RunResults((Launched("run", {}, "Harper is away"),), 3, 1.0).exit_code is ExitCode.ERROR

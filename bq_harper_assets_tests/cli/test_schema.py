@@ -9,8 +9,8 @@ import pytest
 from google.cloud import bigquery
 
 from bq_harper_assets.cli.schema.decisions import rollback_notes
-from bq_harper_assets.cli.schema.table_schema import LISTS as LISTED
-from bq_harper_assets.cli.schema.table_schema import diff_lists
+from bq_harper_assets.cli.schema.version_text import LISTS as LISTED
+from bq_harper_assets.cli.schema.version_text import diff_lists
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.change import ChangeKind

@@ -15,14 +15,11 @@ import click
 import pytest
 from rich.console import Console
 
-from bq_harper_assets.cli.commands.sync import cells_between
-from bq_harper_assets.cli.output.progress_bar import Asked, bar, lines
-from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.cli.output.progress_bar import bar
+from bq_harper_assets.cli.runs.asked_cells import cells_between
+from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.stores.breaker import FAILURES_TO_OPEN, PROCESS_BREAKERS
-from bq_harper_assets.stores.harper.answers import Attribute
-from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets_tests.cli.typed import typed
 from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
@@ -94,15 +91,9 @@ def test_the_exit_code_of_a_sync_says_whether_none_some_or_all_cells_are_done(
     assert states["synced_until"].startswith(f"{second}00")
 
     proxy.heal()
-    with open_ledger(declared.ledger.url) as ledger:
-        now = ledger.now()
-    cells = cells_between(ships, start, None, until, None)
-    asked = Asked(
-        contract=ships, cells=cells, since=now, ledger=declared.ledger, harper=declared.harper
-    )
-    with bar("syncing", asked, Console(file=(terminal := io.StringIO()), **TERMINAL)):
+    with bar("syncing", 2, Console(file=(terminal := io.StringIO()), **TERMINAL)):
         whole = typed("sync", ships.id, *span)
-        _wait_for(lambda: "2 of 2 cells done, which hold 40 rows" in terminal.getvalue())
+        _wait_for(lambda: "2 of 2 cells done, 40 rows read" in terminal.getvalue())
     assert "0 of 2 cells done" in terminal.getvalue()
     assert "1 of 2 cells done" not in terminal.getvalue()  # that was the run before
     assert whole.exit_code == 0, whole.output
@@ -206,43 +197,6 @@ def test_of_a_live_table_the_open_window_is_taken_too_unless_an_end_is_given() -
     assert (others, newest.window.start) == (closed, half)
     end = (start + 20 * HOUR).replace(tzinfo=None)
     assert cells_between(live, start, None, end, None) == closed
-
-
-@pytest.mark.harper
-def test_on_a_terminal_a_bar_as_long_as_there_are_cells_counts_rows_too(
-    project: TemporaryProject, harper_connection: HarperConnection
-) -> None:
-    asked = _asked(project)
-    target = asked.contract.target_table
-    with HarperClient(harper_connection) as harper:
-        harper.create_table(target, "id", [Attribute(name="id", type="String")])
-        with bar("syncing", asked, Console(file=(terminal := io.StringIO()), **TERMINAL)):
-            harper.upsert(target, [{"id": str(n)} for n in range(1234)])
-            _wait_for(lambda: f"about 1,234 rows in {target}" in terminal.getvalue())
-    assert f"syncing: 0 of {len(asked.cells)} cells done" in terminal.getvalue()
-
-
-@pytest.mark.harper
-def test_looks_that_fail_neither_end_the_lines_nor_open_a_breaker_of_the_run(
-    project: TemporaryProject, proxy: FaultProxy
-) -> None:
-    asked, said = _asked(project), list[str]()
-    proxy.on(Answer(503), times=99)
-    with lines("syncing", asked, said.append, every_s=0.01):
-        _wait_for(lambda: len(said) > 2 * FAILURES_TO_OPEN)
-    assert set(said) == {f"syncing: 0 of {len(asked.cells)} cells done"}
-    assert [state for state in PROCESS_BREAKERS.states() if proxy.url in state.store] == []
-
-
-def _asked(project: TemporaryProject) -> Asked:
-    """Cells that no run works on."""
-    start = hours_ago(3)
-    declared = project.declare(table(TableRef("p", "sea", "ships"), start))
-    [ships] = declared.tables
-    cells = cells_between(ships, start, None, None, None)
-    return Asked(
-        contract=ships, cells=cells, since=start, ledger=declared.ledger, harper=declared.harper
-    )
 
 
 def _wait_for(is_so: Callable[[], bool]) -> None:

@@ -2,16 +2,16 @@
 
 from typing import Any
 
+from bq_harper_assets.cli.output.run_results import RunResults
 from bq_harper_assets.cli.output.sync_summary import WIDTH, remarks, summary
-from bq_harper_assets.cli.runs.ranged_runs import Ran
 from bq_harper_assets.defs.runs.launch import Launched
 
 
-def ran(cells: int, seconds: float, **rows: int) -> Ran:
+def ran(cells: int, seconds: float, **rows: int) -> RunResults:
     """One run, all rows of which are in its first cell."""
     figures: dict[str, Any] = {f"rows_{what}": count for what, count in rows.items()}
     done = {f"c{number}": figures if number == 0 else {} for number in range(cells)}
-    return Ran((Launched("run", done, None),), 1028, seconds)
+    return RunResults((Launched("run", done, None),), 1028, seconds)
 
 
 def test_deleted_and_unchanged_rows_are_shown_and_no_name_is_cut() -> None:

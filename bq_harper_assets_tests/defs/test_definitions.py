@@ -46,6 +46,16 @@ def test_sources_and_targets_are_assets_also_when_no_stack_runs(project: Path) -
     }
 
 
+def test_a_profile_that_is_given_beats_the_one_of_the_environment(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BQH_PROFILE", "gcp")
+    in_cloud, local = build_definitions(project), build_definitions(project, profile="local")
+    makes = "maritime_retention"
+    assert makes not in {job.name for job in in_cloud.jobs or ()}
+    assert makes in {job.name for job in local.jobs or ()}
+
+
 @pytest.mark.promise("G2", "G11")
 def test_each_table_of_the_examples_is_an_asset_of_its_own(
     project: Path, monkeypatch: pytest.MonkeyPatch

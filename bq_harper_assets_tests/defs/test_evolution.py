@@ -11,7 +11,7 @@ import pytest
 from dagster import AssetCheckSeverity
 
 from bq_harper_assets.cli.commands.sync import sync_json
-from bq_harper_assets.cli.runs.ranged_runs import Ran
+from bq_harper_assets.cli.output.run_results import RunResults
 from bq_harper_assets.defs.checks.evaluations import PER_PARTITION
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.evolving_project import EvolvingProject
@@ -114,7 +114,7 @@ def test_a_change_is_seen_told_followed_synced_and_proved(
     launched = table.sync(NEXT, OPEN)
     assert {done["schema_version"] for done in launched.done.values()} == {2}
     assert (case.says in (launched.not_synced or "")) is case.is_frozen
-    assert sync_json(contract, Ran((launched,), 2, 1.0))["not_synced"] == launched.not_synced
+    assert sync_json(contract, RunResults((launched,), 2, 1.0))["not_synced"] == launched.not_synced
     values = source.values(*case.held)
     assert [values[n] for n in (0, 20, 30)] == list(zip(*case.held.values(), strict=True))
     [proved] = [

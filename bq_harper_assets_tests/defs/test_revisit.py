@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from dagster import DagsterRunStatus
 
-from bq_harper_assets.cli.commands.sync import cells_between
+from bq_harper_assets.cli.runs.asked_cells import cells_between
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.partitions import RANGE_END, RANGE_START

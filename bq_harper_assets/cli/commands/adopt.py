@@ -12,9 +12,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bq_harper_assets.cli.commands.sync import contract_named
 from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
-from bq_harper_assets.cli.runs.ranged_runs import open_project
+from bq_harper_assets.cli.options import OUTPUT, PROFILE
+from bq_harper_assets.cli.runs.asked_table import contract_named, open_project
 from bq_harper_assets.cli.runs.reachability import require_servers
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
@@ -46,10 +46,8 @@ class Adopting:
 @click.command(epilog=exit_codes(ExitCode.DIFFERS))
 @click.argument("table")
 @click.option("--yes", is_flag=True, help="Take it over, if it fits and says manage: adopt.")
-@click.option(
-    "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
-)
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@PROFILE
+@OUTPUT
 def adopt(table: str, yes: bool, profile: str | None, output: str) -> None:
     """Look whether the Harper table of TABLE, made and filled by others, can be taken over.
 

@@ -11,11 +11,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bq_harper_assets.cli.commands.sync import cells_between
 from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
+from bq_harper_assets.cli.output.run_results import RunResults
 from bq_harper_assets.cli.output.sync_summary import summary
 from bq_harper_assets.cli.output.young_rows import young_rows
-from bq_harper_assets.cli.runs.ranged_runs import Ran
+from bq_harper_assets.cli.runs.asked_cells import cells_between
 from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.settings.root import find_project_root
 from bq_harper_assets.errors import BqhError
@@ -76,7 +76,7 @@ def demo(scenario: str) -> None:
     sys.exit(max(ran.exit_code for _, ran in synced))
 
 
-def _synced(project: Project) -> Iterator[tuple[str, Ran]]:
+def _synced(project: Project) -> Iterator[tuple[str, RunResults]]:
     """Each table in one run, oldest window first; an error ends the demo."""
     # Here and not above: dagster and google's libraries take seconds to import.
     from bq_harper_assets.defs.build import build_definitions
@@ -86,7 +86,7 @@ def _synced(project: Project) -> Iterator[tuple[str, Ran]]:
     from bq_harper_assets.ledger.ledger import open_ledger
 
     click.echo("starting Spark; each table is then synced by one Dagster run")
-    definitions = build_definitions(project.root)
+    definitions = build_definitions(project.root, profile=project.profile_name)
     start_spark(project)  # before the clock: in real use it is running already
     with open_ledger(project.ledger.url) as ledger:
         starts = {table.id: first_window_start(project, table, ledger) for table in project.tables}
@@ -98,7 +98,7 @@ def _synced(project: Project) -> Iterator[tuple[str, Ran]]:
             if launched.error:
                 raise DemoFailed(launched.error)
             click.echo(f"{table.id}: {len(cells)} partitions of harper/{table.target_table}")
-            yield table.id, Ran((launched,), len(cells), time.monotonic() - began)
+            yield table.id, RunResults((launched,), len(cells), time.monotonic() - began)
 
 
 def _shown(stats: list[TableStats]) -> Table:

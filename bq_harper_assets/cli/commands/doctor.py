@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -13,10 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from bq_harper_assets.cli.exit_codes import ExitCode
+from bq_harper_assets.cli.options import OUTPUT, PROFILE
+from bq_harper_assets.cli.runs.asked_table import open_project
 from bq_harper_assets.cli.runs.readiness import require_ready
 from bq_harper_assets.contract.loading.problems import ConfigError
-from bq_harper_assets.contract.project import Project, load_project
-from bq_harper_assets.contract.settings.root import find_project_root
+from bq_harper_assets.contract.project import Project
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.local.checkup import check_machine
 from bq_harper_assets.local.dagster_home import SETTINGS, make_dagster_home
@@ -31,15 +31,11 @@ COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 @click.command()
-@click.option(
-    "--profile",
-    help="The profile of config/profiles to look at. [default: BQH_PROFILE, else local]",
-)
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@PROFILE
+@OUTPUT
 def doctor(profile: str | None, output: str) -> None:
     """Print each setting with its source, try each connection and right, and say what to do."""
-    root = find_project_root(os.environ, Path.cwd())
-    project = load_project(root, profile=profile)
+    project = open_project(profile)
     findings = examine(project)
     tables = system_tables(project, findings)
     findings += [_finding(table) for table in tables]

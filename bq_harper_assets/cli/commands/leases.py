@@ -7,9 +7,9 @@ from datetime import datetime
 
 import click
 
+from bq_harper_assets.cli.options import OUTPUT, PROFILE
 from bq_harper_assets.cli.output.aligned_columns import aligned
-from bq_harper_assets.cli.runs.ranged_runs import open_project
-from bq_harper_assets.cli.schema.table_schema import OUTPUT, PROFILE
+from bq_harper_assets.cli.runs.asked_table import open_project
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 
 

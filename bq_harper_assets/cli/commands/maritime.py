@@ -1,22 +1,20 @@
 """`bqh maritime`: sample data in BigQuery, made, kept growing, counted and taken away."""
 
 import json
-import os
 import signal
 import threading
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from bq_harper_assets.cli.options import OUTPUT, PROFILE, Command
+from bq_harper_assets.cli.runs.asked_table import open_project
 from bq_harper_assets.cli.runs.reachability import require_servers
 from bq_harper_assets.contract.fields.quantities import duration
 from bq_harper_assets.contract.identifiers import dataset_name
-from bq_harper_assets.contract.project import Project, load_project
-from bq_harper_assets.contract.settings.root import find_project_root
+from bq_harper_assets.contract.project import Project
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.maritime.disorder import Disorder
 from bq_harper_assets.maritime.feed import fleet_of, resume
@@ -30,8 +28,6 @@ from bq_harper_assets.maritime.warehouse import TableStats, Warehouse
 
 DEFAULT_SEED, DEFAULT_VESSELS = 7, 100
 _SEED = click.IntRange(0, 2**63 - 1)
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class NotOnThisProject(BqhError):
@@ -59,7 +55,7 @@ class SampleDataset:
 
 
 def _place(dataset: str, profile: str | None) -> SampleDataset:
-    project = load_project(find_project_root(os.environ, Path.cwd()), profile=profile)
+    project = open_project(profile)
     local = project.profile_name == "local" and project.bigquery.endpoint is not None
     return SampleDataset(project, dataset, local)
 
@@ -79,9 +75,8 @@ def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None)
 
 
 def _where(command: Command) -> Command:
-    profile = click.option("--profile", help="Profile of config/profiles. [default: BQH_PROFILE]")
     dataset = click.option("--dataset", default="maritime", show_default=True, callback=_dataset)
-    return profile(dataset(command))
+    return PROFILE(dataset(command))
 
 
 def _destructive(command: Command) -> Command:
@@ -241,7 +236,7 @@ def start(
 
 
 @maritime.command()
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@OUTPUT
 @_where
 def stats(dataset: str, profile: str | None, output: str) -> None:
     """Count rows and vessels, and show the time range of each table."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bq_harper_assets.cli.commands.sync import contract_named
-from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
-from bq_harper_assets.cli.runs.ranged_runs import open_project, run_cells
-from bq_harper_assets.cli.schema.table_schema import OUTPUT, PROFILE
+from bq_harper_assets.cli.exit_codes import RUN_EXITS, ExitCode
+from bq_harper_assets.cli.options import OUTPUT, PROFILE
+from bq_harper_assets.cli.runs.asked_table import contract_named, open_project
+from bq_harper_assets.cli.runs.ranged_runs import run_cells
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 
@@ -91,11 +91,7 @@ def show(
         click.echo(f"  row     {row.rejection.payload}")
 
 
-@quarantine.command(
-    epilog=exit_codes(
-        *(ExitCode.DIFFERS, ExitCode.PARTLY, ExitCode.CHANGED_SINCE, ExitCode.NOT_PROVED)
-    )
-)
+@quarantine.command(epilog=RUN_EXITS)
 @click.argument("table")
 @CELL
 @PROFILE

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from bq_harper_assets.cli.commands.sync import MOMENT
+from bq_harper_assets.cli.options import OUTPUT, PROFILE, moments
 from bq_harper_assets.cli.output.aligned_columns import aligned
-from bq_harper_assets.cli.schema.table_schema import OUTPUT, PROFILE, asking
+from bq_harper_assets.cli.runs.asked_table import asked_table
 from bq_harper_assets.schema.text_forms import (
     Interval,
     Range,
@@ -33,8 +33,7 @@ _WIDEST = 40  # characters of a value in a table
     type=click.IntRange(1),
     help="Whose names and types the rows get.  [default: the newest]",
 )
-@click.option("--from", "from_", type=MOMENT, help="The first instant, UTC.  [default: any]")
-@click.option("--to", type=MOMENT, help="The end, UTC, itself left out.  [default: any]")
+@moments("The first instant", "The end, itself left out", first_default="any", last_default="any")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Rows.")
 @PROFILE
 @OUTPUT
@@ -58,7 +57,7 @@ def read(
     from bq_harper_assets.sync.schema_sync.version_history import version_named
 
     start, end = (moment.replace(tzinfo=UTC) if moment else None for moment in (from_, to))
-    with asking(table, profile) as asked, asked.harper() as harper:
+    with asked_table(table, profile) as asked, asked.harper() as harper:
         _, recorded = version_named(asked.ledger, asked.contract, number)
         found = read_rows_as(
             harper, asked.ledger, asked.contract, recorded.version, start, end, limit

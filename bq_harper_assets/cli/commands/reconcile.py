@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bq_harper_assets.cli.commands.sync import cells_between, contract_named
-from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
-from bq_harper_assets.cli.runs.ranged_runs import Ran, open_project, run_cells
+from bq_harper_assets.cli.exit_codes import RUN_EXITS
+from bq_harper_assets.cli.options import ALLOW_DELETES, OUTPUT, PROFILE
+from bq_harper_assets.cli.output.run_results import RunResults
+from bq_harper_assets.cli.runs.asked_cells import cells_between
+from bq_harper_assets.cli.runs.asked_table import contract_named, open_project
+from bq_harper_assets.cli.runs.ranged_runs import run_cells
 from bq_harper_assets.cli.runs.reachability import require_servers
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
@@ -21,21 +24,11 @@ if TYPE_CHECKING:
 _DAY = timedelta(days=1)
 
 
-@click.command(
-    epilog=exit_codes(
-        *(ExitCode.DIFFERS, ExitCode.PARTLY, ExitCode.CHANGED_SINCE, ExitCode.NOT_PROVED)
-    )
-)
+@click.command(epilog=RUN_EXITS)
 @click.argument("table")
-@click.option(
-    "--allow-deletes",
-    is_flag=True,
-    help="Also delete more rows than a run may; those that are gone from BigQuery.",
-)
-@click.option(
-    "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
-)
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@ALLOW_DELETES
+@PROFILE
+@OUTPUT
 def reconcile(table: str, allow_deletes: bool, profile: str | None, output: str) -> None:
     """Compare every window of TABLE with BigQuery, and write only what differs.
 
@@ -135,7 +128,9 @@ def _outside(project: Project, contract: TableContract, start: datetime) -> dict
     }
 
 
-def _tell(contract: TableContract, ran: Ran, outside: dict[str, int], start: datetime) -> None:
+def _tell(
+    contract: TableContract, ran: RunResults, outside: dict[str, int], start: datetime
+) -> None:
     cells = ran.done.values()
     counts = ", ".join(
         f"{sum(cell[f'rows_{kind}'] for cell in cells):,} {kind}"

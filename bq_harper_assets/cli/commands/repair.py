@@ -9,32 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bq_harper_assets.cli.commands.sync import MOMENT, contract_named
-from bq_harper_assets.cli.commands.verify import EXITS, equality_json, prove
+from bq_harper_assets.cli.exit_codes import PROOF_EXITS
+from bq_harper_assets.cli.options import ALLOW_DELETES, DEEP, OUTPUT, PROFILE, cell_range
 from bq_harper_assets.cli.output.equality import Equality, Unseen
+from bq_harper_assets.cli.output.proof_text import equality_json
+from bq_harper_assets.cli.output.run_results import RunResults
 from bq_harper_assets.cli.output.windows_text import some_windows
-from bq_harper_assets.cli.runs.proof_runs import proving
-from bq_harper_assets.cli.runs.ranged_runs import Ran, open_project, run_cells
+from bq_harper_assets.cli.runs.asked_table import contract_named, open_project
+from bq_harper_assets.cli.runs.proof_runs import prove, proving
+from bq_harper_assets.cli.runs.ranged_runs import run_cells
 
 if TYPE_CHECKING:
     from bq_harper_assets.validation.proof.cell_proof import CellProof
 
 
-@click.command(epilog=EXITS)
+@click.command(epilog=PROOF_EXITS)
 @click.argument("table")
-@click.option("--from", "from_", type=MOMENT, help="First window, UTC.  [default: the first]")
-@click.option("--to", type=MOMENT, help="End of the last window, UTC.  [default: the last]")
-@click.option("--slices", help="Only these, such as 0-1 or 2.  [default: all]")
-@click.option("--deep", is_flag=True, help="Hash what Harper holds anew: do not trust its hashes.")
-@click.option(
-    "--allow-deletes",
-    is_flag=True,
-    help="Also delete more rows than a run may; those that are gone from BigQuery.",
-)
-@click.option(
-    "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
-)
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@cell_range("the first", "the last")
+@DEEP
+@ALLOW_DELETES
+@PROFILE
+@OUTPUT
 def repair(
     table: str,
     from_: datetime | None,
@@ -53,7 +48,7 @@ def repair(
 
     project = open_project(profile)
     contract = contract_named(project, table)
-    ran: Ran | None = None
+    ran: RunResults | None = None
     after: Equality | None = None
     with proving(project, contract, from_, to, slices) as looking:
         before = prove(looking, looking.cells, output, deep=deep, show=True, repairs=True)
@@ -117,7 +112,7 @@ def _is_right(proof: "CellProof") -> bool:
     return proof.status in (ProofStatus.PROVED, ProofStatus.OPEN)
 
 
-def _told(before: Equality, ran: Ran | None, after: Equality | None) -> dict[str, Any]:
+def _told(before: Equality, ran: RunResults | None, after: Equality | None) -> dict[str, Any]:
     return {
         "before": equality_json(before),
         "repair": ran.as_json() if ran else None,

@@ -2,8 +2,8 @@
 
 import click
 
-from bq_harper_assets.cli.commands.sync import contract_named
-from bq_harper_assets.cli.runs.ranged_runs import open_project
+from bq_harper_assets.cli.options import PROFILE
+from bq_harper_assets.cli.runs.asked_table import contract_named, open_project
 from bq_harper_assets.cli.runs.reachability import require_servers
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
@@ -32,9 +32,7 @@ def slices() -> None:
 @click.argument("table")
 @click.argument("count", type=click.IntRange(1, 64))
 @click.option("--despite-runs", is_flag=True, help="Runs that Dagster has not ended are dead.")
-@click.option(
-    "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
-)
+@PROFILE
 def set_(table: str, count: int, despite_runs: bool, profile: str | None) -> None:
     """Let the cells of TABLE be those of COUNT slices, which config/tables.yaml must say too.
 

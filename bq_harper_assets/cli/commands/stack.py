@@ -8,40 +8,38 @@ from pathlib import Path
 
 import click
 
+from bq_harper_assets.cli.options import PORT_NUMBER, STACK_FOLDER
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.settings.root import find_project_root
 from bq_harper_assets.local.ports import SERVER_TITLES
 from bq_harper_assets.local.stack import LocalStack
 
-_PORT = click.IntRange(1, 65535)
-FOLDER_OPTION = click.option(
-    "--folder",
-    type=click.Path(path_type=Path),
-    help="Where the stack keeps its files; another folder is another stack.  [default: .local]",
-)
-
 
 @click.command()
 @click.option(
-    "--harper-port", type=_PORT, help=f"For {SERVER_TITLES['harper']}.  [default: 9925 if free]"
+    "--harper-port",
+    type=PORT_NUMBER,
+    help=f"For {SERVER_TITLES['harper']}.  [default: 9925 if free]",
 )
 @click.option(
     "--harper-rest-port",
-    type=_PORT,
+    type=PORT_NUMBER,
     help=f"For {SERVER_TITLES['harper_rest']}.  [default: 9926 if free]",
 )
 @click.option(
-    "--bigquery-port", type=_PORT, help=f"For {SERVER_TITLES['bigquery']}.  [default: 9050 if free]"
+    "--bigquery-port",
+    type=PORT_NUMBER,
+    help=f"For {SERVER_TITLES['bigquery']}.  [default: 9050 if free]",
 )
 @click.option(
     "--bigquery-storage-port",
-    type=_PORT,
+    type=PORT_NUMBER,
     help=f"For {SERVER_TITLES['bigquery_storage']}.  [default: 9060 if free]",
 )
 @click.option(
     "--threads", type=click.IntRange(1), help="Harper's threads.  [default: all cores but one]"
 )
-@FOLDER_OPTION
+@STACK_FOLDER
 def up(folder: Path | None, threads: int | None, **ports: int | None) -> None:
     """Start the local stack: a real Harper and a BigQuery emulator, on this machine only.
 
@@ -56,7 +54,7 @@ def up(folder: Path | None, threads: int | None, **ports: int | None) -> None:
 @click.command()
 @click.option("--purge", is_flag=True, help="Delete its tables, password and logs too.")
 @click.option("--yes", is_flag=True, help="Do not ask before deleting.")
-@FOLDER_OPTION
+@STACK_FOLDER
 def down(folder: Path | None, purge: bool, yes: bool) -> None:
     """Stop the local stack; its data stays for the next start."""
     stack = _stack(folder)

@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from bq_harper_assets.cli.commands.stack import FOLDER_OPTION
-from bq_harper_assets.cli.commands.sync import contract_named
+from bq_harper_assets.cli.options import OUTPUT, PROFILE, STACK_FOLDER
 from bq_harper_assets.cli.output.status_text import table_lines
 from bq_harper_assets.cli.output.table_status import TableStatus, table_state
+from bq_harper_assets.cli.runs.asked_table import contract_named
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.settings.root import find_project_root
 from bq_harper_assets.errors import BqhError
@@ -23,11 +23,9 @@ from bq_harper_assets.local.stack import LocalStack, StackStatus
 
 @click.command()
 @click.argument("table", required=False)
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option(
-    "--profile", help="The profile of config/profiles.  [default: BQH_PROFILE, else local]"
-)
-@FOLDER_OPTION
+@OUTPUT
+@PROFILE
+@STACK_FOLDER
 def status(table: str | None, folder: Path | None, profile: str | None, output: str) -> None:
     """Show what runs, on which ports, where its log is, and how far TABLE or each one is synced.
 

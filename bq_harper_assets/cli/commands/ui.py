@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from bq_harper_assets.cli.exit_codes import ExitCode
+from bq_harper_assets.cli.options import PORT_NUMBER
 from bq_harper_assets.contract.settings.root import find_project_root
 from bq_harper_assets.local import processes
 from bq_harper_assets.local.dagster_home import make_dagster_home
@@ -23,7 +24,7 @@ _QUIET = "ignore:Function `dev_command` is superseded:FutureWarning"
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(1, 65535), default=_PORT, show_default=True)
+@click.option("--port", type=PORT_NUMBER, default=_PORT, show_default=True)
 def ui(port: int) -> None:
     """Start Dagster's web page and daemon, for as long as this command runs; Ctrl-C ends them.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bq_harper_assets.cli.runs.ranged_runs import Ran
+from bq_harper_assets.cli.output.run_results import RunResults
 
 WIDTH = 80
 FIGURES = ("read", "written", "unchanged", "deleted", "quarantined")
@@ -16,7 +16,7 @@ SELDOM = {
 }
 
 
-def summary(runs: Sequence[tuple[str, Ran]]) -> Iterator[str]:
+def summary(runs: Sequence[tuple[str, RunResults]]) -> Iterator[str]:
     """A line per table, below its name where both do not fit in one."""
     names = [name for name, _ in runs]
     rows = [_figures(ran) for _, ran in runs]
@@ -30,7 +30,7 @@ def summary(runs: Sequence[tuple[str, Ran]]) -> Iterator[str]:
         yield _line(name.ljust(room) if beside else "", row, widths)
 
 
-def remarks(ran: Ran) -> Iterator[str]:
+def remarks(ran: RunResults) -> Iterator[str]:
     """What the figures alone do not tell."""
     if read := total(ran.done, "read"):
         yield f"{read / ran.seconds:,.0f} rows read per second"
@@ -44,7 +44,7 @@ def total(done: Mapping[str, Mapping[str, Any]], what: str) -> int:
     return sum(int(metadata.get(f"rows_{what}", 0)) for metadata in done.values())
 
 
-def _figures(ran: Ran) -> tuple[str, ...]:
+def _figures(ran: RunResults) -> tuple[str, ...]:
     count = len(ran.done)
     cells = f"{count:,}" if count == ran.cells else f"{count:,} of {ran.cells:,}"
     figures = (f"{total(ran.done, what):,}" for what in FIGURES)

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from bq_harper_assets.cli.runs.ranged_runs import Ran
+from bq_harper_assets.cli.output.run_results import RunResults
 from bq_harper_assets.contract.fields.quantities import duration_text
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 
 
-def young_rows(project: Project, contract: TableContract, ran: Ran) -> Iterator[str]:
+def young_rows(project: Project, contract: TableContract, ran: RunResults) -> Iterator[str]:
     """A line if there are any after what a sync of the newest window has covered."""
     rows = _rows_to_come(project, contract, ran)
     if rows and contract.live:
@@ -19,7 +19,7 @@ def young_rows(project: Project, contract: TableContract, ran: Ran) -> Iterator[
         yield f"{rows:,} rows lie in the window that is still open and come once it has closed"
 
 
-def _rows_to_come(project: Project, contract: TableContract, ran: Ran) -> int:
+def _rows_to_come(project: Project, contract: TableContract, ran: RunResults) -> int:
     """Up to now; 0 if nobody can tell. It reads the time column of a part of one window."""
     # Here and not above: google's libraries take seconds to import.
     from bq_harper_assets.errors import BqhError

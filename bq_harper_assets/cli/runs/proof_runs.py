@@ -5,14 +5,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bq_harper_assets.cli.commands.sync import cells_between, require_range, slices_asked
-from bq_harper_assets.cli.output.equality import Unseen
+from bq_harper_assets.cli.output.equality import Equality, Unseen
+from bq_harper_assets.cli.output.outside_rows import outside_lines
+from bq_harper_assets.cli.output.proof_text import PROOF_HEADER, window_lines
+from bq_harper_assets.cli.runs.asked_cells import cells_between, require_range, slices_asked
 from bq_harper_assets.cli.runs.reachability import require_servers
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from bq_harper_assets.validation.verdict import Verdict
 
 WINDOWS_AT_ONCE = 96  # read, compared and forgotten together
+SHOWN_ROWS = 20  # of a cell that differs
 _EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
@@ -126,6 +129,39 @@ def proving(
         yield Proving(contract=contract, cells=cells, ledger=ledger, prover=prover, due=due)
 
 
+def prove(
+    looking: Proving,
+    cells: "Sequence[Cell]",
+    output: str,
+    *,
+    deep: bool,
+    show: bool,
+    repairs: bool = False,
+) -> Equality:
+    """Makes and records the proofs; tells each window once it is known, unless programs listen."""
+    console = Console(stderr=output == "json")
+    say = _nothing if output == "json" else _printer(console)
+    say(f"verifying {len(cells):,} cells of {looking.contract.id}")
+    say(PROOF_HEADER)
+    proofs: list[CellProof] = []
+    at = looking.ledger.now()
+    for part in looking.parts(cells, console, deep=deep, shown=SHOWN_ROWS if show else 0):
+        proofs += part
+        for line in window_lines(part):
+            say(line)
+    for warning in looking.record(proofs):
+        click.echo(f"warning: {warning}", err=True)
+    unseen = looking.unseen(cells, given_up=len(cells) - len(proofs))
+    found = Equality(contract=looking.contract, at=at, proofs=proofs, unseen=unseen, deep=deep)
+    for line in (*found.lines(repairs=repairs), *outside_lines(looking.contract, looking.ledger)):
+        say(line)
+    for proof in proofs:
+        if proof.verdict.could_not_look:
+            click.echo(f"error: {proof.message}", err=True)
+            break
+    return found
+
+
 def _due(
     project: Project,
     contract: TableContract,
@@ -191,3 +227,11 @@ def windows_at_once(cells: "Sequence[Cell]", most: int) -> "Iterator[list[Cell]]
         windows += 1
     if part:
         yield part
+
+
+def _printer(console: Console) -> Any:
+    return lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _nothing(line: str) -> None:
+    """Programs read one document."""

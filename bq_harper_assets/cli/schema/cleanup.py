@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bq_harper_assets.cli.options import OUTPUT, PROFILE
 from bq_harper_assets.cli.output.aligned_columns import aligned
-from bq_harper_assets.cli.schema.table_schema import OUTPUT, PROFILE, asking, when
+from bq_harper_assets.cli.runs.asked_table import asked_table
+from bq_harper_assets.cli.schema.version_text import when
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 
@@ -34,7 +36,7 @@ def cleanup(table: str, profile: str | None, output: str) -> None:
 
     Says what to check, and what to send to Harper by hand once nobody needs one of them.
     """
-    with asking(table, profile) as asked:
+    with asked_table(table, profile) as asked:
         found = retired(asked.history)
     contract = asked.contract
     if output == "json":

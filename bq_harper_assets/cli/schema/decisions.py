@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bq_harper_assets.cli.exit_codes import exit_codes
+from bq_harper_assets.cli.options import OUTPUT, PROFILE
+from bq_harper_assets.cli.runs.asked_table import AskedTable, asked_table
 from bq_harper_assets.cli.runs.reachability import require_servers
-from bq_harper_assets.cli.schema.table_schema import (
-    OUTPUT,
-    PROFILE,
-    Asking,
-    asking,
+from bq_harper_assets.cli.schema.version_text import (
     change_lines,
     diff_lists,
     tell,
@@ -47,11 +45,11 @@ def diff(table: str, from_: int | None, to: int | None, profile: str | None, out
         from_ = from_ or to - 1
         if not 0 < from_ < to:
             raise click.UsageError(f"--to {to}: --from must be an earlier version")
-    with asking(table, profile) as asked:
+    with asked_table(table, profile) as asked:
         sys.exit(_diff(asked, from_, to, output))
 
 
-def _diff(asked: Asking, from_: int | None, to: int | None, output: str) -> int:
+def _diff(asked: AskedTable, from_: int | None, to: int | None, output: str) -> int:
     contract = asked.contract
     _, recorded = asked.recorded(from_)
     before = TableVersion.parse(recorded.body)
@@ -89,7 +87,7 @@ def _diff(asked: Asking, from_: int | None, to: int | None, output: str) -> int:
 
 
 def _tell_programs(
-    asked: Asking,
+    asked: AskedTable,
     from_: int,
     to: int | None,
     changes: Sequence[Change] = (),
@@ -109,7 +107,7 @@ def _tell_programs(
     )
 
 
-def _to(asked: Asking, number: int | None) -> TableVersion:
+def _to(asked: AskedTable, number: int | None) -> TableVersion:
     """That version, or what a look at BigQuery would record after the newest."""
     _, recorded = asked.recorded(number)
     version = TableVersion.parse(recorded.body)
@@ -128,7 +126,7 @@ def accept(table: str, profile: str | None, output: str) -> None:
     """
     from bq_harper_assets.validation.schema_drift import accept_changes, accepted_version
 
-    with asking(table, profile) as asked:
+    with asked_table(table, profile) as asked:
         contract = asked.contract
         known, newest = asked.recorded()
         before = accepted_version(asked.ledger, known)
@@ -159,7 +157,7 @@ def accept(table: str, profile: str | None, output: str) -> None:
 @OUTPUT
 def apply(table: str, yes: bool, profile: str | None, output: str) -> None:
     """Sync what waits in TABLE from now on, but for what its policy freezes."""
-    with asking(table, profile) as asked, asked.queries() as queries:
+    with asked_table(table, profile) as asked, asked.queries() as queries:
         decision = _deciding(asked, queries).apply(record=yes)
         evolved = _evolved(asked) if yes else None
     command = f"bqh schema apply {asked.contract.id} --yes"
@@ -177,7 +175,7 @@ def rollback(table: str, to: int, yes: bool, profile: str | None, output: str) -
 
     It is recorded as a new version; a later number rolls forward again.
     """
-    with asking(table, profile) as asked, asked.queries() as queries:
+    with asked_table(table, profile) as asked, asked.queries() as queries:
         decision = _deciding(asked, queries).roll_back(to, record=yes)
         evolved = _evolved(asked) if yes else None
         _, earlier = asked.recorded(to)
@@ -199,14 +197,14 @@ def rollback_notes(wanted: TableVersion, now: TableVersion) -> list[str]:
     ]
 
 
-def _deciding(asked: Asking, queries: Any) -> "Deciding":
+def _deciding(asked: AskedTable, queries: Any) -> "Deciding":
     from bq_harper_assets.sync.schema_sync.requested_version import Deciding
 
     require_servers(asked.project)  # what is decided is put on record before Harper hears of it
     return Deciding(asked.ledger, queries, asked.contract, getpass.getuser())
 
 
-def _evolved(asked: Asking) -> "Evolved":
+def _evolved(asked: AskedTable) -> "Evolved":
     """Makes in Harper what the newest version needs."""
     from bq_harper_assets.sync.schema_sync.target_evolution import evolve_table
 
@@ -215,7 +213,7 @@ def _evolved(asked: Asking) -> "Evolved":
 
 
 def _tell(
-    asked: Asking,
+    asked: AskedTable,
     decision: "Decision",
     evolved: "Evolved | None",
     command: str,

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bq_harper_assets.cli.options import OUTPUT, PROFILE
 from bq_harper_assets.cli.output.aligned_columns import aligned
+from bq_harper_assets.cli.runs.asked_table import asked_table
 from bq_harper_assets.cli.schema.cleanup import cleanup
 from bq_harper_assets.cli.schema.decisions import accept, apply, diff, rollback
-from bq_harper_assets.cli.schema.table_schema import (
-    OUTPUT,
-    PROFILE,
-    asking,
+from bq_harper_assets.cli.schema.version_text import (
     change_lines,
     diff_lists,
     origin,
@@ -51,7 +50,7 @@ def show(table: str, number: int | None, profile: str | None, output: str) -> No
 
     Of a table that was never synced, those that its first sync would record.
     """
-    with asking(table, profile) as asked:
+    with asked_table(table, profile) as asked:
         recorded, version = asked.version(number)
     contract = asked.contract
     if output == "json":
@@ -74,7 +73,7 @@ def history(table: str, profile: str | None, output: str) -> None:
     """List all schema versions of TABLE: when, by whom, why, and what changed."""
     from bq_harper_assets.sync.schema_sync.version_history import version_steps
 
-    with asking(table, profile) as asked:
+    with asked_table(table, profile) as asked:
         contract = asked.contract
         steps = version_steps(asked.ledger, contract)
     if output == "json":
@@ -96,7 +95,7 @@ def history(table: str, profile: str | None, output: str) -> None:
 @OUTPUT
 def indexes(table: str, profile: str | None, output: str) -> None:
     """Show which columns of TABLE Harper indexes, and why."""
-    with asking(table, profile) as asked:
+    with asked_table(table, profile) as asked:
         newest = asked.history[-1:]
         plan = asked.planned(TableVersion.parse(newest[0].body) if newest else None)
     contract = asked.contract
@@ -132,7 +131,7 @@ def indexes(table: str, profile: str | None, output: str) -> None:
 @OUTPUT
 def types(table: str, profile: str | None, output: str) -> None:
     """Show how each column and field of TABLE is stored in Harper."""
-    with asking(table, profile) as asked:
+    with asked_table(table, profile) as asked:
         recorded, version = asked.version(None)
     contract = asked.contract
     columns = list(_with_fields(version.live))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bq_harper_assets.activity import doing
+from bq_harper_assets.activity import doing, note_committed
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.errors import LedgerConflict
@@ -386,6 +386,7 @@ class Run:
         ledger, leases = self.stores.ledger, scene.keeper.leases
         with doing(f"committing {len(works):,} cells to the ledger"):
             ledger.commit_cells(leases, done, deletes_allowed=self.allow_deletes)
+            note_committed({o.cell.key: o.result.read for o in outcomes if not o.problem})
             for work, outcome in both:
                 if outcome.problem and not work.refusal:
                     # If the lease ran out, the next run may have taken the cell: then it is its.
