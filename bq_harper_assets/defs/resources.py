@@ -91,17 +91,18 @@ def _ledger(project: Project) -> LedgerResource:
 class SparkResource(LazyPySparkResource):
     """A session that is made when it is first asked for, and anew once its Java process is gone."""
 
+    root: str  # of the project
     log: str  # what Java and Spark say for themselves
 
     def _init_session(self) -> None:
         with doing("starting Spark"):
+            prepare_spark(Path(self.root))
             self._spark_session = session(self.spark_config, Path(self.log))
 
 
 def _spark(project: Project) -> SparkResource:
-    prepare_spark(project.root)
     log = local_folder(project.root) / "spark.log"
-    return SparkResource(spark_config=spark_config(project), log=str(log))
+    return SparkResource(spark_config=spark_config(project), root=str(project.root), log=str(log))
 
 
 def start_spark(project: Project) -> None:

@@ -25,6 +25,7 @@ from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way
 from bq_harper_assets.defs.runs.early_end import stoppable, told_as_stopped
 from bq_harper_assets.defs.runs.step_retries import retried
+from bq_harper_assets.defs.tables.first_window import find_start
 from bq_harper_assets.defs.tables.materialisations import cell_metadata, record_done, rows_held
 from bq_harper_assets.defs.tables.source_assets import source_key
 from bq_harper_assets.errors import BqhError, TransientError
@@ -62,10 +63,10 @@ class SyncConfig(Config):
     )
 
 
-def build_table(contract: TableContract, start: datetime, problem: str = "") -> AssetsDefinition:
+def build_table(contract: TableContract, start: datetime, remark: str = "") -> AssetsDefinition:
     """Materialising a partition makes it equal to its source at one instant.
 
-    A `problem` that refuses every run is what the asset's page says.
+    A `remark`, such as why every run is refused, is what the asset's page says.
     """
 
     @asset(
@@ -76,7 +77,7 @@ def build_table(contract: TableContract, start: datetime, problem: str = "") -> 
         pool=pool_of(contract),
         group_name="harper",
         kinds={"bigquery", "pyspark"},
-        description=problem
+        description=remark
         or f"{contract.target_table} in Harper, kept equal to its BigQuery source.",
     )
     def harper_table(
@@ -127,6 +128,7 @@ def sync_cells(
             if refused := refused_declaration(opened, contract, bigquery.connection()):
                 # Before Spark is started, and before anything is asked for.
                 raise Failure(str(refused), allow_retries=False)
+            find_start(bigquery.connection(), contract, opened)  # on record from the first sync on
             run_id = context.run.run_id
             for line in clear_the_way(context.instance, opened, contract, cells, run_id):
                 context.log.info(line)

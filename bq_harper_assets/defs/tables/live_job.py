@@ -27,6 +27,7 @@ from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.runs.active_runs import job_is_running, last_failure
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way, end_dead_runs
 from bq_harper_assets.defs.runs.early_end import stoppable
+from bq_harper_assets.defs.tables.first_window import find_start
 from bq_harper_assets.defs.tables.materialisations import record_done
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
@@ -87,6 +88,7 @@ def build_live_job(contract: TableContract) -> JobDefinition:
     ) -> None:
         def follow(stop: Stop) -> RunReport | None:
             with ledger.open() as opened:
+                find_start(bigquery.connection(), contract, opened)
                 window = open_window(contract, opened.now())
                 windows = (*left_open(opened, contract, window), window)
                 cells = [Cell(each, n) for each in windows for n in range(contract.slices)]
