@@ -60,7 +60,7 @@ def positions(rows: int, seed: int) -> tuple[Schema, pa.RecordBatch]:
             pa.array(chance.random(rows) < 0.1, mask=chance.random(rows) < 0.1),
         ),
     }
-    schema = tuple(Column(name, kind) for name, (kind, _) in columns.items())
+    schema = tuple(Column(name=name, kind=kind) for name, (kind, _) in columns.items())
     return schema, pa.record_batch({name: array for name, (_, array) in columns.items()})
 
 
@@ -70,12 +70,12 @@ def with_costly_kinds(schema: Schema, batch: pa.RecordBatch) -> tuple[Schema, pa
     numbers = pa.array(np.arange(rows))
     pairs = pa.array(np.arange(0, 2 * rows + 1, 2, dtype=np.int32))
     costly = {
-        Column("vessel_name", Kind.NUMERIC): numbers.cast(pa.decimal128(38, 9)),
-        Column("callsign", Kind.BYTES): numbers.cast(pa.string()).cast(pa.binary()),
-        Column("vessel_type", Kind.JSON): pa.array(
+        Column(name="vessel_name", kind=Kind.NUMERIC): numbers.cast(pa.decimal128(38, 9)),
+        Column(name="callsign", kind=Kind.BYTES): numbers.cast(pa.string()).cast(pa.binary()),
+        Column(name="vessel_type", kind=Kind.JSON): pa.array(
             [f'{{"seq":{row},"tags":["a","b"]}}' for row in range(rows)]
         ),
-        Column("flag", Kind.INT64, repeated=True): pa.ListArray.from_arrays(
+        Column(name="flag", kind=Kind.INT64, repeated=True): pa.ListArray.from_arrays(
             pairs, pa.array(np.arange(2 * rows))
         ),
     }
@@ -99,7 +99,7 @@ def measure(title: str, step: Callable[[pa.RecordBatch], object], batches: Batch
 
 def run(title: str, schema: Schema, batches: Batches, key: tuple[str, ...] = ()) -> None:
     """The steps one after the other, then all together."""
-    plan = RowPlan(tuple(map(HarperColumn.of, schema)), timestamp="event_time", key=key)
+    plan = RowPlan(columns=tuple(map(HarperColumn.of, schema)), timestamp="event_time", key=key)
 
     def encode(batch: pa.RecordBatch) -> pa.RecordBatch:
         identity = identify(batch, plan)

@@ -17,13 +17,21 @@ TTL = timedelta(minutes=10)
 def measure(ledger: Ledger) -> None:
     """Prints milliseconds per cell: first plan, commits one by one, plan again, commits at once."""
     name = f"benchmark {time.time_ns()}"
-    facts = TableFacts(name, "source", name, "ts", (), WINDOW, SLICES)
+    facts = TableFacts(
+        name=name,
+        source="source",
+        target=name,
+        timestamp_column="ts",
+        key=(),
+        window=WINDOW,
+        slices=SLICES,
+    )
     table = ledger.register_table(facts)
     ledger.record_schema(table, {"columns": ["ts"]}, 0)
     leases = ledger.acquire(table, range(SLICES), "benchmark", TTL)
     starts = [START + number * WINDOW for number in range(WINDOWS)]
     cells = [CellKey(start, start + WINDOW, slice) for start in starts for slice in range(SLICES)]
-    wanted = [Wanted(cell, Mode.COPY, "fingerprint") for cell in cells]
+    wanted = [Wanted(cell=cell, mode=Mode.COPY, fingerprint="fingerprint") for cell in cells]
     result = CellResult(read=1000, written=1000, unchanged=0, quarantined=0, digest="digest")
 
     began = time.perf_counter()

@@ -40,7 +40,7 @@ from bq_harper_assets.validation.proof.prover import Prover
 DATASET = "live"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What is followed, and for how long."""
 
@@ -52,11 +52,17 @@ class Plan:
 
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
-FULL = Plan(1_000, 15 * MINUTE, 12 * MINUTE, 15 * MINUTE, 10 * SECOND)
-QUICK = Plan(200, MINUTE, MINUTE, 5 * MINUTE, 5 * SECOND)
+FULL = Plan(
+    rows_per_second=1_000,
+    lasts=15 * MINUTE,
+    backlog=12 * MINUTE,
+    window=15 * MINUTE,
+    load=10 * SECOND,
+)
+QUICK = Plan(rows_per_second=200, lasts=MINUTE, backlog=MINUTE, window=5 * MINUTE, load=5 * SECOND)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Watch:
     """What each poll left behind."""
 
@@ -125,7 +131,7 @@ def follow(run: Run, start: datetime, end: datetime) -> Watch:
     while (now := ledger.now()) < end:
         if due := standing(ledger, contract, start, now).due:
             run.sync([each.cell for each in due])
-        live = Live(run.sync, contract, ledger, watch.look)
+        live = Live(sync=run.sync, contract=contract, ledger=ledger, after_look=watch.look)
         until = min(end, ledger.now() + LIVE_RUN)
         has_closed = live.follow(until)
         watch.waits += live.polls - len(live.reports)
@@ -156,7 +162,12 @@ def measure(plan: Plan, *, keep: bool) -> None:
             slices=SLICES,
             sync=Sync(start_timestamp=start),
         )
-        run = Run(Stores(bigquery, harper, ledger), contract, spark, "benchmark")
+        run = Run(
+            stores=Stores(bigquery, harper, ledger),
+            contract=contract,
+            spark=spark,
+            run_id="benchmark",
+        )
         with feed.growing():
             watch = follow(run, start, begin + plan.backlog + plan.lasts)
         time.sleep((contract.safety_lag + timedelta(seconds=5)).total_seconds())

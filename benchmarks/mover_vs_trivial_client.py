@@ -51,7 +51,7 @@ DAY = timedelta(days=1)
 MOVER, TRIVIAL = "mover", "trivial client"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Bench:
     """One source, and a new target for each pass; all names are of one length."""
 
@@ -120,7 +120,9 @@ class Bench:
         with open_ledger(f"sqlite:///{self.folder / name}.db") as ledger:
             stores = Stores(self.bigquery, harper, ledger)
             began = time.perf_counter()
-            report = Run(stores, contract, self.spark, name).sync(self.cells)
+            report = Run(stores=stores, contract=contract, spark=self.spark, run_id=name).sync(
+                self.cells
+            )
             return Cost(report.rows, time.perf_counter() - began)
 
     def _new_name(self) -> str:
@@ -132,7 +134,11 @@ def make_source(bigquery: BigQueryConnection, rows: int, end: datetime) -> None:
     warehouse = Warehouse(bigquery, DATASET)
     warehouse.make()
     size = Scenario(
-        "benchmark", rows, 0, SCENARIOS["realistic"].vessels, DAY // timedelta(microseconds=1)
+        name="benchmark",
+        positions=rows,
+        events=0,
+        vessels=SCENARIOS["realistic"].vessels,
+        span=DAY // timedelta(microseconds=1),
     )
     for table in Sample(size, 7, microseconds(end)).positions():
         warehouse.append(POSITIONS.name, table)
@@ -166,7 +172,9 @@ def measure(rows: int, rounds: int, *, keep: bool) -> None:
         make_source(bigquery, rows, end)
         windows = windows_between(end - DAY, end, timedelta(hours=1))
         cells = [Cell(window, part) for window in windows for part in range(SLICES)]
-        bench = Bench(bigquery, harper, spark, cells, Path(folder))
+        bench = Bench(
+            bigquery=bigquery, harper=harper, spark=spark, cells=cells, folder=Path(folder)
+        )
         moved = bench.whole_run().rows
         bodies = bench.caught()
         ways = {MOVER: bench.whole_run, TRIVIAL: lambda: bench.only_posts(bodies, moved)}

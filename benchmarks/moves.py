@@ -51,17 +51,23 @@ def move_of(span: Span, source: BigQueryConnection, sink: HarperConnection) -> M
     cells = span.cells(SLICES)
     parts = {cell: Part.whole(cell, number) for number, cell in enumerate(cells, 1)}
     return Move(
-        Reading(
-            source,
-            tuple((stream,) for stream in span.streams),
-            batch.schema.serialize().to_pybytes(),
-            RowPlan(tuple(map(HarperColumn.of, schema)), timestamp=TIME),
-            Grid.of(parts, SLICES),
-            Sync().give_up_after,
+        reading=Reading(
+            bigquery=source,
+            streams=tuple((stream,) for stream in span.streams),
+            schema=batch.schema.serialize().to_pybytes(),
+            plan=RowPlan(columns=tuple(map(HarperColumn.of, schema)), timestamp=TIME),
+            grid=Grid.of(parts, SLICES),
+            give_up_after=Sync().give_up_after,
         ),
         harper=harper_of_tasks(sink),
         target="Positions",
-        lease=LeaseTerms("Positions", {}, time.time() + 86_400, 45.0, 0.0),
+        lease=LeaseTerms(
+            target="Positions",
+            epochs={},
+            deadline=time.time() + 86_400,
+            effect_within_s=45.0,
+            max_clock_skew_s=0.0,
+        ),
         synced_at=NOON + len(cells) * HOUR,
         most_rows=Sync().initial_batch_size,
         most_bytes=contract.max_request_bytes,

@@ -55,7 +55,7 @@ class Bench:
             target_table=f"T{number:05}",
             slices=SLICES,
         )
-        run = Run(self.stores, contract, self.spark, f"round {number}")
+        run = Run(stores=self.stores, contract=contract, spark=self.spark, run_id=f"round {number}")
         costs = {COPY: self._timed(run)}
         costs[UNCHANGED] = self._timed(run, written=0)
         began = time.perf_counter()

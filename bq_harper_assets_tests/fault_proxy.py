@@ -80,7 +80,7 @@ class Stall:
 Fault = Answer | Delay | LateAnswer | NoAnswer | CutAnswer | Reset | Stall
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Seen:
     """One request as it came in; the last five fields are filled in as it goes on."""
 

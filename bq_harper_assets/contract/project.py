@@ -53,7 +53,7 @@ from bq_harper_assets.contract.table import TableContract
 PROFILE_VARIABLE = "BQH_PROFILE"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Project:
     """Valid contracts; a connection that lacks an address or password says so when asked for."""
 
@@ -180,5 +180,5 @@ def _stack(root: Path, profile: str, problems: list[Problem]) -> StackAddresses 
     except (ValidationError, OSError, UnicodeDecodeError):
         file = (folder / ADDRESSES_FILE).relative_to(root).as_posix()
         message = "is not what bqh up writes: delete it, then type bqh up"
-        problems.append(Problem(file, 0, "", None, message))
+        problems.append(Problem(file=file, line=0, path="", value=None, message=message))
         return None

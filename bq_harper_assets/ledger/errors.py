@@ -66,7 +66,7 @@ class LedgerNotWritable(LedgerRefused):
         self.place = place
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Holder:
     """Who has a slice's lease; no owner means that it is free."""
 

@@ -35,7 +35,7 @@ class CellState(StrEnum):
     TOUCHED = "touched"  # never planned as it is now, but it may hold rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableFacts:
     """What must not change while a table's cells are to keep their meaning."""
 
@@ -61,7 +61,7 @@ class LogicalTable:
         return self.facts.name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SchemaVersion:
     """A table's columns under an immutable number, counted from 1."""
 
@@ -128,7 +128,7 @@ class Leases:
         return {lease.slice: lease.epoch for lease in self.held}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wanted:
     """A cell to move; what nobody ever named is moved in this mode, the rest is reconciled.
 
@@ -147,7 +147,7 @@ class Wanted:
         return self.upto or self.cell.window_end
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Batch:
     """One cell to be moved once, under the lease of one epoch."""
 
@@ -189,7 +189,7 @@ class Rejection:
     payload: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CellResult:
     """What moving a cell did. `quarantined` and `rejections` come from different counters."""
 

@@ -32,7 +32,7 @@ SERVERS = tuple(PORTS_OF)
 LOOK_EVERY_SECONDS = 0.1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ServerStatus:
     """One server as it is now."""
 
@@ -240,7 +240,7 @@ class LocalStack:
             answers = alive and self._server(name, state.ports).answers()
             word = "running" if answers else "not answering" if alive else "died"
         pid = process.pid if process and word in ("running", "not answering") else None
-        return ServerStatus(name, word, pid, ports, self._log(name))
+        return ServerStatus(name=name, state=word, pid=pid, ports=ports, log=self._log(name))
 
     def _log(self, name: str) -> Path:
         return self._folder.logs / f"{name}.log"

@@ -17,7 +17,7 @@ class DisorderTooLarge(BqhError):
     """More rows were to be disordered than there are rows to pick from."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Disorder:
     """Below 1: a share of the rows. From 1 on: a number of rows (in `start`, of each batch)."""
 

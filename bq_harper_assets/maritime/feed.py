@@ -39,7 +39,7 @@ class Sink(Protocol):
         """Deletes rows from before that time."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Feed:
     """Sends what is due: `batch` is the next to go, `events_after` the time of the newest event."""
 

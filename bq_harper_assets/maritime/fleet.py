@@ -42,7 +42,7 @@ class FleetTooLarge(BqhError):
     """More vessels were asked for than there are distinct numbers."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Fleet:
     """Parallel columns, one element per vessel: numbers in numpy, texts in Arrow."""
 

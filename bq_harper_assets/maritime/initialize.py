@@ -47,7 +47,9 @@ class Sample:
         """Its positions, by row number."""
         size = self.scenario
         start = self.end - size.span
-        schedule = Schedule(self.seed, size.vessels, start, size.span, size.positions)
+        schedule = Schedule(
+            seed=self.seed, vessels=size.vessels, origin=start, span=size.span, rows=size.positions
+        )
         return Reports(self.plan, schedule, self.disorder)
 
     def register(self) -> Any:

@@ -38,7 +38,7 @@ class Routes:
     lengths: Floats  # radians, by route number
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Itineraries:
     """The timetables of a fleet. Call k of a vessel is element vessel * MAX_CALLS + k."""
 

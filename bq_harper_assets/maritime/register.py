@@ -18,7 +18,9 @@ def register_rows(plan: Itineraries, start: int, end: int) -> Any:
     """The whole fleet; entries were last updated at times spread over [start, end)."""
     fleet = plan.fleet
     number = np.arange(fleet.size, dtype=np.int64)
-    updated = Schedule(fleet.seed, fleet.size, start, end - start, fleet.size).times(number)
+    updated = Schedule(
+        seed=fleet.seed, vessels=fleet.size, origin=start, span=end - start, rows=fleet.size
+    ).times(number)
     home = plan.port.reshape(-1, MAX_CALLS)[:, 0]
     tonnage = fleet.length * fleet.beam * fleet.draft
     deadweight = fleet.length * fleet.draft * type_column("tonnes_per_m")[fleet.kind]

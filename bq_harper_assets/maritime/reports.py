@@ -42,7 +42,7 @@ def moment(time: int) -> datetime:
     return _EPOCH + timedelta(microseconds=int(time))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Schedule:
     """Row n is a report of vessel n mod `vessels`; each `span` has `rows` of them, evenly."""
 

@@ -7,7 +7,7 @@ from bq_harper_assets.maritime.itinerary import SECOND
 HOUR = 3600 * SECOND
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scenario:
     """`span` (microseconds) is what the positions cover; the events are the newest at its end."""
 
@@ -21,9 +21,9 @@ class Scenario:
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
-        Scenario("small", 100, 10, 20, HOUR),
-        Scenario("realistic", 10_000, 500, 100, 24 * HOUR),
-        Scenario("stress", 100_000, 5_000, 1_000, 7 * 24 * HOUR),
+        Scenario(name="small", positions=100, events=10, vessels=20, span=HOUR),
+        Scenario(name="realistic", positions=10_000, events=500, vessels=100, span=24 * HOUR),
+        Scenario(name="stress", positions=100_000, events=5_000, vessels=1_000, span=7 * 24 * HOUR),
     )
 }
 
@@ -32,9 +32,15 @@ def sized(scenario: Scenario, rows: int | None = None, vessels: int | None = Non
     """The scenario with another number of positions (the rest in proportion) or of vessels."""
     if rows is not None:
         fleet = max(scenario.vessels, rows // 100)
-        scenario = Scenario(scenario.name, rows, rows // 20, fleet, scenario.span)
+        scenario = Scenario(
+            name=scenario.name, positions=rows, events=rows // 20, vessels=fleet, span=scenario.span
+        )
     if vessels is not None:
         scenario = Scenario(
-            scenario.name, scenario.positions, scenario.events, vessels, scenario.span
+            name=scenario.name,
+            positions=scenario.positions,
+            events=scenario.events,
+            vessels=vessels,
+            span=scenario.span,
         )
     return scenario

@@ -17,7 +17,7 @@ from bq_harper_assets.maritime.itinerary import Ints, build_itineraries
 from bq_harper_assets.maritime.reports import Reports, Schedule
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StreamPlan:
     """`batch` rows in each `interval` (microseconds), of which all after `since` are sent."""
 
@@ -32,7 +32,9 @@ class StreamPlan:
     @cached_property
     def reports(self) -> Reports:
         """Row n belongs to batch n // `batch`."""
-        schedule = Schedule(self.seed, self.vessels, 0, self.interval, self.batch)
+        schedule = Schedule(
+            seed=self.seed, vessels=self.vessels, origin=0, span=self.interval, rows=self.batch
+        )
         return Reports(build_itineraries(self.seed, self.vessels), schedule, self.disorder)
 
     def numbers(self, first: int, last: int) -> Ints:

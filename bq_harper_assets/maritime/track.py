@@ -14,7 +14,7 @@ UNDERWAY, MOORED, AT_ANCHOR = 0, 1, 2
 STATUSES = ("UNDERWAY_USING_ENGINE", "MOORED", "AT_ANCHOR")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Fixes:
     """Parallel columns: one vessel at one time each."""
 

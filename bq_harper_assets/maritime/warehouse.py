@@ -32,7 +32,7 @@ class NoSampleData(BqhError):
     """The tables are not there."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableStats:
     """What one table holds; times are None where it has no rows."""
 
@@ -104,7 +104,11 @@ class Warehouse:
                 f"SELECT COUNT(*), MIN({time}), MAX({time}), COUNT(DISTINCT {who})"
                 f" FROM `{{dataset}}.{shape.name}`"
             )[0]
-            found.append(TableStats(shape.name, row[0], row[1], row[2], row[3]))
+            found.append(
+                TableStats(
+                    table=shape.name, rows=row[0], oldest=row[1], newest=row[2], vessels=row[3]
+                )
+            )
         return found
 
     def change(self, reports: Reports, updates: Ints, moves: Ints, deletes: Ints) -> int:

@@ -48,7 +48,7 @@ _OVERRIDES = {
 _FALLBACK = (Kind.INTERVAL, Kind.RANGE, Kind.UNKNOWN)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HarperColumn:
     """A column or nested field as it is stored."""
 
@@ -82,7 +82,14 @@ class HarperColumn:
         native = Form.TEXT if column.kind in as_text else NATIVE.get(column.kind, Form.TEXT)
         form = (forms or {}).get(path, native)
         fields = tuple(cls.of(field, as_text, forms, path) for field in column.fields)
-        return cls(column.name, column.kind, form, column.repeated, fields, column.source_name)
+        return cls(
+            name=column.name,
+            kind=column.kind,
+            form=form,
+            repeated=column.repeated,
+            fields=fields,
+            source_name=column.source_name,
+        )
 
     @property
     def read_as(self) -> str:

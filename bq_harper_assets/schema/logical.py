@@ -28,7 +28,7 @@ class Kind(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Column:
     """One column or nested field."""
 
@@ -48,7 +48,7 @@ class Column:
         return self.source_name or self.name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableSchema:
     """A table's columns in order, and what its store says about how it is laid out."""
 

@@ -32,7 +32,7 @@ ID_KINDS = frozenset(
 _NO_KEYS = frozenset({Kind.JSON, Kind.GEOGRAPHY, Kind.STRUCT, Kind.RANGE, Kind.UNKNOWN})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Selection:
     """What is synced of a table; the key is empty where the whole row identifies it."""
 
@@ -62,7 +62,13 @@ def select_columns(
     id_column = only if only and only.kind in ID_KINDS else None
     timestamp = by_name[contract.timestamp_column]
     if before is not None:
-        return Selection(columns, timestamp, key, before.primary_key, id_column)
+        return Selection(
+            columns=columns,
+            timestamp=timestamp,
+            key=key,
+            primary_key=before.primary_key,
+            id_column=id_column,
+        )
     primary_key = PRIMARY_KEY
     if PRIMARY_KEY in by_name and not _is_stored_as_id(contract, id_column):
         primary_key = OTHER_PRIMARY_KEY
@@ -72,7 +78,9 @@ def select_columns(
             " customQuery (SELECT * EXCEPT (_id), _id AS ...)"
         )
         raise SchemaMismatch(contract.id, [problem])
-    return Selection(columns, timestamp, key, primary_key, id_column)
+    return Selection(
+        columns=columns, timestamp=timestamp, key=key, primary_key=primary_key, id_column=id_column
+    )
 
 
 def _paths_so_far(before: TableVersion) -> Iterator[str]:

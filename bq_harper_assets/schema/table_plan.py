@@ -37,7 +37,7 @@ class PlannedAttribute:
     indexed: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TablePlan:
     """The Harper table that a contract wants."""
 
@@ -166,13 +166,13 @@ def _planned(
         *((PlannedAttribute(DELETED_AT, HarperType.STRING),) if contract.deletes == "flag" else ()),
     ]
     return TablePlan(
-        contract.target_table,
-        selection,
-        columns,
-        indexes,
-        tuple(attributes),
-        version,
-        tuple(fallback_warnings(selection.columns)),
+        table=contract.target_table,
+        selection=selection,
+        columns=columns,
+        indexes=indexes,
+        attributes=tuple(attributes),
+        version=version,
+        warnings=tuple(fallback_warnings(selection.columns)),
     )
 
 

@@ -120,15 +120,15 @@ class VersionColumn:
     def logical(self) -> Column:
         """How it is read."""
         return Column(
-            self.name,
-            self.kind,
-            self.repeated,
-            self.required,
-            tuple(each.logical for each in self.fields),
-            self.spelling,
-            self.description,
-            self.max_length,
-            self._source_name,
+            name=self.name,
+            kind=self.kind,
+            repeated=self.repeated,
+            required=self.required,
+            fields=tuple(each.logical for each in self.fields),
+            spelling=self.spelling,
+            description=self.description,
+            max_length=self.max_length,
+            source_name=self._source_name,
         )
 
     @property
@@ -136,7 +136,12 @@ class VersionColumn:
         """How it is written."""
         fields = tuple(each.stored for each in self.fields)
         return HarperColumn(
-            self.name, self.kind, self.form, self.repeated, fields, self._source_name
+            name=self.name,
+            kind=self.kind,
+            form=self.form,
+            repeated=self.repeated,
+            fields=fields,
+            source_name=self._source_name,
         )
 
     @property

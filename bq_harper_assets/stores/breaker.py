@@ -47,7 +47,7 @@ class CircuitOpen(TransientError):
         return f"{self.call.store} failed {self._failures} calls in a row"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BreakerState:
     """How one breaker stands."""
 

@@ -105,7 +105,7 @@ class StepDeadline:
 _UNDER_WAY: ContextVar[StepDeadline | None] = ContextVar("step deadline", default=None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
     """Waits double from `initial_delay_s`, jittered, and never exceed 30 s; 0 retries send once."""
 

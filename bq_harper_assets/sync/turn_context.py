@@ -42,7 +42,7 @@ class Stores:
     ledger: Ledger
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TurnSource:
     """The source of a turn: a contract's rows at one instant, and Spark to read them with."""
 
@@ -101,16 +101,16 @@ class TurnSource:
         require_planned(self.contract.id, session.schema, self.pin.plan.columns)
         self.sessions.append(session)
         return Reading(
-            self.stores.bigquery,
-            spread(session.streams, self.tasks),
-            session.schema,
-            self.rows,
-            Grid.of(parts, self.contract.slices),
-            self.contract.sync.give_up_after,
+            bigquery=self.stores.bigquery,
+            streams=spread(session.streams, self.tasks),
+            schema=session.schema,
+            plan=self.rows,
+            grid=Grid.of(parts, self.contract.slices),
+            give_up_after=self.contract.sync.give_up_after,
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scene:
     """A run in the middle of its work."""
 
@@ -149,19 +149,19 @@ class Scene:
         """Writes what is read, all of it or the chosen rows, while the lease lasts."""
         source, contract = self.source, self.source.contract
         return Move(
-            reading,
-            source.harper_of_tasks,
-            contract.target_table,
-            self.keeper.terms,
-            self.t,
-            rows_per_request(self.phase, contract.sync),
-            contract.max_request_bytes,
-            source.retry,
-            rows,
-            per_place,
-            chosen,
-            contract.quarantine_limit.of(rows),
-            clears,
+            reading=reading,
+            harper=source.harper_of_tasks,
+            target=contract.target_table,
+            lease=self.keeper.terms,
+            synced_at=self.t,
+            most_rows=rows_per_request(self.phase, contract.sync),
+            most_bytes=contract.max_request_bytes,
+            retry=source.retry,
+            rows=rows,
+            per_place=per_place,
+            chosen=chosen,
+            most_refused=contract.quarantine_limit.of(rows),
+            clears=clears,
         )
 
 

@@ -164,4 +164,11 @@ def _verdict(
 ) -> Verdict:
     start, end = asked
     shown = {"from": start.isoformat(), "to": end.isoformat(), **metadata}
-    return Verdict(SMOKE_CHECK, status, status is SmokeStatus.HEALTHY, severity, message, shown)
+    return Verdict(
+        check=SMOKE_CHECK,
+        status=status,
+        passed=status is SmokeStatus.HEALTHY,
+        severity=severity,
+        message=message,
+        metadata=shown,
+    )

@@ -37,8 +37,8 @@ class Subject:
         version = self.ledger.newest_schema(table) if table else None
         for column in version.body["columns"] if version else ():
             if column["name"] == name:
-                return Column(name, Kind(column["kind"]))
-        return Column(name, Kind.TIMESTAMP)
+                return Column(name=name, kind=Kind(column["kind"]))
+        return Column(name=name, kind=Kind.TIMESTAMP)
 
 
 def instant_of(kind: Kind, text: str) -> datetime:

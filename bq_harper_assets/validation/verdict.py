@@ -93,7 +93,7 @@ class Difference:
         return {"kind": self.kind.value, "id": self.id, "columns": columns}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """The outcome of one check; `metadata` and `rows` can be written as JSON."""
 

@@ -93,7 +93,11 @@ def _connection(project: Path):  # type: ignore[no-untyped-def]
 
 def test_the_one_table_that_runs_need_is_not_called_needless() -> None:
     advice = {
-        name: _finding(SystemTable(name, 1, "other layout", ("id",), ("epoch",))).next_step
+        name: _finding(
+            SystemTable(
+                name=name, version=1, state="other layout", attributes=("id",), lacking=("epoch",)
+            )
+        ).next_step
         for name in ("SyncLease", "SyncAudit")
     }
     assert advice["SyncLease"] == (

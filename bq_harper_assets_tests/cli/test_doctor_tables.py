@@ -66,7 +66,9 @@ def test_one_that_somebody_else_has_made_is_a_warning_that_names_what_it_lacks(
     project.declare(table(tables.make_from(numbered_rows(start, 5)), start))
     drop_system_tables(harper_connection)
     with HarperClient(harper_connection) as harper:
-        harper.create_table(LOCKS.name, "lockId", [Attribute("lockId"), Attribute("nodeId")])
+        harper.create_table(
+            LOCKS.name, "lockId", [Attribute(name="lockId"), Attribute(name="nodeId")]
+        )
     try:
         (shown,) = [line for line in _listed() if LOCKS.name in line]  # exit code 0: a warning
     finally:

@@ -22,7 +22,7 @@ def cell(hour: int, part: int = 0) -> Cell:
 
 
 def proof(hour: int, status: ProofStatus = ProofStatus.PROVED, **known: Any) -> CellProof:
-    return CellProof(cell(hour), status, "", **known)
+    return CellProof(cell=cell(hour), status=status, message="", **known)
 
 
 def equality(*proofs: CellProof, **known: Any) -> Equality:

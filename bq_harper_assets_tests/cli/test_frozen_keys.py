@@ -44,7 +44,13 @@ def synced(project: Project) -> Iterator[None]:
         ledger.record_schema(known, {"columns": []}, 0)
         leases = ledger.acquire(known, [0], "a run", HOUR)
         cell = CellKey(START, START + HOUR, 0)
-        ledger.plan(leases, START + 2 * HOUR, 1, [Wanted(cell, Mode.COPY, "fp")], "run")
+        ledger.plan(
+            leases,
+            START + 2 * HOUR,
+            1,
+            [Wanted(cell=cell, mode=Mode.COPY, fingerprint="fp")],
+            "run",
+        )
         ledger.release(leases)
     yield
 

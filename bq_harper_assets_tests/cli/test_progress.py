@@ -23,7 +23,9 @@ def asked(serverless: TemporaryProject) -> Asked:
     declared = serverless.declare(table(TableRef("p", "sea", "ships"), start))
     [ships] = declared.tables
     cells = cells_between(ships, start, None, None, None)
-    return Asked(ships, cells, start, declared.ledger, declared.harper)
+    return Asked(
+        contract=ships, cells=cells, since=start, ledger=declared.ledger, harper=declared.harper
+    )
 
 
 def test_a_line_says_what_is_done_now_and_how_far_it_is(asked: Asked) -> None:

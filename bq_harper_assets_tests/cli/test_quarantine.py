@@ -160,8 +160,12 @@ def test_a_cell_whose_quarantine_cannot_be_kept_is_not_committed(
 
 def test_the_limit_counts_the_rows_of_all_tasks_together() -> None:
     two = tuple(RejectedRow(0, str(n), "not a number", "{}") for n in range(2))
-    clean = Receipt({}, (), 1, 0, None)
-    receipts = [Receipt({}, two, 1, 0, None), clean, Receipt({}, two, 1, 0, None)]
+    clean = Receipt(tallies={}, refusals=(), requests=1, retries=0, unanswered_at=None)
+    receipts = [
+        Receipt(tallies={}, refusals=two, requests=1, retries=0, unanswered_at=None),
+        clean,
+        Receipt(tallies={}, refusals=two, requests=1, retries=0, unanswered_at=None),
+    ]
     assert within_limit(receipts[:2], "Ships", 3) == tuple(receipts[:2])
     first, second, third = within_limit(receipts, "Ships", 3)
     assert second == clean

@@ -27,7 +27,7 @@ from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, tab
 
 pytestmark = [pytest.mark.harper, pytest.mark.promise("F3")]
 START = datetime(2026, 11, 16, tzinfo=UTC)
-SPEED = Column("speed", Kind.STRING)
+SPEED = Column(name="speed", kind=Kind.STRING)
 # Three at one instant, and a whole hour without any.
 MINUTES = (0, 1, 2, 2, 2, 3, 64, 65)
 
@@ -54,13 +54,19 @@ def planned(project: Project, ledger: Ledger, speed: Column) -> tuple[TablePlan,
     """The next version, and the sequence number of a batch that writes under it."""
     [contract] = project.tables
     known = ledger.register_table(table_facts(contract, project.bigquery))
-    columns = (Column("number", Kind.INT64), Column("ts", Kind.TIMESTAMP), speed)
+    columns = (
+        Column(name="number", kind=Kind.INT64),
+        Column(name="ts", kind=Kind.TIMESTAMP),
+        speed,
+    )
     newest = ledger.newest_schema(known)
     before = TableVersion.parse(newest.body) if newest else None
-    plan = plan_table(contract, TableSchema(columns), before)
+    plan = plan_table(contract, TableSchema(columns=columns), before)
     recorded = ledger.record_schema(known, plan.version.body(), newest.version if newest else 0)
     leases = ledger.acquire(known, [0], "a test", HOUR)
-    cell = Wanted(CellKey(START, START + HOUR, 0), Mode.RECONCILE, "fingerprint")
+    cell = Wanted(
+        cell=CellKey(START, START + HOUR, 0), mode=Mode.RECONCILE, fingerprint="fingerprint"
+    )
     [batch] = ledger.plan(leases, ledger.now(), recorded.version, [cell], "a test")
     ledger.fail_batch(batch, "it never ended")  # and its rows are there all the same
     ledger.release(leases)
@@ -78,7 +84,7 @@ def test_rows_come_in_the_order_of_time_each_from_the_version_that_wrote_it(
     [contract] = declared.tables
     plan, first = planned(declared, ledger, SPEED)
     ensure_table(harper, plan)
-    _, second = planned(declared, ledger, Column("speed", Kind.INT64))
+    _, second = planned(declared, ledger, Column(name="speed", kind=Kind.INT64))
     rows = [
         row(7, second, speed="old", speed_v2=7),
         row(0, None, speed="0"),  # there before any batch

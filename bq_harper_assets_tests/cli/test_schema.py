@@ -27,7 +27,7 @@ from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, hou
 LISTS = ("addedColumns", "typeChanges", "indexChanges", "removedColumns", "renamed", "other")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Ships:
     """A source whose columns change; each of its rows is the only one of its hour."""
 
@@ -76,7 +76,13 @@ class Ships:
 def ships(project: TemporaryProject, tables: SmallTables) -> Ships:
     start = hours_ago(9)
     source = tables.new_name()
-    return Ships(project, tables, source, start, table(source, start, key=["number"]))
+    return Ships(
+        project=project,
+        tables=tables,
+        source=source,
+        start=start,
+        declared=table(source, start, key=["number"]),
+    )
 
 
 def changed(diff: dict[str, Any]) -> dict[str, list[str]]:
@@ -319,10 +325,10 @@ def test_every_kind_of_change_is_in_one_list_of_the_diff() -> None:
 
 @pytest.mark.promise("F5")
 def test_an_added_a_retyped_and_a_newly_indexed_column_are_told_in_their_own_lists() -> None:
-    speed, port = Column("speed", Kind.STRING), Column("port", Kind.STRING)
+    speed, port = Column(name="speed", kind=Kind.STRING), Column(name="port", kind=Kind.STRING)
     before = plan_table(contract(key=["port"]), schema(speed, port)).version
     speed = replace(speed, kind=Kind.INT64)
-    found = schema(speed, port, Column("crew", Kind.INT64), partition_field="port")
+    found = schema(speed, port, Column(name="crew", kind=Kind.INT64), partition_field="port")
     after = plan_table(contract(key=["port"]), found, before).version
     lists = diff_lists(changes_between(before, after, contract()))
     assert changed(lists) == {

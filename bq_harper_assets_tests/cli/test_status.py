@@ -52,7 +52,7 @@ def plan(
         for part in slices:
             cell = CellKey(key, key + HOUR, part)
             end = upto if upto and cell.window_start <= upto < cell.window_end else key + HOUR
-            wanted.append(Wanted(cell, Mode.COPY, "fp", end))
+            wanted.append(Wanted(cell=cell, mode=Mode.COPY, fingerprint="fp", upto=end))
     return list(ledger.plan(leases, ledger.now(), 1, wanted, leases.owner))
 
 

@@ -97,7 +97,9 @@ def test_the_exit_code_of_a_sync_says_whether_none_some_or_all_cells_are_done(
     with open_ledger(declared.ledger.url) as ledger:
         now = ledger.now()
     cells = cells_between(ships, start, None, until, None)
-    asked = Asked(ships, cells, now, declared.ledger, declared.harper)
+    asked = Asked(
+        contract=ships, cells=cells, since=now, ledger=declared.ledger, harper=declared.harper
+    )
     with bar("syncing", asked, Console(file=(terminal := io.StringIO()), **TERMINAL)):
         whole = typed("sync", ships.id, *span)
         _wait_for(lambda: "2 of 2 cells done, which hold 40 rows" in terminal.getvalue())
@@ -213,7 +215,7 @@ def test_on_a_terminal_a_bar_as_long_as_there_are_cells_counts_rows_too(
     asked = _asked(project)
     target = asked.contract.target_table
     with HarperClient(harper_connection) as harper:
-        harper.create_table(target, "id", [Attribute("id", "String")])
+        harper.create_table(target, "id", [Attribute(name="id", type="String")])
         with bar("syncing", asked, Console(file=(terminal := io.StringIO()), **TERMINAL)):
             harper.upsert(target, [{"id": str(n)} for n in range(1234)])
             _wait_for(lambda: f"about 1,234 rows in {target}" in terminal.getvalue())
@@ -238,7 +240,9 @@ def _asked(project: TemporaryProject) -> Asked:
     declared = project.declare(table(TableRef("p", "sea", "ships"), start))
     [ships] = declared.tables
     cells = cells_between(ships, start, None, None, None)
-    return Asked(ships, cells, start, declared.ledger, declared.harper)
+    return Asked(
+        contract=ships, cells=cells, since=start, ledger=declared.ledger, harper=declared.harper
+    )
 
 
 def _wait_for(is_so: Callable[[], bool]) -> None:

@@ -171,7 +171,9 @@ def test_a_repair_that_would_delete_much_is_refused_until_it_is_allowed_and_othe
         known = ledger.find_table(ships.id)
         assert known is not None
         leases = ledger.acquire(known, [1], "another run", HOUR)
-        taken = Wanted(CellKey(start, start + HOUR, 1), Mode.RECONCILE, "fingerprint")
+        taken = Wanted(
+            cell=CellKey(start, start + HOUR, 1), mode=Mode.RECONCILE, fingerprint="fingerprint"
+        )
         ledger.plan(leases, ledger.now(), 1, [taken], "another run")
     at_work = typed_well("verify", ships.id, code=4)
     assert "in 5 cells (5 proved by stored hash, --deep compares all values)\n" in at_work

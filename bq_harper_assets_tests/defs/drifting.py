@@ -53,7 +53,7 @@ class LedgerClock:
         self._ahead += duration
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Drifting:
     """One deployment's sensor, with its cursor; what it files is filed as the daemon does it."""
 

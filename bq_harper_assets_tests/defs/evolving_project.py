@@ -44,14 +44,16 @@ class EvolvingProject:
         loaded = project.declare(contract)
         spark = build_resources(loaded)["spark"].spark_session
         sync = Sync(Stores(loaded.bigquery, loaded.harper, ledger), spark, dagster.harper)
-        evolving = Evolving(sync, tables, source, loaded.tables[0], today)
-        return cls(dagster, Drifting(dagster, clock), evolving, contract)
+        evolving = Evolving(
+            sync=sync, tables=tables, source=source, contract=loaded.tables[0], today=today
+        )
+        return cls(dagster, Drifting(dagster=dagster, clock=clock), evolving, contract)
 
     def redeclared(self, project: TemporaryProject, **declared: Any) -> "EvolvingProject":
         """The same table and sensor, under a contract that says something else too."""
         contract = self.declared | declared
         evolving = replace(self.source, contract=project.declare(contract).tables[0])
-        sensor = Drifting(self.dagster, self.sensor.clock, cursor=self.sensor.cursor)
+        sensor = Drifting(dagster=self.dagster, clock=self.sensor.clock, cursor=self.sensor.cursor)
         return EvolvingProject(self.dagster, sensor, evolving, contract)
 
     def sync(self, *days: int) -> Launched:

@@ -77,7 +77,7 @@ def main(root: Path) -> None:
         instance = stack.enter_context(project_instance(root))
         harper = stack.enter_context(HarperClient(load_project(root).harper))
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        sensor = Drifting(Dagster(root, instance, harper), LedgerClock(patch))
+        sensor = Drifting(dagster=Dagster(root, instance, harper), clock=LedgerClock(patch))
         print("ready", flush=True)
         for line in sys.stdin:
             sensor.cursor = json.loads(line)

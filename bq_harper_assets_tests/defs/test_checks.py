@@ -301,7 +301,7 @@ def test_a_day_that_a_night_could_not_judge_has_its_turn_in_the_next_besides_tha
         known = ledger.find_table(contract.id)
         assert known is not None
         leases = ledger.acquire(known, [0], "another run", HOUR)
-        taken = Wanted(cell_key(cells[1]), Mode.RECONCILE, "fingerprint")
+        taken = Wanted(cell=cell_key(cells[1]), mode=Mode.RECONCILE, fingerprint="fingerprint")
         [batch] = ledger.plan(leases, ledger.now(), 1, [taken], "another run")
         assert night() == {cells[1].key: "moving"}
         ledger.fail_batch(batch, "it was killed")

@@ -145,7 +145,11 @@ def test_a_run_that_was_stopped_is_not_said_to_have_failed(tmp_path: Path) -> No
         for number, status in enumerate((DagsterRunStatus.CANCELED, DagsterRunStatus.FAILURE)):
             run = instance.create_run_for_job(sync_orders, status=status)
             start = hour + number * orders.window
-            wanted = [Wanted(CellKey(start, start + orders.window, 0), Mode.COPY, "fp")]
+            wanted = [
+                Wanted(
+                    cell=CellKey(start, start + orders.window, 0), mode=Mode.COPY, fingerprint="fp"
+                )
+            ]
             ledger.plan(leases, hours_ago(0), 1, wanted, run.run_id)
             told[status] = f"run {run.run_id[:8]} "
         stopped, died, *_ = clear_the_way(instance, ledger, orders, [])

@@ -22,7 +22,7 @@ def test_what_a_sync_has_seen_is_told_at_the_next_tick_and_the_looks_keep_their_
     sensor.look()
     assert sensor.filed == []
     assert sensor.cursor["metadata_calls_so_far"] == 0  # nothing to compare
-    lost = Drifting(project.dagster, clock)
+    lost = Drifting(dagster=project.dagster, clock=clock)
     lost.tick()
     for name in ("next_look", "last_look"):  # the ledger has them too
         assert lost.cursor[name] == sensor.cursor[name]
@@ -60,7 +60,7 @@ def test_what_a_sync_has_seen_is_told_at_the_next_tick_and_the_looks_keep_their_
     sensor.tick()
     assert sensor.filed == []
 
-    lost = Drifting(project.dagster, clock)
+    lost = Drifting(dagster=project.dagster, clock=clock)
     lost.tick()
     assert lost.cursor["next_look"] == sensor.cursor["next_look"]
     assert len(sensor.versions(source.contract)) == 2

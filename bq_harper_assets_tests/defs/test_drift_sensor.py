@@ -65,7 +65,7 @@ def test_a_change_is_told_once_without_a_run_then_followed_then_settled(
     declared = project.declare(table(source, hours_ago(4), live=False, key="number"))
     [contract] = declared.tables
     first_version(declared, ledger, tables)
-    sensor = Drifting(dagster, clock)
+    sensor = Drifting(dagster=dagster, clock=clock)
     [request] = sensor.tick()
     assert sensor.cursor["metadata_calls_so_far"] == 0
     [told] = sensor.filed
@@ -142,7 +142,7 @@ def test_what_waits_what_is_frozen_and_what_is_gone_are_told_and_do_not_stop_the
     )
     approves = declared.tables[2]
     first_version(declared, ledger, tables)
-    sensor = Drifting(dagster, clock)
+    sensor = Drifting(dagster=dagster, clock=clock)
     for request in sensor.tick():
         sensor.run(request)
     tables.run(f"DROP TABLE {sources[0].sql}")
@@ -192,7 +192,7 @@ def test_sources_that_are_no_plain_table_are_looked_at_with_one_call_each_too(
         table(sources[2], hours_ago(4), key="number", latest=True),
     )
     first_version(declared, ledger, tables)
-    sensor = Drifting(dagster, clock)
+    sensor = Drifting(dagster=dagster, clock=clock)
     for request in sensor.tick():
         sensor.run(request)
     assert sensor.look() == []
@@ -223,7 +223,7 @@ def test_all_looks_are_five_minutes_apart_and_a_restart_of_the_daemon_brings_non
     source = tables.make(COLUMNS)
     declared = project.declare(table(source, hours_ago(4), live=False))
     first_version(declared, ledger, tables)
-    sensor = Drifting(dagster, clock)
+    sensor = Drifting(dagster=dagster, clock=clock)
     sensor.tick()
     for number in range(1, 5):
         if number == 3:
@@ -238,7 +238,7 @@ def test_all_looks_are_five_minutes_apart_and_a_restart_of_the_daemon_brings_non
         between = moment(sensor.cursor["next_look"]) - moment(sensor.cursor["last_look"])
         assert between == 5 * MINUTE
         assert len(sensor.filed) == (number == 3)
-        sensor = Drifting(dagster, clock, cursor=sensor.cursor)
+        sensor = Drifting(dagster=dagster, clock=clock, cursor=sensor.cursor)
 
 
 @pytest.mark.promise("D5", "D6", "A12")
@@ -256,7 +256,7 @@ def test_of_five_deployments_one_looks_and_a_dead_one_is_replaced(
         write_addresses(local_folder(project.root), addresses)
         declared = project.declare(table(source, hours_ago(4), live=False, key="number"))
         first_version(declared, ledger, tables)
-        deployments = [Drifting(dagster, clock) for _ in range(5)]
+        deployments = [Drifting(dagster=dagster, clock=clock) for _ in range(5)]
         for each in deployments:
             each.tick()
         clock.forward(6 * MINUTE)
@@ -289,7 +289,7 @@ def test_of_five_deployments_one_looks_and_a_dead_one_is_replaced(
     dead = ledger.claim(CLAIM, "elsewhere-7", TTL)
     assert isinstance(dead, Claim)
     LOCKS.upsert(dagster.harper, [{"lockId": CLAIM, "nodeId": "elsewhere-7"}])
-    heir = Drifting(dagster, clock, cursor=leader.cursor)
+    heir = Drifting(dagster=dagster, clock=clock, cursor=leader.cursor)
     heir.look()
     assert "another deployment looks (elsewhere-7, until 20" in (heir.said or "")
     dagster.harper.delete(LOCKS.name, [CLAIM])
@@ -315,9 +315,9 @@ def test_a_deployment_looks_at_the_tables_that_the_others_do_not_have(
 ) -> None:
     both = [table(tables.make(COLUMNS), hours_ago(4), live=False) for _ in range(2)]
     project.declare(both[0])
-    few = Drifting(dagster, clock)
+    few = Drifting(dagster=dagster, clock=clock)
     first_version(project.declare(*both), ledger, tables)
-    many = Drifting(dagster, clock)
+    many = Drifting(dagster=dagster, clock=clock)
     for each in (few, many):
         each.tick()
     assert [len(each.filed) for each in (few, many)] == [1, 2]
@@ -344,7 +344,7 @@ def test_a_look_that_breaks_off_leaves_no_claim_behind(
 ) -> None:
     declared = project.declare(table(tables.make(COLUMNS), hours_ago(4), live=False))
     first_version(declared, ledger, tables)
-    sensor = Drifting(dagster, clock)
+    sensor = Drifting(dagster=dagster, clock=clock)
 
     def broken(*args: Any) -> None:
         [claim] = ledger.claims()

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 WITH_CITY = "* REPLACE (STRUCT(address.zip AS zip, 'x' AS city) AS address)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """A change, what is said of it, and what Harper holds then of three rows."""
 
@@ -42,39 +42,39 @@ class Case:
 
 CASES = {
     "retyped": Case(
-        "CAST(n AS STRING) AS speed",
-        lambda source: source.remake("* REPLACE (CAST(speed AS INT64) AS speed)"),
-        "speed retyped (STRING -> INT64): synced into speed_v2 from now on; speed keeps",
-        {"speed": ("0", NO, "30"), "speed_v2": (NO, 20, 30)},
+        columns="CAST(n AS STRING) AS speed",
+        change=lambda source: source.remake("* REPLACE (CAST(speed AS INT64) AS speed)"),
+        says="speed retyped (STRING -> INT64): synced into speed_v2 from now on; speed keeps",
+        held={"speed": ("0", NO, "30"), "speed_v2": (NO, 20, 30)},
         newer=("speed_v2",),
         lasts=True,
     ),
     "removed": Case(
-        "CAST(n AS STRING) AS name",
-        lambda source: source.drop("name"),
-        "name removed (STRING): gone since 20",
-        {"name": ("0", NO, "30")},
+        columns="CAST(n AS STRING) AS name",
+        change=lambda source: source.drop("name"),
+        says="name removed (STRING): gone since 20",
+        held={"name": ("0", NO, "30")},
         lasts=True,
     ),
     "renamed": Case(
-        "CAST(n AS STRING) AS name",
-        lambda source: source.rename("name", "title"),
-        "title renamed (name -> title): Harper keeps it as name",
-        {"name": ("0", "20", "30"), "title": (NO, NO, NO)},
+        columns="CAST(n AS STRING) AS name",
+        change=lambda source: source.rename("name", "title"),
+        says="title renamed (name -> title): Harper keeps it as name",
+        held={"name": ("0", "20", "30"), "title": (NO, NO, NO)},
         renames={"name": "title"},
     ),
     "nested": Case(
-        "STRUCT(CAST(n AS STRING) AS zip) AS address",
-        lambda source: source.remake(WITH_CITY),
-        "synced into address.city from now on",
-        {"address": ({"zip": "0"}, {"zip": "20", "city": "x"}, {"zip": "30", "city": "x"})},
+        columns="STRUCT(CAST(n AS STRING) AS zip) AS address",
+        change=lambda source: source.remake(WITH_CITY),
+        says="synced into address.city from now on",
+        held={"address": ({"zip": "0"}, {"zip": "20", "city": "x"}, {"zip": "30", "city": "x"})},
         newer=("address.city",),
     ),
     "frozen": Case(
-        "CAST(n AS STRING) AS name",
-        lambda source: source.add(load="INT64"),
-        "load added (INT64): not synced: the policy is freeze",
-        {"name": ("0", "20", "30"), "load": (NO, NO, NO)},
+        columns="CAST(n AS STRING) AS name",
+        change=lambda source: source.add(load="INT64"),
+        says="load added (INT64): not synced: the policy is freeze",
+        held={"name": ("0", "20", "30"), "load": (NO, NO, NO)},
         declared={"schemaPolicy": "freeze"},
     ),
 }

@@ -49,7 +49,7 @@ def test_the_first_tick_records_the_start_and_the_next_load_has_the_partitions(
     dagster: Dagster, declared: Project, midnight: datetime
 ) -> None:
     [contract] = declared.tables
-    ticking = Ticking(dagster, contract)
+    ticking = Ticking(dagster=dagster, contract=contract)
     assert recorded(declared, contract) is None
     asked = ticking.tick()
     assert recorded(declared, contract) == midnight - 2 * DAY
@@ -59,7 +59,7 @@ def test_the_first_tick_records_the_start_and_the_next_load_has_the_partitions(
     assert "Reload the code location" in (ticking.skipped or "")
 
     assert first_partition(dagster, contract) == f"{midnight - 2 * DAY:%F}"
-    reloaded = Ticking(dagster, contract)
+    reloaded = Ticking(dagster=dagster, contract=contract)
     [request, *_] = reloaded.tick()
     assert request.tags[RANGE_START].startswith(f"{midnight - 2 * DAY:%F}")
 

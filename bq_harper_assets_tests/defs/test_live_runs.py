@@ -77,7 +77,7 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
 
     soon = timedelta(seconds=15)  # the window closes when the live run has just begun
     [contract] = project.declare(declared | {"safetyLag": lag_until(hour + HOUR - soon)}).tables
-    live = Ticking(dagster, contract, "live")
+    live = Ticking(dagster=dagster, contract=contract, kind="live")
     [request] = live.tick()
     assert request.run_key == f"{key}#1"
     assert live.run(request)
@@ -115,7 +115,7 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
     of_table = {name: {None} for name in ("progress", "smoke", "spot", "proof")}
     assert passed == {**of_table, PER_PARTITION: set(keys)}
 
-    revisit = Ticking(dagster, contract)
+    revisit = Ticking(dagster=dagster, contract=contract)
     assert revisit.tick() == ()
     assert revisit.cursor["windows_compared"] == 1
     [request] = live.tick()
@@ -229,7 +229,7 @@ def test_a_live_run_that_failed_is_not_asked_for_again_at_once(
 ) -> None:
     hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     [contract] = project.declare(table(tables.make("ts TIMESTAMP"), hour)).tables
-    live = Ticking(dagster, contract, "live")
+    live = Ticking(dagster=dagster, contract=contract, kind="live")
     job = live.definitions.resolve_job_def(f"live_{contract.id}")
     dagster.instance.create_run_for_job(job, status=DagsterRunStatus.FAILURE)
     assert live.tick() == ()
@@ -241,7 +241,7 @@ def test_a_live_run_that_was_killed_is_followed_by_the_next_which_says_so(
 ) -> None:
     hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     [contract] = project.declare(table(tables.make("ts TIMESTAMP"), hour)).tables
-    live = Ticking(dagster, contract, "live")
+    live = Ticking(dagster=dagster, contract=contract, kind="live")
     job = live.definitions.resolve_job_def(f"live_{contract.id}")
     gone = Process(pid=os.getpid(), started="before the reboot 1")
 

@@ -54,7 +54,7 @@ def test_tries_that_find_nothing_but_503_end_with_the_steps_deadline(
     def once() -> str:
         """Each try makes a client of its own."""
         tries.append(time.monotonic())
-        policy = RetryPolicy(5, 0.05).within(timedelta(hours=1))
+        policy = RetryPolicy(max_retries=5, initial_delay_s=0.05).within(timedelta(hours=1))
         try:
             return policy.call(
                 busy, is_transient=bool, is_storm=bool, describe=Call("Harper", "upsert")

@@ -57,7 +57,7 @@ def test_late_changed_moved_and_deleted_rows_are_found_and_put_right(
     start = hours_ago(4)
     source = tables.make_from(rows_from(start, 80, timedelta(minutes=3)))
     [contract] = project.declare(table(source, start, live=False, key="number")).tables
-    ticking = Ticking(dagster, contract)
+    ticking = Ticking(dagster=dagster, contract=contract)
 
     [run] = ticking.settle()
     assert (run[REASON], run[PHASE], run[END]) == ("missing", "initial", "newest")
@@ -126,7 +126,7 @@ def test_an_old_row_is_found_by_the_scrub_and_a_deleted_window_is_refused_once(
     kept = tables.make_from(f"SELECT * FROM {source.sql}")
     declared = table(source, start, live=False, window="1d", slices=1, scrub="1d", safetyLag="0s")
     [contract] = project.declare(declared).tables
-    ticking = Ticking(dagster, contract)
+    ticking = Ticking(dagster=dagster, contract=contract)
     [run] = ticking.settle()
     assert windows(run) == (f"{start:%FT%H:%M}", f"{yesterday:%FT%H:%M}")
 
@@ -167,7 +167,7 @@ def test_an_old_row_is_found_by_the_scrub_and_a_deleted_window_is_refused_once(
     longer = declared | {"sync": {"startTimestamp": f"{start - DAY:%FT%TZ}"}}
     other = table(kept, start, live=False, window="1d", slices=1)
     [first, second] = project.declare(longer, other).tables
-    ticking = Ticking(dagster, first, cursor=ticking.cursor)
+    ticking = Ticking(dagster=dagster, contract=first, cursor=ticking.cursor)
     [request] = ticking.later()
     assert (request.tags[REASON], windows(dict(request.tags))) == (
         "missing",
@@ -175,7 +175,7 @@ def test_an_old_row_is_found_by_the_scrub_and_a_deleted_window_is_refused_once(
     )
     assert source.table in request.tags[LOOK_ERROR]
     assert ticking.cursor["scrubbed_to"] == scrubbed_to
-    [request] = Ticking(dagster, second).tick()
+    [request] = Ticking(dagster=dagster, contract=second).tick()
     assert request.tags[REASON] == "missing"
     assert LOOK_ERROR not in request.tags
 
@@ -194,7 +194,7 @@ def test_an_emptied_table_of_small_windows_is_refused_though_each_run_takes_only
     source = tables.make_from(rows_from(start, 1_200, 3 * SECOND))
     declared = table(source, start, live=False, window="5m", slices=1, safetyLag="0s")
     [contract] = project.declare(declared).tables
-    ticking = Ticking(dagster, contract)
+    ticking = Ticking(dagster=dagster, contract=contract)
     ticking.settle()
     assert len(dagster.rows(contract)) == 1_200 > MOST_UNGUARDED_ROWS
 
@@ -228,7 +228,7 @@ def test_a_run_that_fails_before_it_plans_does_not_keep_the_backlog_waiting(
     start = hours_ago(388)
     source = tables.make_from(rows_from(start, 10, HOUR))
     [contract] = project.declare(table(source, start, live=False)).tables
-    ticking = Ticking(dagster, contract)
+    ticking = Ticking(dagster=dagster, contract=contract)
     job = ticking.definitions.resolve_job_def(f"sync_{contract.id}")
 
     other = f"{start + 7 * MINUTE:%FT%H:%M}|s00"  # when windows had another length
@@ -261,7 +261,7 @@ def test_a_new_column_is_filled_in_old_windows_that_hold_values_for_it_and_in_no
         source, start, live=False, window="1d", slices=1, scrub="365d", key="number", backfill=True
     )
     [contract] = project.declare(declared).tables
-    ticking = Ticking(dagster, contract)
+    ticking = Ticking(dagster=dagster, contract=contract)
     ticking.settle()
     ticking.later()
 

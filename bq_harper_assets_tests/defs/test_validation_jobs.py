@@ -59,10 +59,13 @@ def test_what_is_synced_of_the_newest_closed_windows_is_taken(
         leases = ledger.acquire(known, [0, 1], "a run", timedelta(minutes=1))
         hours = [utc(2026, 11, 16, hour) for hour in (9, 10, 11, 12)]
         cells = [CellKey(hour, hour + table.window, part) for hour in hours for part in (0, 1)]
-        wanted = [Wanted(cell, Mode.COPY, "fp") for cell in cells]
+        wanted = [Wanted(cell=cell, mode=Mode.COPY, fingerprint="fp") for cell in cells]
         batches = ledger.plan(leases, utc(2026, 11, 16, 13), 1, wanted, "run")
         # The last but two has not come to its end.
-        done = [(batch, CellResult(1, 1, 0, 0, "d")) for batch in (*batches[:5], *batches[6:])]
+        done = [
+            (batch, CellResult(read=1, written=1, unchanged=0, quarantined=0, digest="d"))
+            for batch in (*batches[:5], *batches[6:])
+        ]
         ledger.commit_cells(leases, done)
     newest = newest_cells(resource, table, 2, utc(2026, 11, 16, 13, 0))  # 12:00 is not settled yet
     assert [cell.key for cell in newest] == [

@@ -15,7 +15,7 @@ from bq_harper_assets_tests.defs.conftest import Dagster
 LONG_AGO = "2000-01-01T00:00:00Z"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Ticking:
     """One sensor of a project, with its cursor."""
 

@@ -37,7 +37,7 @@ def commit_before_data(patch: Patch) -> None:
     write = Run._write
 
     def hasty(self: Run, scene_: Any, works: Any) -> Any:
-        nothing = CellResult(0, 0, 0, 0, "0:0:0")
+        nothing = CellResult(read=0, written=0, unchanged=0, quarantined=0, digest="0:0:0")
         done = [(each.batch, nothing) for each in works]
         self.stores.ledger.commit_cells(scene_.keeper.leases, done)
         return write(self, scene_, works)

@@ -91,7 +91,7 @@ def unmarked(name: str) -> Callable[[Patch], None]:
     return lambda patch: patch.setattr(reconcile, name, lambda *args: None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Stamped(fingerprint.Fingerprint):
     stamp: str = ""
 
@@ -106,7 +106,7 @@ def fingerprint_of_now(patch: Patch) -> None:
     def fingerprints(queries: Any, source: Any, *args: Any) -> Any:
         later = at_t(queries, replace(source, at=datetime.now(UTC)), *args)
         return {
-            start: _Stamped(found.rows, found.distinct, stamp=later[start].text)
+            start: _Stamped(rows=found.rows, distinct=found.distinct, stamp=later[start].text)
             for start, found in at_t(queries, source, *args).items()
         }
 

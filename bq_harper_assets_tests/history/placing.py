@@ -13,8 +13,11 @@ from bq_harper_assets_tests.history.source import Row
 
 _KINDS = {"ts": Kind.TIMESTAMP, "v": Kind.FLOAT64, "c": Kind.STRING}
 _PLAN = RowPlan(
-    tuple(HarperColumn(name, kind, NATIVE.get(kind, Form.TEXT)) for name, kind in _KINDS.items()),
-    "ts",
+    columns=tuple(
+        HarperColumn(name=name, kind=kind, form=NATIVE.get(kind, Form.TEXT))
+        for name, kind in _KINDS.items()
+    ),
+    timestamp="ts",
 )
 _SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("v", pa.float64()), ("c", pa.string())])
 

@@ -43,7 +43,7 @@ class Row:
 Rows = dict[int, Row]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Source:
     """Changes row by row; `at` knows every past state."""
 
@@ -56,7 +56,7 @@ class Source:
     @classmethod
     def make(cls, tables: SmallTables, clock: Clock) -> "Source":
         """Empty."""
-        source = cls(tables, tables.make(COLUMNS), clock)
+        source = cls(tables=tables, table=tables.make(COLUMNS), clock=clock)
         source._remember()
         return source
 
@@ -105,7 +105,7 @@ class Source:
             held = [row for row in rows.values() if row.ts is not None and start <= row.ts < last]
             contents = [repr(row.content(keyed)) for row in held]
             low = sum(zlib.crc32(content.encode("utf-8")) for content in contents)
-            found[start] = Fingerprint(len(contents), len(set(contents)), low=low)
+            found[start] = Fingerprint(rows=len(contents), distinct=len(set(contents)), low=low)
             start += window
         return found
 

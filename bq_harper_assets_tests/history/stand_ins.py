@@ -47,8 +47,16 @@ def made_world(servers: Servers, folder: Path, setting: Setting) -> Iterator[Wor
         harper = stack.enter_context(HarperClient(servers.harper))
         made = Source.make(servers.tables, clock)
         contract = _contract(name, made.table, setting)
-        watch = Watch(made, contract, ledger, harper, START)
-        world = World(servers, clock, made, contract, ledger, watch, watch.counts)
+        watch = Watch(source=made, contract=contract, ledger=ledger, harper=harper, start=START)
+        world = World(
+            servers=servers,
+            clock=clock,
+            source=made,
+            contract=contract,
+            ledger=ledger,
+            watch=watch,
+            counts=watch.counts,
+        )
         stack.enter_context(_stand_ins(world))
         stack.callback(world.close)
         yield world

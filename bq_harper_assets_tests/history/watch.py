@@ -31,7 +31,7 @@ class Violation(AssertionError):
     """The target, the quarantine or the ledger is not what it must be."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Watch:
     """Sees everything, says what must not be, and stops nobody: see `raise_violations`."""
 

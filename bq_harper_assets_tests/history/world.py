@@ -58,7 +58,7 @@ class Late:
     t: datetime | None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class World:
     """What has happened so far, and what can happen next."""
 
@@ -93,12 +93,12 @@ class World:
                 ledger: Any = StagedLedger(self.ledger, staged, self._recorded)
                 spark: Any = staged.spark(self.attempt, self._task_dies)
                 return Run(
-                    Stores(self.servers.bigquery, proxy.connection, ledger),
-                    self.contract,
-                    spark,
-                    name,
-                    TIMES,
-                    RetryPolicy(2, sleep=staged.wait),
+                    stores=Stores(self.servers.bigquery, proxy.connection, ledger),
+                    contract=self.contract,
+                    spark=spark,
+                    run_id=name,
+                    times=TIMES,
+                    retry=RetryPolicy(max_retries=2, sleep=staged.wait),
                     allow_deletes=allow_deletes,
                 ).sync(cells)
 

@@ -38,7 +38,7 @@ def cell(hour: int = 0, slice: int = 0) -> CellKey:
 
 def copy(key: CellKey, fingerprint: str = "fp") -> Wanted:
     """The cell, in copy mode if it may."""
-    return Wanted(key, Mode.COPY, fingerprint)
+    return Wanted(cell=key, mode=Mode.COPY, fingerprint=fingerprint)
 
 
 def result(rows: int = 10, *rejections: Rejection, digest: str = "digest") -> CellResult:

@@ -102,7 +102,15 @@ class Change(RuleBasedStateMachine):
         key = self._draw_cell(data)
         upto = key.window_start + minute * MINUTE
         held = key.window_start + since * MINUTE
-        wanted = [Wanted(key, mode, "fp", upto, held if mode is Mode.TOPUP else None)]
+        wanted = [
+            Wanted(
+                cell=key,
+                mode=mode,
+                fingerprint="fp",
+                upto=upto,
+                since=held if mode is Mode.TOPUP else None,
+            )
+        ]
         if key in self.upto and self.upto[key] > upto:
             with pytest.raises(PlanRefused):
                 self.ledger.plan(self.leases, self.t, 1, wanted, "run")

@@ -47,7 +47,11 @@ def test_a_late_release_by_the_old_owner_frees_nothing_even_under_the_same_name(
     assert isinstance(ledger.claim(NAME, "bob", TTL), ClaimRecord)
     assert ledger.release_claim(new)
     assert not ledger.release_claim(new)
-    assert ledger.claims() == (ClaimRecord(NAME, None, 2, None, None, False),)
+    assert ledger.claims() == (
+        ClaimRecord(
+            name=NAME, owner=None, epoch=2, acquired_at=None, expires_at=None, is_live=False
+        ),
+    )
     assert ledger.audit(kind="claim")[0].outcome == "released"
 
 

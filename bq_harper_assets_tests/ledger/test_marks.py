@@ -72,9 +72,9 @@ def test_a_mark_outlives_a_commit_that_did_not_reach_its_row(
     ledger: Ledger, leases: Leases
 ) -> None:
     ledger.mark(leases, T, [_mark(cell(), minute=30)])
-    _sync(ledger, leases, Wanted(cell(), Mode.COPY, "fp", upto=HALF))
+    _sync(ledger, leases, Wanted(cell=cell(), mode=Mode.COPY, fingerprint="fp", upto=HALF))
     assert _look(ledger, leases, cell()).marks == 1
-    _sync(ledger, leases, Wanted(cell(), Mode.COPY, "fp", upto=HALF + MINUTE))
+    _sync(ledger, leases, Wanted(cell=cell(), mode=Mode.COPY, fingerprint="fp", upto=HALF + MINUTE))
     assert _look(ledger, leases, cell()).is_clean
 
 
@@ -86,13 +86,18 @@ def test_of_many_marks_of_a_cell_the_one_that_is_hardest_to_clear_counts(
     assert _look(ledger, leases, cell()).marks == 1
     for minute, marks in ((50, 1), (51, 0)):
         upto = START + minute * MINUTE
-        _sync(ledger, leases, Wanted(cell(), Mode.COPY, "fp", upto=upto))
+        _sync(ledger, leases, Wanted(cell=cell(), mode=Mode.COPY, fingerprint="fp", upto=upto))
         assert _look(ledger, leases, cell()).marks == marks
     ledger.mark(leases, T, [_mark(cell(), 20)])
     ledger.mark(leases, T, [_mark(cell(), 55)])
     ledger.mark(leases, T + MINUTE, [_mark(cell(), 5)])
     assert _look(ledger, leases, cell()).marks == 2
-    _sync(ledger, leases, Wanted(cell(), Mode.COPY, "fp", upto=START + 52 * MINUTE), at=1)
+    _sync(
+        ledger,
+        leases,
+        Wanted(cell=cell(), mode=Mode.COPY, fingerprint="fp", upto=START + 52 * MINUTE),
+        at=1,
+    )
     assert _look(ledger, leases, cell()).marks == 1
 
 
@@ -117,7 +122,7 @@ def test_a_mark_leaves_the_marks_of_other_cells_alone(ledger: Ledger, leases: Le
 def test_a_cell_that_was_committed_at_this_snapshot_holds_the_row_already(
     ledger: Ledger, leases: Leases
 ) -> None:
-    _sync(ledger, leases, Wanted(cell(), Mode.COPY, "fp", upto=HALF))
+    _sync(ledger, leases, Wanted(cell=cell(), mode=Mode.COPY, fingerprint="fp", upto=HALF))
 
     def mark(minute: int, at: int = 0) -> tuple[CellKey, ...]:
         given = [_mark(cell(), minute), _mark(cell(), 1)]

@@ -97,7 +97,9 @@ def test_a_ledger_of_the_first_release_keeps_its_tables_cells_and_batches(unused
         assert (newest.rows_read, newest.rows_moved, newest.since) == (10, 0, None)
         assert [row.rejection.row_id for row in ledger.quarantined(known)] == ["7"]
         assert ledger.progress(known, START).rows == 9
-        assert ledger.schema_history(known) == (SchemaVersion(1, {}, T, by="", cause=""),)
+        assert ledger.schema_history(known) == (
+            SchemaVersion(version=1, body={}, recorded_at=T, by="", cause=""),
+        )
 
 
 def test_a_ledger_of_the_first_release_can_be_worked_with(unused_url: str) -> None:

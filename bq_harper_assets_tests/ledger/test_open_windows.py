@@ -49,9 +49,9 @@ def _plan(
 ) -> Batch:
     """Copied if it has no `since`, else topped up from there."""
     wanted = Wanted(
-        cell(),
-        Mode.COPY if since is None else Mode.TOPUP,
-        fingerprint,
+        cell=cell(),
+        mode=Mode.COPY if since is None else Mode.TOPUP,
+        fingerprint=fingerprint,
         upto=_minute(upto),
         since=None if since is None else _minute(since),
     )
@@ -169,7 +169,7 @@ def test_a_table_is_synced_into_its_open_window_as_far_as_its_last_slice(
 
     def sync(hour: int, uptos: list[int]) -> None:
         wanted = [
-            Wanted(cell(hour, slice), Mode.COPY, "fp", upto=_minute(upto))
+            Wanted(cell=cell(hour, slice), mode=Mode.COPY, fingerprint="fp", upto=_minute(upto))
             for slice, upto in enumerate(uptos)
         ]
         batches = ledger.plan(leases, T, 1, wanted, "run")

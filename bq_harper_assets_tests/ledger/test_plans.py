@@ -57,7 +57,10 @@ def test_a_batch_in_any_state_rules_copy_out(ledger: Ledger, leases: Leases, end
 def test_number_and_reconcile_are_taken_as_told_and_what_was_touched_is_reconciled(
     ledger: Ledger, leases: Leases
 ) -> None:
-    wanted = [Wanted(cell(0), Mode.NUMBER, "fp"), Wanted(cell(1), Mode.RECONCILE, "fp")]
+    wanted = [
+        Wanted(cell=cell(0), mode=Mode.NUMBER, fingerprint="fp"),
+        Wanted(cell=cell(1), mode=Mode.RECONCILE, fingerprint="fp"),
+    ]
     first = ledger.plan(leases, T, 1, wanted, "run-1")
     assert [batch.mode for batch in first] == [Mode.NUMBER, Mode.RECONCILE]
     again = ledger.plan(leases, T, 1, wanted, "run-2")

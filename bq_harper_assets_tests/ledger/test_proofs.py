@@ -22,16 +22,31 @@ def test_a_proof_counts_until_its_cell_is_synced_again_or_marked(
     batches = ledger.plan(leases, T, 1, [copy(each) for each in cells], "run-1")
     ledger.commit_cells(leases, [(batch, result()) for batch in batches])
     assert ledger.proved_cells(table) == (
-        ProvedCells(3, True, True, None, False, False, oldest=T, newest=T),
+        ProvedCells(
+            cells=3,
+            is_clean=True,
+            is_closed=True,
+            status=None,
+            deep=False,
+            source_changed=False,
+            oldest=T,
+            newest=T,
+        ),
     )
-    proved = [Judged(b.cell, b.seq, "proved", False, False) for b in batches]
+    proved = [
+        Judged(cell=b.cell, batch=b.seq, status="proved", deep=False, source_changed=False)
+        for b in batches
+    ]
     ledger.record_proofs(table, proved)
     assert _known(ledger, table) == {(3, "proved", False)}
 
     [again] = ledger.plan(leases, LATER, 1, [copy(cells[0])], "run-2")
     commit_cell(ledger, leases, again, result())
     assert _known(ledger, table) == {(2, "proved", False), (1, None, False)}
-    ledger.record_proofs(table, [Judged(cells[0], again.seq, "differs", False, True)])
+    ledger.record_proofs(
+        table,
+        [Judged(cell=cells[0], batch=again.seq, status="differs", deep=False, source_changed=True)],
+    )
     assert ledger.cells_judged(table, ["differs"], 5) == (cells[0],)
     assert {(each.oldest, each.newest) for each in ledger.proved_cells(table)} == {
         (T, T),
@@ -58,5 +73,8 @@ def test_a_quick_proof_that_agrees_with_a_deep_one_does_not_make_it_forgotten(
         ("differs", False, False),
         ("proved", False, False),
     ):
-        ledger.record_proofs(table, [Judged(cell(), batch.seq, status, deep, False)])
+        ledger.record_proofs(
+            table,
+            [Judged(cell=cell(), batch=batch.seq, status=status, deep=deep, source_changed=False)],
+        )
         assert _known(ledger, table) == {(1, status, known)}

@@ -44,7 +44,7 @@ CELLS = [cell(hour, slice) for hour in range(HOURS) for slice in range(SLICES)]
 _number = count()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Slice:
     """What the ledger must know of a slice."""
 
@@ -61,7 +61,7 @@ class Slice:
         return self.is_owned(leases, slice) and self.left > timedelta(0)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Model:
     """The rules, written a second time and without a database."""
 
@@ -153,7 +153,7 @@ class Protocol(RuleBasedStateMachine):
         self, data: st.DataObject, minutes: int, age: int, keys: set[CellKey], mode: Mode
     ) -> None:
         leases = data.draw(st.sampled_from(self.leases))
-        wanted = [Wanted(key, mode, "fp") for key in sorted(keys)]
+        wanted = [Wanted(cell=key, mode=mode, fingerprint="fp") for key in sorted(keys)]
         t, version = T + minutes * MINUTE, max(1, self.model.schemas - age)
         refusal = self._refusal(leases, {key.slice for key in keys}, t, version)
         if refusal:

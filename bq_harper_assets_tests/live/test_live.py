@@ -41,7 +41,7 @@ def test_a_table_is_synced_changed_seen_synced_again_and_proved(live: Live) -> N
     _becomes(live, "CONCAT('speed ', CAST(n AS STRING))", ", n / 4 AS draught")
     with project_instance(live.project.root) as instance, pytest.MonkeyPatch.context() as patch:
         dagster = Dagster(live.project.root, instance, live.harper)
-        sensor = Drifting(dagster, LedgerClock(patch))
+        sensor = Drifting(dagster=dagster, clock=LedgerClock(patch))
         [request] = sensor.look()
         assert request.run_key == f"{ships.id}-2"
         sensor.run(request)

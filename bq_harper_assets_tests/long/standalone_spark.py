@@ -53,7 +53,9 @@ class StandaloneSpark:
 @contextmanager
 def standalone_spark(root: Path, folder: Path) -> Iterator[StandaloneSpark]:
     """Ready when the block begins, and ended with all that it has started; `root` is our code."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(_OF_DRIVERS)}
+    environ = {
+        name: value for name, value in os.environ.items() if not name.startswith(_OF_DRIVERS)
+    }
     # As on the machines of a cluster, where somebody has installed the package.
     environ |= {"JAVA_HOME": str(java_home(root, os.environ)), "PYTHONPATH": str(root)}
     # The server for submitting applications would take a port that is always the same.

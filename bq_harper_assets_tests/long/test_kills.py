@@ -67,7 +67,7 @@ def soon(ask: Callable[[], Any], what: str, within_s: float = WITHIN_S) -> Any:
     raise AssertionError(f"{what}: not within {within_s:g} s")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scene:
     """A project whose writes are slow enough to be hit in their midst."""
 
@@ -133,7 +133,15 @@ def scene(
         project = TemporaryProject.at(tmp_path / "project", project_root, addresses)
         tables = SmallTables.at(bigquery_connection)
         with project_instance(project.root) as instance:
-            yield Scene(project, tables, instance, harper, proxy, tmp_path, random.Random(SEED))
+            yield Scene(
+                project=project,
+                tables=tables,
+                instance=instance,
+                harper=harper,
+                proxy=proxy,
+                folder=tmp_path,
+                chance=random.Random(SEED),
+            )
 
 
 def descendant(process: "subprocess.Popen[bytes]", word: str) -> int | None:

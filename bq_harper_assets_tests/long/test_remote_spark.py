@@ -50,7 +50,7 @@ SPECULATION = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Remote:
     """A project whose Spark is a cluster, and whose requests to Harper can be held up."""
 
@@ -163,7 +163,14 @@ def remote(
         addresses = stack.model_copy(update={"harper_url": proxy.url})
         project = TemporaryProject.at(tmp_path / "project", project_root, addresses)
         tables = SmallTables.at(bigquery_connection)
-        yield Remote(project, tables, cluster, proxy, harper, tmp_path)
+        yield Remote(
+            project=project,
+            tables=tables,
+            cluster=cluster,
+            proxy=proxy,
+            harper=harper,
+            folder=tmp_path,
+        )
 
 
 def batches(declared: Project, run_id: str | None = None) -> list[BatchRecord]:

@@ -187,5 +187,14 @@ def test_the_small_scenario_is_the_same_on_every_machine() -> None:
 
 def test_rows_closer_than_timestamps_can_tell_are_refused() -> None:
     with pytest.raises(TooManyRows, match="1 to 500,000 do"):
-        Schedule(7, 1, 0, SECOND, 500_001)
-    assert len(set(Schedule(7, 1, 0, SECOND, 500_000).times(np.arange(1_000_000)))) == 1_000_000
+        Schedule(seed=7, vessels=1, origin=0, span=SECOND, rows=500_001)
+    assert (
+        len(
+            set(
+                Schedule(seed=7, vessels=1, origin=0, span=SECOND, rows=500_000).times(
+                    np.arange(1_000_000)
+                )
+            )
+        )
+        == 1_000_000
+    )

@@ -65,7 +65,12 @@ def plan(since: datetime = NOON, **changes: Any) -> StreamPlan:
 def feed(sink: Recorder, stream: StreamPlan, begin: datetime = NOON) -> Feed:
     first = microseconds(begin)
     return Feed(
-        sink, stream, first // stream.interval, first - 1, timedelta(days=30), lambda _: None
+        sink=sink,
+        plan=stream,
+        batch=first // stream.interval,
+        events_after=first - 1,
+        retention=timedelta(days=30),
+        say=lambda _: None,
     )
 
 

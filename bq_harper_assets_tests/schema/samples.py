@@ -5,7 +5,7 @@ from typing import Any
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
 
-TS = Column("event_time", Kind.TIMESTAMP)
+TS = Column(name="event_time", kind=Kind.TIMESTAMP)
 
 
 def contract(**changes: Any) -> TableContract:
@@ -22,4 +22,4 @@ def contract(**changes: Any) -> TableContract:
 
 def schema(*columns: Column, **layout: Any) -> TableSchema:
     """These columns after the timestamp."""
-    return TableSchema((TS, *columns), **layout)
+    return TableSchema(columns=(TS, *columns), **layout)

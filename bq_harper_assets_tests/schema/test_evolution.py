@@ -321,8 +321,8 @@ def test_ids_and_windows_of_rows_are_refused_to_break_with_all_that_is_wrong() -
         " bqh schema diff orders"
     )
     keyed = story((TEXT,))
-    time = Column("event_time", Kind.DATETIME)
-    source = replace(schema(), columns=(time, Column("number", Kind.STRING)))
+    time = Column(name="event_time", kind=Kind.DATETIME)
+    source = replace(schema(), columns=(time, Column(name="number", kind=Kind.STRING)))
     with pytest.raises(SchemaRefused) as caught:
         plan_table(contract(key=("number",)), source, keyed)
     assert str(caught.value) == (

@@ -86,7 +86,7 @@ def as_bigquery(value: Any, kind: Kind) -> Any:
 def test_every_value_comes_back_as_it_was(kind: Kind, data: st.DataObject) -> None:
     type_, strategy = VALUES[kind]
     value = data.draw(st.none() | strategy)
-    column = harper_column(Column("c", kind), contract(values=data.draw(POLICIES)))
+    column = harper_column(Column(name="c", kind=kind), contract(values=data.draw(POLICIES)))
     assert through_harper(pa.array([value], type_), column) == [as_bigquery(value, kind)]
 
 
@@ -97,7 +97,12 @@ def test_every_value_comes_back_as_it_was(kind: Kind, data: st.DataObject) -> No
 def test_every_array_and_struct_of_it_comes_back(kind: Kind, data: st.DataObject) -> None:
     type_, strategy = VALUES[kind]
     column = harper_column(
-        Column("c", Kind.STRUCT, True, fields=(Column("f", kind), Column("g", kind, True))),
+        Column(
+            name="c",
+            kind=Kind.STRUCT,
+            repeated=True,
+            fields=(Column(name="f", kind=kind), Column(name="g", kind=kind, repeated=True)),
+        ),
         contract(values={"int64": "string", "numeric": "string"}),
     )
     item = st.fixed_dictionaries({"f": st.none() | strategy, "g": st.lists(strategy, max_size=2)})
@@ -124,22 +129,26 @@ def test_a_column_that_an_override_keeps_as_text_comes_back(
 ) -> None:
     type_, strategy = VALUES[kind]
     value = data.draw(st.none() | strategy)
-    column = harper_column(Column("c", kind), contract(schema_overrides={"c": {"type": "string"}}))
+    column = harper_column(
+        Column(name="c", kind=kind), contract(schema_overrides={"c": {"type": "string"}})
+    )
     assert column.form is Form.TEXT
     assert through_harper(pa.array([value], type_), column) == [as_bigquery(value, kind)]
 
 
 @pytest.mark.promise("B5")
 def test_a_null_struct_is_not_a_struct_of_nulls() -> None:
-    column = harper_column(Column("c", Kind.STRUCT, fields=(Column("f", Kind.DATE),)), contract())
+    column = harper_column(
+        Column(name="c", kind=Kind.STRUCT, fields=(Column(name="f", kind=Kind.DATE),)), contract()
+    )
     array = pa.array([None, {"f": None}], pa.struct([("f", pa.date32())]))
     assert through_harper(array, column) == [None, {"f": None}]
 
 
 def test_what_a_record_lacks_is_null_or_an_empty_array() -> None:
     columns = [
-        harper_column(Column("a", Kind.INT64), contract()),
-        harper_column(Column("b", Kind.INT64, repeated=True), contract()),
+        harper_column(Column(name="a", kind=Kind.INT64), contract()),
+        harper_column(Column(name="b", kind=Kind.INT64, repeated=True), contract()),
     ]
     assert row_from_harper({"id": "x", "_batch": 3}, columns) == {"a": None, "b": []}
 
@@ -168,14 +177,17 @@ def test_what_a_record_lacks_is_null_or_an_empty_array() -> None:
     ],
 )
 def test_a_value_that_the_sync_cannot_have_written_is_told(kind: Kind, value: Any) -> None:
-    column = harper_column(Column("c", kind), contract())
+    column = harper_column(Column(name="c", kind=kind), contract())
     with pytest.raises(UnreadableValue, match=r"Harper holds .* in c, where the sync stores"):
         from_harper(value, column)
 
 
 def test_the_place_of_an_unreadable_value_is_named() -> None:
     column = harper_column(
-        Column("a", Kind.STRUCT, True, fields=(Column("b", Kind.BOOL),)), contract()
+        Column(
+            name="a", kind=Kind.STRUCT, repeated=True, fields=(Column(name="b", kind=Kind.BOOL),)
+        ),
+        contract(),
     )
     with pytest.raises(UnreadableValue, match=r"a\[1\]\.b"):
         from_harper([{"b": True}, {"b": 0}], column)
@@ -200,11 +212,11 @@ def test_the_place_of_an_unreadable_value_is_named() -> None:
     ],
 )  # fmt: skip
 def test_texts_are_read_as_what_they_mean(kind: Kind, text: str, value: Any) -> None:
-    assert from_harper(text, harper_column(Column("c", kind), contract())) == value
+    assert from_harper(text, harper_column(Column(name="c", kind=kind), contract())) == value
 
 
 @pytest.mark.promise("B2")
 def test_a_number_of_fifteen_digits_is_the_decimal_that_was_written() -> None:
-    column = harper_column(Column("c", Kind.NUMERIC), contract())
+    column = harper_column(Column(name="c", kind=Kind.NUMERIC), contract())
     assert from_harper(json.loads("0.000123456789012"), column) == Decimal("0.000123456789012")
     assert from_harper(json.loads("1e+22"), column) == Decimal(10**22)

@@ -40,22 +40,26 @@ def stored(column: Column, **changes: object) -> HarperColumn:
 @pytest.mark.promise("B1", "B2", "B3", "B4", "B5", "B7", "B8", "B9")
 @pytest.mark.parametrize("kind", Kind)
 def test_each_kind_has_its_form_and_type(kind: Kind) -> None:
-    column = stored(Column("c", kind))
+    column = stored(Column(name="c", kind=kind))
     assert (column.form, column.type) == EXPECTED[kind]
 
 
 @pytest.mark.promise("B6")
 @pytest.mark.parametrize("kind", Kind)
 def test_a_repeated_column_is_an_array_of_the_same_form(kind: Kind) -> None:
-    column = stored(Column("c", kind, repeated=True))
+    column = stored(Column(name="c", kind=kind, repeated=True))
     assert (column.form, column.type, column.repeated) == (EXPECTED[kind][0], HarperType.ANY, True)
 
 
 @pytest.mark.promise("B5")
 @pytest.mark.parametrize("kind", Kind)
 def test_a_nested_field_is_stored_as_a_column_would_be(kind: Kind) -> None:
-    deep = Column("c", Kind.STRUCT, fields=(Column("f", kind), Column("g", kind, True)))
-    column = stored(Column("top", Kind.STRUCT, repeated=True, fields=(deep,)))
+    deep = Column(
+        name="c",
+        kind=Kind.STRUCT,
+        fields=(Column(name="f", kind=kind), Column(name="g", kind=kind, repeated=True)),
+    )
+    column = stored(Column(name="top", kind=Kind.STRUCT, repeated=True, fields=(deep,)))
     assert [(field.form, field.repeated) for field in column.fields[0].fields] == [
         (EXPECTED[kind][0], False),
         (EXPECTED[kind][0], True),
@@ -65,34 +69,41 @@ def test_a_nested_field_is_stored_as_a_column_would_be(kind: Kind) -> None:
 @pytest.mark.promise("B1", "B2")
 def test_the_policies_make_numbers_text_at_any_depth() -> None:
     kinds = (Kind.INT64, Kind.NUMERIC, Kind.BIGNUMERIC, Kind.FLOAT64)
-    fields = tuple(Column(kind, kind) for kind in kinds)
+    fields = tuple(Column(name=kind, kind=kind) for kind in kinds)
     column = stored(
-        Column("c", Kind.STRUCT, fields=fields), values={"int64": "string", "numeric": "string"}
+        Column(name="c", kind=Kind.STRUCT, fields=fields),
+        values={"int64": "string", "numeric": "string"},
     )
     assert [field.form for field in column.fields] == [Form.TEXT, Form.TEXT, Form.TEXT, Form.NUMBER]
 
 
 def test_each_policy_is_about_its_own_types() -> None:
-    assert stored(Column("c", Kind.INT64), values={"numeric": "string"}).form is Form.NUMBER
-    assert stored(Column("c", Kind.NUMERIC), values={"int64": "string"}).form is Form.NUMBER
+    assert (
+        stored(Column(name="c", kind=Kind.INT64), values={"numeric": "string"}).form is Form.NUMBER
+    )
+    assert (
+        stored(Column(name="c", kind=Kind.NUMERIC), values={"int64": "string"}).form is Form.NUMBER
+    )
 
 
 @pytest.mark.parametrize(
     "kind", [Kind.INT64, Kind.FLOAT64, Kind.BOOL, Kind.JSON, Kind.GEOGRAPHY, Kind.STRUCT]
 )
 def test_an_override_keeps_any_column_as_text(kind: Kind) -> None:
-    column = stored(Column("c", kind), schema_overrides={"c": {"type": "string"}})
+    column = stored(Column(name="c", kind=kind), schema_overrides={"c": {"type": "string"}})
     assert (column.form, column.type) == (Form.TEXT, HarperType.STRING)
 
 
 def test_an_array_stays_an_array_of_its_own_form() -> None:
-    column = stored(Column("c", Kind.INT64, True), schema_overrides={"c": {"type": "array"}})
+    column = stored(
+        Column(name="c", kind=Kind.INT64, repeated=True), schema_overrides={"c": {"type": "array"}}
+    )
     assert (column.form, column.type) == (Form.NUMBER, HarperType.ANY)
 
 
 def test_an_override_wins_over_a_policy() -> None:
     column = stored(
-        Column("c", Kind.INT64),
+        Column(name="c", kind=Kind.INT64),
         values={"int64": "string"},
         schema_overrides={"c": {"type": "number"}},
     )
@@ -104,10 +115,14 @@ def test_each_column_without_a_counterpart_gives_one_warning() -> None:
     plan = plan_table(
         contract(),
         schema(
-            Column("length", Kind.INTERVAL),
-            Column("stay", Kind.RANGE, spelling="RANGE<DATE>"),
-            Column("name", Kind.STRING),
-            Column("a", Kind.STRUCT, fields=(Column("b", Kind.UNKNOWN, True, spelling="VECTOR"),)),
+            Column(name="length", kind=Kind.INTERVAL),
+            Column(name="stay", kind=Kind.RANGE, spelling="RANGE<DATE>"),
+            Column(name="name", kind=Kind.STRING),
+            Column(
+                name="a",
+                kind=Kind.STRUCT,
+                fields=(Column(name="b", kind=Kind.UNKNOWN, repeated=True, spelling="VECTOR"),),
+            ),
         ),
     )
     assert plan.warnings == (

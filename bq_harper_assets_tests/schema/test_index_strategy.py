@@ -24,7 +24,7 @@ def decisions(
 def test_timestamp_partition_and_clustering_are_indexed() -> None:
     names = ("day", "region", "kind", "tag", "note")
     source = schema(
-        *(Column(name, Kind.STRING) for name in names),
+        *(Column(name=name, kind=Kind.STRING) for name in names),
         partition_field="day",
         clustering=("region", "kind", "tag"),
     )
@@ -70,7 +70,7 @@ def test_timestamp_partition_and_clustering_are_indexed() -> None:
     ],
 )
 def test_names_are_judged_by_their_words(name: str, rule: str | None) -> None:
-    told = decisions(schema(Column(name, Kind.STRING)))[name]
+    told = decisions(schema(Column(name=name, kind=Kind.STRING)))[name]
     assert told == ((True, f"name:{rule}") if rule else (False, "no rule"))
 
 
@@ -87,12 +87,12 @@ def test_names_are_judged_by_their_words(name: str, rule: str | None) -> None:
     ],
 )
 def test_a_time_word_counts_only_on_types_that_hold_times(kind: Kind, indexed: bool) -> None:
-    assert decisions(schema(Column("port_time", kind)))["port_time"][0] is indexed
+    assert decisions(schema(Column(name="port_time", kind=kind)))["port_time"][0] is indexed
 
 
 @pytest.mark.promise("C2")
 def test_a_column_id_is_indexed_unless_it_is_the_primary_key() -> None:
-    source = schema(Column("id", Kind.STRING))
+    source = schema(Column(name="id", kind=Kind.STRING))
     assert decisions(source)["id"] == (True, "name:id")
     indexed, reason = decisions(source, key="id")["id"]
     assert not indexed
@@ -102,13 +102,13 @@ def test_a_column_id_is_indexed_unless_it_is_the_primary_key() -> None:
 @pytest.mark.promise("C3")
 def test_long_text_arrays_and_objects_are_never_indexed_whatever_their_names() -> None:
     source = schema(
-        Column("candidate_id", Kind.STRING),
-        Column("text_id", Kind.STRING, max_length=257),
-        Column("short_id", Kind.STRING, max_length=256),
-        Column("tag_id", Kind.INT64, repeated=True),
-        Column("time_info", Kind.STRUCT, fields=(Column("a", Kind.INT64),)),
-        Column("json_id", Kind.JSON),
-        Column("place_id", Kind.GEOGRAPHY),
+        Column(name="candidate_id", kind=Kind.STRING),
+        Column(name="text_id", kind=Kind.STRING, max_length=257),
+        Column(name="short_id", kind=Kind.STRING, max_length=256),
+        Column(name="tag_id", kind=Kind.INT64, repeated=True),
+        Column(name="time_info", kind=Kind.STRUCT, fields=(Column(name="a", kind=Kind.INT64),)),
+        Column(name="json_id", kind=Kind.JSON),
+        Column(name="place_id", kind=Kind.GEOGRAPHY),
     )
     told = decisions(source, {"candidate_id": 50_000, "short_id": 256})
     assert told["candidate_id"] == (
@@ -129,9 +129,11 @@ def test_long_text_arrays_and_objects_are_never_indexed_whatever_their_names() -
 @pytest.mark.promise("C1", "C3")
 def test_a_column_that_the_source_is_clustered_by_is_indexed_however_long_its_texts_are() -> None:
     source = schema(
-        Column("declared", Kind.STRING, max_length=257),
-        Column("found", Kind.STRING),
-        Column("place", Kind.GEOGRAPHY),  # BigQuery clusters by it, and Harper has no such index
+        Column(name="declared", kind=Kind.STRING, max_length=257),
+        Column(name="found", kind=Kind.STRING),
+        Column(
+            name="place", kind=Kind.GEOGRAPHY
+        ),  # BigQuery clusters by it, and Harper has no such index
         clustering=("declared", "found", "place"),
     )
     told = decisions(source, {"found": 50_000})
@@ -142,7 +144,7 @@ def test_a_column_that_the_source_is_clustered_by_is_indexed_however_long_its_te
 
 @pytest.mark.promise("C1")
 def test_the_timestamp_is_indexed_where_no_other_rule_would_and_no_override_can_change_it() -> None:
-    source = schema(Column("moved", Kind.TIMESTAMP))
+    source = schema(Column(name="moved", kind=Kind.TIMESTAMP))
     assert decisions(source)["moved"] == (False, "no rule")
     assert decisions(source, timestamp_column="moved")["moved"] == (True, "timestampColumn")
     with pytest.raises(SchemaMismatch, match="moved is the timestampColumn, by whose index"):
@@ -150,7 +152,10 @@ def test_the_timestamp_is_indexed_where_no_other_rule_would_and_no_override_can_
 
 
 def test_an_override_wins_over_every_rule() -> None:
-    source = schema(Column("tags", Kind.STRING, repeated=True), Column("user_id", Kind.INT64))
+    source = schema(
+        Column(name="tags", kind=Kind.STRING, repeated=True),
+        Column(name="user_id", kind=Kind.INT64),
+    )
     overrides = {"tags": {"indexed": True}, "user_id": {"indexed": False}}
     told = decisions(source, schema_overrides=overrides)
     assert told["tags"] == (True, "override")
@@ -159,14 +164,15 @@ def test_an_override_wins_over_every_rule() -> None:
 
 def test_an_override_of_the_type_alone_leaves_the_index_to_the_rules() -> None:
     told = decisions(
-        schema(Column("user_id", Kind.INT64)), schema_overrides={"user_id": {"type": "string"}}
+        schema(Column(name="user_id", kind=Kind.INT64)),
+        schema_overrides={"user_id": {"type": "string"}},
     )
     assert told["user_id"] == (True, "name:_id")
 
 
 @pytest.mark.promise("C1")
 def test_the_plan_declares_all_columns_and_indexes_exactly_what_was_decided() -> None:
-    source = schema(Column("user_id", Kind.INT64), Column("note", Kind.STRING))
+    source = schema(Column(name="user_id", kind=Kind.INT64), Column(name="note", kind=Kind.STRING))
     plan = plan_table(contract(), source)
     assert [(each.name, each.type, each.indexed) for each in plan.attributes] == [
         ("id", "String", False),

@@ -25,12 +25,14 @@ from bq_harper_assets_tests.schema.test_from_harper import VALUES, as_bigquery
 pytestmark = pytest.mark.promise("F3")
 AT = datetime(2026, 11, 16, 7, tzinfo=UTC)
 AT_TEXT = "2026-11-16T07:00:00.000000Z"
-SPEED = Column("speed", Kind.STRING)
-TRIP = Column("trip", Kind.STRUCT, fields=(Column("from", Kind.STRING),))
+SPEED = Column(name="speed", kind=Kind.STRING)
+TRIP = Column(name="trip", kind=Kind.STRUCT, fields=(Column(name="from", kind=Kind.STRING),))
 LONGER = Column(
-    "trip", Kind.STRUCT, fields=(*TRIP.fields, Column("via", Kind.STRING, repeated=True))
+    name="trip",
+    kind=Kind.STRUCT,
+    fields=(*TRIP.fields, Column(name="via", kind=Kind.STRING, repeated=True)),
 )
-NUMBERED = Column("trip", Kind.STRUCT, fields=(Column("from", Kind.INT64),))
+NUMBERED = Column(name="trip", kind=Kind.STRUCT, fields=(Column(name="from", kind=Kind.INT64),))
 
 
 def history(*versions: tuple[Column, ...], **changes: Any) -> list[TableVersion]:
@@ -39,7 +41,7 @@ def history(*versions: tuple[Column, ...], **changes: Any) -> list[TableVersion]
     for columns in versions:
         before = found[-1] if found else None
         declared = contract(key=["n"], **changes)
-        key = Column("n", Kind.INT64)
+        key = Column(name="n", kind=Kind.INT64)
         found.append(plan_table(declared, schema(key, *columns), before).version)
     return found
 
@@ -53,7 +55,7 @@ def row(**values: Any) -> dict[str, Any]:
 
 
 def test_a_column_that_the_row_was_written_without_is_null_or_an_empty_array() -> None:
-    first, second = history((), (SPEED, Column("tags", Kind.STRING, repeated=True)))
+    first, second = history((), (SPEED, Column(name="tags", kind=Kind.STRING, repeated=True)))
     assert as_version(record(), first, second) == row(speed=None, tags=[])
     assert as_version(record(speed="9", tags=["a"]), second, first) == row()
     assert as_version(record(speed="9", tags=["a"]), second, second) == row(speed="9", tags=["a"])
@@ -87,7 +89,7 @@ def test_each_successor_of_a_retyped_column_is_read_under_its_one_name() -> None
 
 @pytest.mark.promise("N8")
 def test_a_renamed_column_has_the_name_of_the_version_it_is_read_as() -> None:
-    knots = Column("knots", Kind.STRING)
+    knots = Column(name="knots", kind=Kind.STRING)
     renames = {"renames": {"speed": "knots"}}
     first, renamed, retyped = history(
         (SPEED,), (knots,), (replace(knots, kind=Kind.INT64),), **renames
@@ -105,7 +107,7 @@ def test_a_renamed_column_has_the_name_of_the_version_it_is_read_as() -> None:
 
 @pytest.mark.promise("N8")
 def test_another_column_that_takes_a_name_that_became_free_is_not_taken_for_the_old_one() -> None:
-    knots = Column("knots", Kind.STRING)
+    knots = Column(name="knots", kind=Kind.STRING)
     first, _, third = history((SPEED,), (knots,), (knots, SPEED), renames={"speed": "knots"})
     values = {"speed": "9", third.live[-1].name: "other"}
     assert as_version(record(**values), third, third) == row(knots="9", speed="other")
@@ -114,7 +116,7 @@ def test_another_column_that_takes_a_name_that_became_free_is_not_taken_for_the_
 
 
 def test_a_column_renamed_to_what_another_was_called_is_not_taken_for_that_one() -> None:
-    knots = Column("knots", Kind.STRING)
+    knots = Column(name="knots", kind=Kind.STRING)
     first, _, third = history((SPEED, knots), (SPEED,), (knots,), renames={"speed": "knots"})
     values = {"speed": "9", "knots": "left by an older batch"}
     assert as_version(record(**values), third, first) == row(speed="9", knots=None)
@@ -139,7 +141,7 @@ def test_what_waits_or_was_not_synced_yet_is_in_no_row() -> None:
 
 
 def _column(kind: Kind, repeated: bool = False) -> VersionColumn:
-    column = Column("c", kind, repeated)
+    column = Column(name="c", kind=kind, repeated=repeated)
     return VersionColumn.of(column, harper_column(column, contract()))
 
 
@@ -232,7 +234,7 @@ def test_rows_read_as_the_version_they_were_written_under_are_the_source_s(
     data: st.DataObject,
 ) -> None:
     kinds = data.draw(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=4))
-    columns = tuple(Column(f"c{at}", kind) for at, kind in enumerate(kinds))
+    columns = tuple(Column(name=f"c{at}", kind=kind) for at, kind in enumerate(kinds))
     retyped = tuple(replace(c, kind=data.draw(st.sampled_from(list(VALUES)))) for c in columns)
     for written in history(columns, retyped):
         values, expected = {}, {}

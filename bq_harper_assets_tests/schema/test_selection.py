@@ -11,8 +11,8 @@ from bq_harper_assets.schema.selection import select_columns
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets_tests.schema.samples import TS, contract, schema
 
-MMSI = Column("mmsi", Kind.INT64)
-NAME = Column("name", Kind.STRING)
+MMSI = Column(name="mmsi", kind=Kind.INT64)
+NAME = Column(name="name", kind=Kind.STRING)
 
 
 def problems_of(source: TableSchema, **changes: Any) -> str:
@@ -38,19 +38,23 @@ def test_a_list_selects_only_its_columns_in_the_sources_order() -> None:
 
 @pytest.mark.parametrize("kind", [Kind.TIMESTAMP, Kind.DATETIME, Kind.DATE])
 def test_each_kind_of_time_column_is_taken(kind: Kind) -> None:
-    column = Column("event_time", kind)
-    assert select_columns(contract(), TableSchema((column,))).timestamp == column
+    column = Column(name="event_time", kind=kind)
+    assert select_columns(contract(), TableSchema(columns=(column,))).timestamp == column
 
 
 def test_a_timestamp_column_of_another_type_is_told_with_the_candidates() -> None:
-    source = schema(NAME, Column("seen", Kind.DATE), Column("stamps", Kind.TIMESTAMP, True))
+    source = schema(
+        NAME,
+        Column(name="seen", kind=Kind.DATE),
+        Column(name="stamps", kind=Kind.TIMESTAMP, repeated=True),
+    )
     told = problems_of(source, timestamp_column="name")
     assert "name is STRING, not TIMESTAMP, DATETIME or DATE" in told
     assert "candidates are event_time, seen\n" in told
 
 
 def test_an_array_of_timestamps_is_no_timestamp_column() -> None:
-    source = schema(Column("stamps", Kind.TIMESTAMP, repeated=True))
+    source = schema(Column(name="stamps", kind=Kind.TIMESTAMP, repeated=True))
     assert "stamps is ARRAY<TIMESTAMP>" in problems_of(source, timestamp_column="stamps")
 
 
@@ -61,7 +65,7 @@ def test_a_missing_timestamp_column_is_told_with_the_candidates() -> None:
 
 def test_all_problems_are_told_at_once() -> None:
     told = problems_of(
-        schema(NAME, Column("_hash", Kind.STRING)), timestamp_column="at", key=["mmsi"]
+        schema(NAME, Column(name="_hash", kind=Kind.STRING)), timestamp_column="at", key=["mmsi"]
     )
     assert "(3 problems)" in told
     assert "timestampColumn" in told
@@ -78,10 +82,10 @@ def test_a_column_in_another_case_is_told_how_it_is_spelled() -> None:
     "name", ["_syncedAt", "_SYNCEDAT", "_batch", "_hash", "_deletedAt"], ids=str
 )
 def test_a_column_named_like_our_metadata_is_refused_with_the_way_out(name: str) -> None:
-    told = problems_of(schema(Column(name, Kind.STRING)))
+    told = problems_of(schema(Column(name=name, kind=Kind.STRING)))
     assert "is written by the sync" in told
     assert f"SELECT * EXCEPT ({name}), {name} AS" in told
-    select_columns(contract(columns=["event_time"]), schema(Column(name, Kind.STRING)))
+    select_columns(contract(columns=["event_time"]), schema(Column(name=name, kind=Kind.STRING)))
 
 
 @pytest.mark.parametrize(
@@ -89,23 +93,26 @@ def test_a_column_named_like_our_metadata_is_refused_with_the_way_out(name: str)
     ["constructor", "toString", "__proto__", "then", "__createdtime__", "getRecord", "x" * 251],
 )
 def test_a_name_that_harper_cannot_keep_is_refused(name: str) -> None:
-    assert "customQuery" in problems_of(schema(Column(name, Kind.STRING)))
+    assert "customQuery" in problems_of(schema(Column(name=name, kind=Kind.STRING)))
 
 
 @pytest.mark.parametrize("name", ["Constructor", "skip", "x" * 250, "a b"])
 def test_a_name_that_harper_keeps_is_taken(name: str) -> None:
-    select_columns(contract(), schema(Column(name, Kind.STRING)))
+    select_columns(contract(), schema(Column(name=name, kind=Kind.STRING)))
 
 
 def test_a_nested_field_that_harper_cannot_keep_is_refused_by_its_path() -> None:
-    inner = Column("b", Kind.STRUCT, fields=(Column("then", Kind.INT64),))
-    told = problems_of(schema(Column("a", Kind.STRUCT, fields=(inner,))))
+    inner = Column(name="b", kind=Kind.STRUCT, fields=(Column(name="then", kind=Kind.INT64),))
+    told = problems_of(schema(Column(name="a", kind=Kind.STRUCT, fields=(inner,))))
     assert "field a.b.then" in told
 
 
 @pytest.mark.parametrize("name", ["toString", "constructor"])
 def test_a_nested_field_may_have_a_name_that_a_column_may_not(name: str) -> None:
-    select_columns(contract(), schema(Column("a", Kind.STRUCT, fields=(Column(name, Kind.INT64),))))
+    select_columns(
+        contract(),
+        schema(Column(name="a", kind=Kind.STRUCT, fields=(Column(name=name, kind=Kind.INT64),))),
+    )
 
 
 def test_the_primary_key_of_bigquery_is_used_where_the_contract_names_none() -> None:
@@ -124,10 +131,10 @@ def test_a_column_of_bigquerys_key_that_is_not_selected_is_told() -> None:
 @pytest.mark.parametrize(
     "column",
     [
-        Column("k", Kind.INT64, repeated=True),
-        Column("k", Kind.JSON),
-        Column("k", Kind.STRUCT),
-        Column("k", Kind.GEOGRAPHY),
+        Column(name="k", kind=Kind.INT64, repeated=True),
+        Column(name="k", kind=Kind.JSON),
+        Column(name="k", kind=Kind.STRUCT),
+        Column(name="k", kind=Kind.GEOGRAPHY),
     ],
     ids=lambda column: f"{column.kind} {column.repeated}",
 )
@@ -143,16 +150,16 @@ def test_a_key_whose_values_identify_nothing_is_refused(column: Column) -> None:
         ((MMSI,), {"key": "mmsi"}, "id", "Long"),
         ((MMSI,), {"key": "mmsi", "values": {"int64": "string"}}, "id", "String"),
         ((MMSI, NAME), {"key": ["mmsi", "name"]}, "id", "String"),
-        ((Column("v", Kind.FLOAT64),), {"key": "v"}, "id", "String"),
-        ((Column("id", Kind.STRING),), {"key": "id"}, "id", "String"),
-        ((Column("id", Kind.INT64),), {"key": "id"}, "id", "Long"),
-        ((Column("id", Kind.STRING),), {}, "_id", "String"),
-        ((Column("id", Kind.INT64), MMSI), {"key": "mmsi"}, "_id", "Long"),
-        ((Column("id", Kind.INT64), MMSI), {"key": ["id", "mmsi"]}, "_id", "String"),
-        ((Column("id", Kind.NUMERIC),), {"key": "id"}, "_id", "String"),
-        ((Column("id", Kind.FLOAT64),), {"key": "id"}, "_id", "String"),
-        ((Column("_id", Kind.INT64),), {}, "id", "String"),
-        ((Column("ID", Kind.INT64),), {}, "id", "String"),
+        ((Column(name="v", kind=Kind.FLOAT64),), {"key": "v"}, "id", "String"),
+        ((Column(name="id", kind=Kind.STRING),), {"key": "id"}, "id", "String"),
+        ((Column(name="id", kind=Kind.INT64),), {"key": "id"}, "id", "Long"),
+        ((Column(name="id", kind=Kind.STRING),), {}, "_id", "String"),
+        ((Column(name="id", kind=Kind.INT64), MMSI), {"key": "mmsi"}, "_id", "Long"),
+        ((Column(name="id", kind=Kind.INT64), MMSI), {"key": ["id", "mmsi"]}, "_id", "String"),
+        ((Column(name="id", kind=Kind.NUMERIC),), {"key": "id"}, "_id", "String"),
+        ((Column(name="id", kind=Kind.FLOAT64),), {"key": "id"}, "_id", "String"),
+        ((Column(name="_id", kind=Kind.INT64),), {}, "id", "String"),
+        ((Column(name="ID", kind=Kind.INT64),), {}, "id", "String"),
     ],
 )
 def test_the_primary_key_is_id_unless_the_source_uses_that_name_for_something_else(
@@ -166,7 +173,7 @@ def test_the_primary_key_is_id_unless_the_source_uses_that_name_for_something_el
 
 
 def test_a_source_that_uses_both_names_is_refused() -> None:
-    source = schema(Column("id", Kind.STRING), Column("_id", Kind.STRING))
+    source = schema(Column(name="id", kind=Kind.STRING), Column(name="_id", kind=Kind.STRING))
     assert "rename one in customQuery" in problems_of(source)
 
 
@@ -177,7 +184,11 @@ def test_a_source_that_uses_both_names_is_refused() -> None:
         (MMSI, "boolean", "it can be number or string"),
         (NAME, "number", "is STRING in BigQuery, which cannot be stored as number"),
         (replace(MMSI, repeated=True), "string", "is ARRAY<INT64> in BigQuery"),
-        (Column("r", Kind.RANGE, spelling="RANGE<DATE>"), "object", "is RANGE<DATE> in BigQuery"),
+        (
+            Column(name="r", kind=Kind.RANGE, spelling="RANGE<DATE>"),
+            "object",
+            "is RANGE<DATE> in BigQuery",
+        ),
     ],
 )
 def test_an_impossible_override_is_refused_with_both_sides_named(

@@ -9,7 +9,7 @@ from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets_tests.schema.samples import contract, schema
 
-NUMBER = Column("number", Kind.INT64)
+NUMBER = Column(name="number", kind=Kind.INT64)
 
 
 def seen(
@@ -44,4 +44,4 @@ def told(before: TableVersion | None, after: TableVersion, **declared: Any) -> l
 
 def of(name: str, kind: Kind, *fields: Column, **more: Any) -> Column:
     """A column of the source."""
-    return Column(name, kind, fields=fields, **more)
+    return Column(name=name, kind=kind, fields=fields, **more)

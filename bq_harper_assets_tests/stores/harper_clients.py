@@ -15,11 +15,11 @@ from bq_harper_assets.stores.retry import RetryPolicy
 
 ROWS = "ClientRows"
 COLUMNS = (
-    Attribute("id", "String"),
-    Attribute("at", "String", indexed=True),
-    Attribute("n", "Float"),
+    Attribute(name="id", type="String"),
+    Attribute(name="at", type="String", indexed=True),
+    Attribute(name="n", type="Float"),
 )
-FAST = RetryPolicy(2, 0.010)
+FAST = RetryPolicy(max_retries=2, initial_delay_s=0.010)
 PATIENCE = Timeouts(connect_s=5, read_s=20, slow_read_s=60)
 
 Make = Callable[..., HarperClient]

@@ -23,7 +23,7 @@ from bq_harper_assets_tests.schema.samples import contract, schema
 
 def plan_with(table: str, *names: str) -> TablePlan:
     """A plan with an indexed column of each name beside the timestamp."""
-    columns = [Column(name, Kind.INT64) for name in names]
+    columns = [Column(name=name, kind=Kind.INT64) for name in names]
     return plan_table(contract(target_table=table), schema(*columns))
 
 
@@ -75,7 +75,15 @@ def main(url: str, password_file: str, table: str, ledger_url: str) -> None:
     """Says that it is ready; for each line of column names it prints what ensure_table did."""
     password = SecretStr(Path(password_file).read_text(encoding="ascii"))
     connection = HarperConnection(url=url, user="admin", password=password)
-    facts = TableFacts(table.lower(), "s", table, "event_time", (), timedelta(hours=1), 1)
+    facts = TableFacts(
+        name=table.lower(),
+        source="s",
+        target=table,
+        timestamp_column="event_time",
+        key=(),
+        window=timedelta(hours=1),
+        slices=1,
+    )
     with HarperClient(connection) as client, open_ledger(ledger_url) as ledger:
         known = ledger.register_table(facts)
         client.user_info()  # the connection is open before the start

@@ -17,13 +17,13 @@ from bq_harper_assets.stores.harper.ensure_table import (
 from bq_harper_assets.stores.harper.fitting import Holding, attribute_fits
 from bq_harper_assets_tests.stores.test_ensure_table import PLAN, WHOLE, ScriptedTable
 
-BARE = replace(WHOLE, attributes=(Attribute("id", "ID"),))
+BARE = replace(WHOLE, attributes=(Attribute(name="id", type="ID"),))
 READABLE = replace(
     WHOLE,
     attributes=(
-        Attribute("id", "ID"),
-        Attribute("event_time", "String", indexed=True),
-        Attribute("_hash", "String"),
+        Attribute(name="id", type="ID"),
+        Attribute(name="event_time", type="String", indexed=True),
+        Attribute(name="_hash", type="String"),
     ),
 )
 
@@ -76,9 +76,9 @@ def test_a_table_that_goes_away_meanwhile_is_not_created_either() -> None:
 @pytest.mark.promise("A14")
 def test_what_cannot_be_adopted_is_told_with_where_to_change_it() -> None:
     plain = (
-        Attribute("event_time", "String"),
-        Attribute("a_id", "Int"),
-        Attribute("flag", "String", required=True),
+        Attribute(name="event_time", type="String"),
+        Attribute(name="a_id", type="Int"),
+        Attribute(name="flag", type="String", required=True),
     )
     harper = ScriptedTable([replace(WHOLE, primary_key="key", attributes=plain)], creates=True)
     with pytest.raises(TableConflict) as caught:
@@ -96,7 +96,9 @@ def test_what_cannot_be_adopted_is_told_with_where_to_change_it() -> None:
 
 
 def test_a_timestamp_of_any_type_is_refused_since_no_range_of_texts_finds_it() -> None:
-    anything = replace(READABLE, attributes=(Attribute("event_time", "Any", indexed=True),))
+    anything = replace(
+        READABLE, attributes=(Attribute(name="event_time", type="Any", indexed=True),)
+    )
     for adopted in (True, False):
         harper = ScriptedTable([anything], creates=True)
         with pytest.raises(TableConflict, match="event_time is Any there"):
@@ -107,10 +109,10 @@ def test_each_attribute_fits_or_comes_with_the_first_row_or_cannot_be_held() -> 
     found = replace(
         WHOLE,
         attributes=(
-            Attribute("id", "ID"),
-            Attribute("event_time", "String", True),
-            Attribute("a_id", "Float"),
-            Attribute("_batch", "Int"),
+            Attribute(name="id", type="ID"),
+            Attribute(name="event_time", type="String", indexed=True),
+            Attribute(name="a_id", type="Float"),
+            Attribute(name="_batch", type="Int"),
         ),
     )
     fits = {each.name: each for each in attribute_fits(found, PLAN)}

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.bigquery
 
 HOUR = timedelta(hours=1)
 DAY = utc(2026, 3, 1)
-TS = Column("ts", Kind.TIMESTAMP)
+TS = Column(name="ts", kind=Kind.TIMESTAMP)
 
 
 @pytest.fixture(scope="module")
@@ -41,18 +41,22 @@ def tables(bigquery_connection: BigQueryConnection) -> SmallTables:
 
 
 def struct(name: str, *fields: Column, repeated: bool = False) -> Column:
-    return Column(name, Kind.STRUCT, repeated=repeated, fields=fields)
+    return Column(name=name, kind=Kind.STRUCT, repeated=repeated, fields=fields)
 
 
 def many(name: str, kind: Kind) -> Column:
-    return Column(name, kind, repeated=True)
+    return Column(name=name, kind=kind, repeated=True)
 
 
 # Each column: its type in SQL, a value, and values that differ from it and from each other.
 EVERY_TYPE: list[tuple[Column, str, list[str]]] = [
-    (Column("i", Kind.INT64), "INT64", ["1", "-1", "9007199254740993", "9007199254740992", "NULL"]),
     (
-        Column("f", Kind.FLOAT64),
+        Column(name="i", kind=Kind.INT64),
+        "INT64",
+        ["1", "-1", "9007199254740993", "9007199254740992", "NULL"],
+    ),
+    (
+        Column(name="f", kind=Kind.FLOAT64),
         "FLOAT64",
         [
             "0.0",
@@ -66,23 +70,23 @@ EVERY_TYPE: list[tuple[Column, str, list[str]]] = [
         ],
     ),
     (
-        Column("n", Kind.NUMERIC),
+        Column(name="n", kind=Kind.NUMERIC),
         "NUMERIC",
         ["NUMERIC '1.5'", "NUMERIC '1.501'", "NUMERIC '-1.5'", "NULL"],
     ),
-    (Column("b", Kind.BOOL), "BOOL", ["TRUE", "FALSE", "NULL"]),
+    (Column(name="b", kind=Kind.BOOL), "BOOL", ["TRUE", "FALSE", "NULL"]),
     (
-        Column("s", Kind.STRING),
+        Column(name="s", kind=Kind.STRING),
         "STRING",
         ["'a'", "'A'", "''", "'a '", "'null'", "'é'", "'e\u0301'", "'\"a'", "NULL"],
     ),
     (
-        Column("y", Kind.BYTES),
+        Column(name="y", kind=Kind.BYTES),
         "BYTES",
         ["FROM_HEX('00ff')", "FROM_HEX('00')", "FROM_HEX('ff00')", "FROM_HEX('')", "NULL"],
     ),
     (
-        Column("t", Kind.TIMESTAMP),
+        Column(name="t", kind=Kind.TIMESTAMP),
         "TIMESTAMP",
         [
             "TIMESTAMP '2026-01-01 00:00:00+00'",
@@ -92,29 +96,33 @@ EVERY_TYPE: list[tuple[Column, str, list[str]]] = [
         ],
     ),
     (
-        Column("dt", Kind.DATETIME),
+        Column(name="dt", kind=Kind.DATETIME),
         "DATETIME",
         ["DATETIME '2026-01-01 00:00:00'", "DATETIME '2026-01-01 00:00:00.000001'", "NULL"],
     ),
-    (Column("d", Kind.DATE), "DATE", ["DATE '2026-01-01'", "DATE '9999-12-31'", "NULL"]),
-    (Column("tm", Kind.TIME), "TIME", ["TIME '00:00:00'", "TIME '00:00:00.000001'", "NULL"]),
+    (Column(name="d", kind=Kind.DATE), "DATE", ["DATE '2026-01-01'", "DATE '9999-12-31'", "NULL"]),
     (
-        Column("j", Kind.JSON),
+        Column(name="tm", kind=Kind.TIME),
+        "TIME",
+        ["TIME '00:00:00'", "TIME '00:00:00.000001'", "NULL"],
+    ),
+    (
+        Column(name="j", kind=Kind.JSON),
         "JSON",
         ["JSON '{\"a\":1}'", 'JSON \'{"a":"1"}\'', "JSON '[]'", "JSON 'null'", "NULL"],
     ),
     (
-        Column("g", Kind.GEOGRAPHY),
+        Column(name="g", kind=Kind.GEOGRAPHY),
         "GEOGRAPHY",
         ["ST_GEOGPOINT(1, 2)", "ST_GEOGPOINT(2, 1)", "NULL"],
     ),
     (
-        Column("iv", Kind.INTERVAL),
+        Column(name="iv", kind=Kind.INTERVAL),
         "INTERVAL",
         ["INTERVAL 1 MONTH", "INTERVAL 30 DAY", "INTERVAL 1 SECOND", "NULL"],
     ),
     (
-        Column("r", Kind.RANGE, spelling="RANGE<DATE>"),
+        Column(name="r", kind=Kind.RANGE, spelling="RANGE<DATE>"),
         "RANGE<DATE>",
         [
             "RANGE(DATE '2026-01-01', DATE '2026-02-01')",
@@ -128,7 +136,9 @@ EVERY_TYPE: list[tuple[Column, str, list[str]]] = [
     (many("asx", Kind.STRING), "ARRAY<STRING>", ["['a', 'b']", "['a,b']", "['a\",\"b']", "[]"]),
     (many("ay", Kind.BYTES), "ARRAY<BYTES>", ["[FROM_HEX('00')]", "[FROM_HEX('0000')]", "[]"]),
     (
-        struct("st", Column("x", Kind.INT64), struct("q", Column("z", Kind.BYTES))),
+        struct(
+            "st", Column(name="x", kind=Kind.INT64), struct("q", Column(name="z", kind=Kind.BYTES))
+        ),
         "STRUCT<x INT64, q STRUCT<z BYTES>>",
         [
             "STRUCT(1 AS x, STRUCT(FROM_HEX('01') AS z) AS q)",
@@ -142,7 +152,7 @@ EVERY_TYPE: list[tuple[Column, str, list[str]]] = [
     (
         struct(
             "ev",
-            Column("a", Kind.INT64),
+            Column(name="a", kind=Kind.INT64),
             struct("c", many("w", Kind.FLOAT64), repeated=True),
             repeated=True,
         ),
@@ -179,7 +189,11 @@ def test_every_single_change_of_every_type_changes_the_fingerprint(tables: Small
     )
 
     found = fingerprints(
-        tables.queries, SourceAtInstant(table, COLUMNS, TS), DAY, DAY + len(labels) * HOUR, HOUR
+        tables.queries,
+        SourceAtInstant(table=table, columns=COLUMNS, time_column=TS),
+        DAY,
+        DAY + len(labels) * HOUR,
+        HOUR,
     )
 
     same: dict[Fingerprint, list[str]] = {}
@@ -199,20 +213,26 @@ def test_a_column_that_is_still_empty_changes_nothing(tables: SmallTables) -> No
         " STRUCT(1, CAST(NULL AS STRING), CAST([] AS ARRAY<INT64>)),"
         " [STRUCT(1, CAST(NULL AS INT64))])"
     )
-    x, a = Column("x", Kind.INT64), Column("a", Kind.INT64)
-    k = Column("k", Kind.INT64)
+    x, a = Column(name="x", kind=Kind.INT64), Column(name="a", kind=Kind.INT64)
+    k = Column(name="k", kind=Kind.INT64)
     before = (k, struct("st", x), struct("ev", a, repeated=True))
     after = (
-        Column("new", Kind.STRING),
+        Column(name="new", kind=Kind.STRING),
         many("news", Kind.STRING),
-        struct("newst", Column("q", Kind.INT64)),
-        struct("ev", a, Column("b", Kind.INT64), repeated=True),
-        struct("st", Column("y", Kind.STRING), x, many("zs", Kind.INT64)),
+        struct("newst", Column(name="q", kind=Kind.INT64)),
+        struct("ev", a, Column(name="b", kind=Kind.INT64), repeated=True),
+        struct("st", Column(name="y", kind=Kind.STRING), x, many("zs", Kind.INT64)),
         k,
     )
 
     old, new = (
-        fingerprints(tables.queries, SourceAtInstant(table, columns, TS), DAY, DAY + HOUR, HOUR)
+        fingerprints(
+            tables.queries,
+            SourceAtInstant(table=table, columns=columns, time_column=TS),
+            DAY,
+            DAY + HOUR,
+            HOUR,
+        )
         for columns in (before, after)
     )
 
@@ -227,13 +247,17 @@ def test_minus_zero_counts_as_zero_wherever_it_stands(tables: SmallTables) -> No
         " CAST('-0.0' AS FLOAT64), [CAST('-0.0' AS FLOAT64)], STRUCT(CAST('-0.0' AS FLOAT64))"
     )
     columns = (
-        Column("f", Kind.FLOAT64),
+        Column(name="f", kind=Kind.FLOAT64),
         many("fs", Kind.FLOAT64),
-        struct("st", Column("f", Kind.FLOAT64)),
+        struct("st", Column(name="f", kind=Kind.FLOAT64)),
     )
 
     found = fingerprints(
-        tables.queries, SourceAtInstant(table, columns, TS), DAY, DAY + 2 * HOUR, HOUR
+        tables.queries,
+        SourceAtInstant(table=table, columns=columns, time_column=TS),
+        DAY,
+        DAY + 2 * HOUR,
+        HOUR,
     )
 
     assert found[DAY] == found[DAY + HOUR]
@@ -248,7 +272,11 @@ def test_rows_are_counted_in_their_windows_and_none_is_forgotten(
     times = ["1969-12-30", "1969-12-31", "1969-12-31", "1970-01-01", "1970-01-03", "2999-01-01"]
     rows = [f"({kind} '{time}', {k})" for k, time in enumerate([*times, "1970-01-01"])]
     tables.run(f"INSERT INTO {table.sql} (ts, k) VALUES {', '.join(rows)}, (NULL, 7), (NULL, 8)")
-    source = SourceAtInstant(table, (Column("k", Kind.INT64),), Column("ts", kind))
+    source = SourceAtInstant(
+        table=table,
+        columns=(Column(name="k", kind=Kind.INT64),),
+        time_column=Column(name="ts", kind=kind),
+    )
     start, end, day = utc(1969, 12, 31), utc(1970, 1, 4), timedelta(days=1)
 
     found = fingerprints(tables.queries, source, start, end, day)
@@ -264,7 +292,9 @@ def test_a_window_that_begins_before_1970_is_cut_like_the_others(tables: SmallTa
     table = tables.make_from(
         "SELECT TIMESTAMP_MICROS(m) AS ts, m AS k FROM UNNEST([-3600000001, -3600000000, -1, 0]) m"
     )
-    source = SourceAtInstant(table, (Column("k", Kind.INT64),), TS)
+    source = SourceAtInstant(
+        table=table, columns=(Column(name="k", kind=Kind.INT64),), time_column=TS
+    )
 
     found = fingerprints(tables.queries, source, utc(1969, 12, 31, 22), utc(1970, 1, 1, 1), HOUR)
 
@@ -279,7 +309,10 @@ def test_the_filter_decides_and_the_end_of_an_open_window_may_lie_inside_it(
         " FROM UNNEST(GENERATE_ARRAY(0, 119)) AS m"
     )
     source = SourceAtInstant(
-        table, (Column("k", Kind.INT64),), TS, row_filter="k < 10 OR MOD(k, 2) = 0"
+        table=table,
+        columns=(Column(name="k", kind=Kind.INT64),),
+        time_column=TS,
+        row_filter="k < 10 OR MOD(k, 2) = 0",
     )
 
     found = fingerprints(tables.queries, source, DAY, DAY + 1.5 * HOUR, HOUR)
@@ -290,13 +323,17 @@ def test_the_filter_decides_and_the_end_of_an_open_window_may_lie_inside_it(
 def test_a_pinned_fingerprint_stays_when_the_table_moves_on(tables: SmallTables) -> None:
     table = tables.make("ts TIMESTAMP, k INT64")
     tables.run(f"INSERT INTO {table.sql} VALUES ({timestamp(DAY)}, 1), ({timestamp(DAY)}, 2)")
-    columns = (Column("k", Kind.INT64),)
-    then = SourceAtInstant(table, columns, TS, at=server_time(tables.queries))
+    columns = (Column(name="k", kind=Kind.INT64),)
+    then = SourceAtInstant(
+        table=table, columns=columns, time_column=TS, at=server_time(tables.queries)
+    )
     before = fingerprints(tables.queries, then, DAY, DAY + HOUR, HOUR)
     tables.run(f"UPDATE {table.sql} SET k = 3 WHERE k = 2")
 
     after = fingerprints(tables.queries, then, DAY, DAY + HOUR, HOUR)
-    now = SourceAtInstant(table, columns, TS, at=server_time(tables.queries))
+    now = SourceAtInstant(
+        table=table, columns=columns, time_column=TS, at=server_time(tables.queries)
+    )
     changed = fingerprints(tables.queries, now, DAY, DAY + HOUR, HOUR)
 
     assert after == before
@@ -310,7 +347,9 @@ def test_equal_rows_are_seen_in_the_number_of_distinct_contents(tables: SmallTab
         f"INSERT INTO {table.sql} VALUES "
         + ", ".join(f"({timestamp(DAY)}, {k})" for k in (1, 1, 1, 2))
     )
-    source = SourceAtInstant(table, (TS, Column("k", Kind.INT64)), TS)
+    source = SourceAtInstant(
+        table=table, columns=(TS, Column(name="k", kind=Kind.INT64)), time_column=TS
+    )
 
     found = fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)
 
@@ -337,15 +376,15 @@ ROW = st.fixed_dictionaries(
     }
 )
 ROW_COLUMNS = (
-    Column("i", Kind.INT64),
-    Column("f", Kind.FLOAT64),
-    Column("s", Kind.STRING),
-    Column("y", Kind.BYTES),
-    Column("d", Kind.DATE),
+    Column(name="i", kind=Kind.INT64),
+    Column(name="f", kind=Kind.FLOAT64),
+    Column(name="s", kind=Kind.STRING),
+    Column(name="y", kind=Kind.BYTES),
+    Column(name="d", kind=Kind.DATE),
     many("fs", Kind.FLOAT64),
     many("ss", Kind.STRING),
-    struct("st", Column("x", Kind.INT64), many("ys", Kind.BYTES)),
-    struct("ev", Column("a", Kind.INT64), repeated=True),
+    struct("st", Column(name="x", kind=Kind.INT64), many("ys", Kind.BYTES)),
+    struct("ev", Column(name="a", kind=Kind.INT64), repeated=True),
 )
 ROW_ARROW = pa.schema(
     [
@@ -386,7 +425,7 @@ def test_windows_have_equal_fingerprints_exactly_if_they_hold_equal_rows(
 
     found = fingerprints(
         tables.queries,
-        SourceAtInstant(table, ROW_COLUMNS, TS),
+        SourceAtInstant(table=table, columns=ROW_COLUMNS, time_column=TS),
         DAY,
         DAY + len(windows) * HOUR,
         HOUR,
@@ -437,10 +476,10 @@ def test_a_table_of_three_hundred_columns_has_a_fingerprint_that_its_last_column
     tables: SmallTables,
 ) -> None:
     names = [f"c{number:03}" for number in range(300)]
-    columns = tuple(Column(name, Kind.INT64) for name in names)
+    columns = tuple(Column(name=name, kind=Kind.INT64) for name in names)
     values = ", ".join(f"{at} AS {name}" for at, name in enumerate(names))
     wide = tables.make_from(f"SELECT TIMESTAMP '2026-03-01 00:30:00+00' AS ts, {values}")
-    source = SourceAtInstant(wide, (TS, *columns), TS)
+    source = SourceAtInstant(table=wide, columns=(TS, *columns), time_column=TS)
     before = fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)[DAY]
     tables.run(f"UPDATE {wide.sql} SET c299 = 0 WHERE TRUE")
     after = fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)[DAY]
@@ -451,10 +490,10 @@ def test_a_table_of_three_hundred_columns_has_a_fingerprint_that_its_last_column
 def test_how_the_columns_of_a_wide_row_are_put_together_changes_no_fingerprint(
     tables: SmallTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    columns = tuple(Column(name, Kind.STRING) for name in "abcdef")
+    columns = tuple(Column(name=name, kind=Kind.STRING) for name in "abcdef")
     texts = "'x' AS a, '' AS b, CAST(NULL AS STRING) AS c, 'y' AS d, '\\'' AS e, '🚢' AS f"
     narrow = tables.make_from(f"SELECT TIMESTAMP '2026-03-01 00:30:00+00' AS ts, {texts}")
-    source = SourceAtInstant(narrow, (TS, *columns), TS)
+    source = SourceAtInstant(table=narrow, columns=(TS, *columns), time_column=TS)
     found = fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)[DAY]
     monkeypatch.setattr(row_text, "_MOST_IN_CONCAT", 3)
     assert fingerprints(tables.queries, source, DAY, DAY + HOUR, HOUR)[DAY] == found

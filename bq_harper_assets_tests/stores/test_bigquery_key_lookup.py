@@ -10,7 +10,7 @@ from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 
 pytestmark = pytest.mark.bigquery
-TIME = Column("ts", Kind.TIMESTAMP)
+TIME = Column(name="ts", kind=Kind.TIMESTAMP)
 VALUES = [
     (Kind.STRING, "'a \"quoted\" ü, [name]'", 'a "quoted" ü, [name]'),
     (Kind.INT64, "9007199254740991", "9007199254740991"),
@@ -36,8 +36,10 @@ def test_a_stored_key_finds_its_row(
     source = tables.make_from(
         f"SELECT {literal} AS k, 'x' AS other, TIMESTAMP '1970-01-01 00:00:01' AS ts"
     )
-    key = [Column("k", kind), Column("other", Kind.STRING)]
-    pinned = SourceAtInstant(source, (), TIME, at=server_time(tables.queries)).sql
+    key = [Column(name="k", kind=kind), Column(name="other", kind=Kind.STRING)]
+    pinned = SourceAtInstant(
+        table=source, columns=(), time_column=TIME, at=server_time(tables.queries)
+    ).sql
     both = [[text, "y"], [text, "x"]]
     found = times_of_keys(tables.queries, pinned, None, key, TIME, both, table="t")
     assert found == {1: 1_000_000}
@@ -54,7 +56,7 @@ def test_a_row_without_a_time_is_told_from_one_that_is_gone_or_filtered_out(
 ) -> None:
     source = tables.make("k INT64, ts TIMESTAMP")
     tables.run(f"INSERT INTO {source.sql} (k, ts) VALUES (1, NULL), (2, NULL)")
-    key = [Column("k", Kind.INT64)]
+    key = [Column(name="k", kind=Kind.INT64)]
     texts = [["1"], ["2"], ["3"]]
     found = times_of_keys(tables.queries, source.sql, "k <> 2", key, TIME, texts, table="t")
     assert found == {0: None}

@@ -27,10 +27,10 @@ from bq_harper_assets_tests.stores.small_tables import DATASET, SmallTables, utc
 pytestmark = pytest.mark.bigquery
 
 RESULTS = "kept_results"
-TS = Column("ts", Kind.TIMESTAMP)
+TS = Column(name="ts", kind=Kind.TIMESTAMP)
 START, END = utc(2026, 3, 1), utc(2026, 3, 2)
 WITHIN = between(TS, START, END)
-COLUMNS = (Column("k", Kind.INT64), Column("v", Kind.STRING), TS)
+COLUMNS = (Column(name="k", kind=Kind.INT64), Column(name="v", kind=Kind.STRING), TS)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,11 @@ def test_a_custom_query_is_run_for_the_range_and_its_rows_stay_as_they_were(
     tables.run(f"DELETE FROM {source.sql} WHERE TRUE")
     assert rows_of(tables, result) == [(1, "B"), (3, "C")]
     found = fingerprints(
-        tables.queries, SourceAtInstant(result.table, COLUMNS, TS), START, END, timedelta(days=1)
+        tables.queries,
+        SourceAtInstant(table=result.table, columns=COLUMNS, time_column=TS),
+        START,
+        END,
+        timedelta(days=1),
     )
     assert found[START].rows == 2
     # To the millisecond, as BigQuery tells when a job began.

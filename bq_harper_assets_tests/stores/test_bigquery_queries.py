@@ -271,7 +271,8 @@ def test_the_store_may_say_how_long_to_wait(
     proxy.on(Answer(429, limited.body, {**limited.headers, "Retry-After": "7"}), matching=is_start)
     waits: list[float] = []
     calls = BigQueryCalls(
-        through(proxy, bigquery_connection), retry=RetryPolicy(5, 0.01, sleep=waits.append)
+        through(proxy, bigquery_connection),
+        retry=RetryPolicy(max_retries=5, initial_delay_s=0.01, sleep=waits.append),
     )
 
     Queries(calls).run("SELECT 1", doing="x")

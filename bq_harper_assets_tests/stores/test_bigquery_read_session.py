@@ -35,7 +35,7 @@ from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.stores.storage_proxy import StorageProxy, storage_proxy
 
 START, END = utc(2026, 3, 1), utc(2026, 3, 2)
-TS = Column("ts", Kind.TIMESTAMP)
+TS = Column(name="ts", kind=Kind.TIMESTAMP)
 WIDE_ROWS = 60_000
 
 
@@ -253,7 +253,7 @@ def test_a_range_of_time_is_half_open_for_every_type_of_time(
     tables: SmallTables, bigquery_connection: BigQueryConnection, kind: Kind
 ) -> None:
     table = tables.make(f"`order by` {kind}, k INT64")
-    column = Column("order by", kind)
+    column = Column(name="order by", kind=kind)
     step = timedelta(days=1) if kind is Kind.DATE else timedelta(microseconds=1)
     times = [START - step, START, END - step, END]
     values = ", ".join(f"({literal(kind, time)}, {k})" for k, time in enumerate(times))
@@ -269,7 +269,7 @@ def test_a_range_of_time_is_half_open_for_every_type_of_time(
 
 
 def test_a_day_belongs_to_the_window_in_which_it_begins() -> None:
-    day = Column("d", Kind.DATE)
+    day = Column(name="d", kind=Kind.DATE)
     hour = timedelta(hours=1)
 
     assert between(day, START, START + hour) == (
@@ -411,7 +411,7 @@ def test_a_silent_stream_says_when_it_is_given_up(
                 connection,
                 plan.streams[0],
                 plan.schema,
-                calls=BigQueryCalls(connection, retry=RetryPolicy(0)),
+                calls=BigQueryCalls(connection, retry=RetryPolicy(max_retries=0)),
                 silence_s=7.0,
             )
         )

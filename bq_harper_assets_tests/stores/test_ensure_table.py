@@ -58,7 +58,9 @@ def test_a_missing_table_is_created_with_exactly_the_planned_indexes(
     client: HarperClient, table: str
 ) -> None:
     source = schema(
-        Column("mmsi", Kind.INT64), Column("user_id", Kind.STRING), Column("note", Kind.STRING)
+        Column(name="mmsi", kind=Kind.INT64),
+        Column(name="user_id", kind=Kind.STRING),
+        Column(name="note", kind=Kind.STRING),
     )
     plan = plan_table(contract(target_table=table, key="mmsi"), source)
     ensured = ensure_table(client, plan)
@@ -113,7 +115,7 @@ def test_a_new_column_that_must_be_searched_is_added_and_old_rows_are_found_by_i
 def test_an_index_that_is_asked_for_later_is_built_unless_the_table_was_made_with_the_column(
     client: HarperClient, table: str, came_later: bool
 ) -> None:
-    note, plain = Column("note", Kind.STRING), contract(target_table=table)
+    note, plain = Column(name="note", kind=Kind.STRING), contract(target_table=table)
     made = plan_table(plain, schema() if came_later else schema(note))
     ensure_table(client, made)
     second = plan_table(plain, schema(note), made.version)
@@ -158,7 +160,7 @@ def test_an_attribute_declared_without_an_index_is_told_to_have_none(
     ensure_table(client, plan_with(table, "note"))
     plan = plan_table(
         contract(target_table=table, schema_overrides={"note": {"indexed": True}}),
-        schema(Column("note", Kind.INT64)),
+        schema(Column(name="note", kind=Kind.INT64)),
     )
     ensured = ensure_table(client, plan)
     assert (ensured.action, ensured.unindexed) == (TableAction.UP_TO_DATE, ("note",))
@@ -168,7 +170,9 @@ def test_an_attribute_declared_without_an_index_is_told_to_have_none(
 @pytest.mark.harper
 def test_a_table_that_cannot_hold_the_rows_is_left_alone(client: HarperClient, table: str) -> None:
     client.create_table(
-        table, "key", [Attribute("key"), Attribute("event_time", "Date"), Attribute("a_id")]
+        table,
+        "key",
+        [Attribute(name="key"), Attribute(name="event_time", type="Date"), Attribute(name="a_id")],
     )
     before = client.describe_table(table)
     with pytest.raises(TableConflict) as caught:
@@ -287,7 +291,9 @@ WHOLE = TableDescription(
     database="data",
     name="Orders",
     primary_key="id",
-    attributes=tuple(Attribute(each.name, each.type, each.indexed) for each in PLAN.attributes),
+    attributes=tuple(
+        Attribute(name=each.name, type=each.type, indexed=each.indexed) for each in PLAN.attributes
+    ),
     schema_defined=True,
     audit=True,
     record_count=0,
@@ -301,7 +307,7 @@ WITHOUT_B = replace(WHOLE, attributes=tuple(a for a in WHOLE.attributes if a.nam
 def test_it_gives_up_after_three_attempts_and_names_table_and_harpers_own_answer(
     harper_connection: HarperConnection, client: HarperClient, table: str
 ) -> None:
-    client.create_table(table, "id", [Attribute("id", "String")])
+    client.create_table(table, "id", [Attribute(name="id", type="String")])
     waits: list[float] = []
     with FaultProxy(harper_connection.url) as proxy:
         # As by a thread of the server that never hears of it; creates are answered by Harper.

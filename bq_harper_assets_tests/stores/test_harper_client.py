@@ -249,7 +249,9 @@ def test_an_empty_answer_each_time_is_given_up_with_the_address_to_look_at(
 
 def test_a_search_that_hangs_ends_with_the_steps_deadline(make: Make, proxy: FaultProxy) -> None:
     proxy.on(Stall(), operation="search_by_conditions", times=9)
-    client = make(retry=RetryPolicy(5, 0.1).within(timedelta(seconds=2)))
+    client = make(
+        retry=RetryPolicy(max_retries=5, initial_delay_s=0.1).within(timedelta(seconds=2))
+    )
     began = time.monotonic()
     with pytest.raises(HarperUnavailable, match="gave no answer within 2 s") as ended:
         client.search_by_conditions(ROWS, [Condition("id", "equals", "a")])
@@ -286,7 +288,9 @@ def test_a_storm_of_30_answers_is_outlived(
 ) -> None:
     slept: list[float] = []
     breakers = Breakers()
-    retry = RetryPolicy(5, 1.0, sleep=slept.append).within(timedelta(minutes=10))
+    retry = RetryPolicy(max_retries=5, initial_delay_s=1.0, sleep=slept.append).within(
+        timedelta(minutes=10)
+    )
     proxy.on(Answer(status, {"error": "slow down"}, headers), operation="upsert", times=30)
     client = make(retry=retry, breakers=breakers)
     assert client.upsert(ROWS, [{"id": "storm"}]) == WriteCount(1, 1)
@@ -306,14 +310,16 @@ def test_an_open_breaker_is_waited_for_within_the_deadline_and_told(
     proxy.on(Answer(502), operation="upsert", times=5)
     for _ in range(5):
         with pytest.raises(HarperUnavailable):
-            make(retry=RetryPolicy(0), breakers=breakers).upsert(ROWS, [])
+            make(retry=RetryPolicy(max_retries=0), breakers=breakers).upsert(ROWS, [])
 
     def sleep(seconds: float) -> None:
         clock.now += 5
         WAITS.look()
         clock.now += seconds - 5
 
-    policy = RetryPolicy(5, 6.0, sleep=sleep, clock=clock).within(timedelta(minutes=10))
+    policy = RetryPolicy(max_retries=5, initial_delay_s=6.0, sleep=sleep, clock=clock).within(
+        timedelta(minutes=10)
+    )
     with WAITS.listen(heard.append):
         assert make(retry=policy, breakers=breakers).upsert(ROWS, []) == WriteCount(0, 0)
     assert clock.now - 1000 == 60
@@ -324,9 +330,9 @@ def test_an_open_breaker_is_waited_for_within_the_deadline_and_told(
     proxy.on(Answer(502), operation="upsert", times=5)
     for _ in range(5):
         with pytest.raises(HarperUnavailable):
-            make(retry=RetryPolicy(0), breakers=breakers).upsert(ROWS, [])
+            make(retry=RetryPolicy(max_retries=0), breakers=breakers).upsert(ROWS, [])
     with pytest.raises(CircuitOpen):  # without a deadline nobody waits
-        make(retry=RetryPolicy(5), breakers=breakers).upsert(ROWS, [])
+        make(retry=RetryPolicy(max_retries=5), breakers=breakers).upsert(ROWS, [])
 
 
 @pytest.mark.promise("G9")
@@ -341,7 +347,7 @@ def test_retries_and_delay_are_what_was_set(
         time.sleep(wait)
 
     proxy.on(Answer(503), times=99)
-    client = make(retry=RetryPolicy(retries, 0.010, sleep=sleep))
+    client = make(retry=RetryPolicy(max_retries=retries, initial_delay_s=0.010, sleep=sleep))
     with pytest.raises(HarperUnavailable, match=r"failed 3 times" if retries else r"failed: "):
         client.upsert(ROWS, [{"id": "t"}])
     seen = proxy.seen()
@@ -360,7 +366,9 @@ def test_retry_after_wins(
 ) -> None:
     slept: list[float] = []
     proxy.on(Answer(429, {"error": "slow down"}, {"Retry-After": header}))
-    make(retry=RetryPolicy(1, 0.010, sleep=slept.append)).upsert(ROWS, [{"id": "t"}])
+    make(retry=RetryPolicy(max_retries=1, initial_delay_s=0.010, sleep=slept.append)).upsert(
+        ROWS, [{"id": "t"}]
+    )
     assert len(slept) == 1
     assert low <= slept[0] <= high
 
@@ -404,7 +412,10 @@ def test_it_ends_by_itself_when_harper_is_away_and_works_when_it_is_back(
 def test_the_breaker_stands_between_the_call_and_the_server(make: Make, proxy: FaultProxy) -> None:
     clock = Clock()
     breakers = Breakers(clock=clock)
-    client = make(breakers=breakers, retry=RetryPolicy(1, 0, sleep=lambda wait: None))
+    client = make(
+        breakers=breakers,
+        retry=RetryPolicy(max_retries=1, initial_delay_s=0, sleep=lambda wait: None),
+    )
     proxy.on(Answer(503), table=ROWS, matching=lambda seen: b"fault" not in seen.body, times=10)
 
     def upsert() -> WriteCount:
@@ -449,7 +460,9 @@ def test_the_breaker_stands_between_the_call_and_the_server(make: Make, proxy: F
 @pytest.mark.promise("E6")
 def test_while_the_probe_is_out_no_other_request_arrives(make: Make, proxy: FaultProxy) -> None:
     clock = Clock()
-    client = make(breakers=Breakers(clock=clock), retry=RetryPolicy(0), timeouts=Timeouts(5, 0.4))
+    client = make(
+        breakers=Breakers(clock=clock), retry=RetryPolicy(max_retries=0), timeouts=Timeouts(5, 0.4)
+    )
     proxy.on(Answer(503), times=5)
     for _ in range(5):
         with pytest.raises(HarperUnavailable):
@@ -472,7 +485,7 @@ def test_a_call_that_is_waiting_to_retry_stops_when_the_breaker_opens(
     make: Make, proxy: FaultProxy
 ) -> None:
     breakers = Breakers(failures_to_open=1)
-    other = make(breakers=breakers, retry=RetryPolicy(0))
+    other = make(breakers=breakers, retry=RetryPolicy(max_retries=0))
 
     def meanwhile(wait: float) -> None:
         with pytest.raises(HarperUnavailable):
@@ -480,7 +493,7 @@ def test_a_call_that_is_waiting_to_retry_stops_when_the_breaker_opens(
 
     proxy.on(Answer(503), times=9)
     with pytest.raises(CircuitOpen):
-        make(breakers=breakers, retry=RetryPolicy(5, sleep=meanwhile)).upsert(ROWS, [])
+        make(breakers=breakers, retry=RetryPolicy(max_retries=5, sleep=meanwhile)).upsert(ROWS, [])
     assert len(proxy.seen()) == 2
 
 
@@ -500,7 +513,9 @@ def test_ten_clients_that_create_the_same_table_at_once_all_succeed(
 @pytest.mark.promise("A3")
 def test_a_table_just_made_may_be_unknown_for_a_moment(make: Make, proxy: FaultProxy) -> None:
     clock, slept = Clock(), list[float]()
-    client = make(clock=clock, retry=RetryPolicy(5, 9, sleep=slept.append))
+    client = make(
+        clock=clock, retry=RetryPolicy(max_retries=5, initial_delay_s=9, sleep=slept.append)
+    )
     client.create_table(ROWS, "id", COLUMNS)
     unknown = Answer(400, {"error": f"Table 'data.{ROWS}' does not exist"})
     proxy.on(unknown, operation="upsert", times=3)

@@ -84,7 +84,7 @@ def test_secrets_of_a_profile_are_not_shown_and_not_shared() -> None:
 @pytest.mark.promise("G9")
 def test_retries_are_what_was_set() -> None:
     resource = HarperResource(url="http://127.0.0.1:9925", max_retries=2, initial_retry_delay_ms=10)
-    assert resource.retry() == RetryPolicy(2, 0.010)
+    assert resource.retry() == RetryPolicy(max_retries=2, initial_delay_s=0.010)
 
 
 @pytest.mark.promise("O2")

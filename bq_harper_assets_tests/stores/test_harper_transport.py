@@ -119,7 +119,9 @@ def test_a_connection_that_harper_closed_after_5_s_is_survived(
 ) -> None:
     retries: list[Retry] = []
     # With a clock that stands still the client takes the connection for a fresh one.
-    client = make(harper_connection, clock=Clock(), retry=RetryPolicy(0), on_retry=retries.append)
+    client = make(
+        harper_connection, clock=Clock(), retry=RetryPolicy(max_retries=0), on_retry=retries.append
+    )
     client.upsert(ROWS, [{"id": "k"}])
     time.sleep(5.3)
     assert client.upsert(ROWS, [{"id": "k"}]) == WriteCount(1, 1)
@@ -131,7 +133,7 @@ def test_a_connection_that_breaks_after_being_idle_is_replaced_without_a_retry(
     make: Make, proxy: FaultProxy
 ) -> None:
     clock = Clock()
-    client = make(clock=clock, retry=RetryPolicy(0))
+    client = make(clock=clock, retry=RetryPolicy(max_retries=0))
     client.upsert(ROWS, [{"id": "k"}])
     proxy.on(Reset("after"))
     clock.now += 2
@@ -196,7 +198,7 @@ def test_the_guard_is_asked_when_the_connection_stands_and_not_before(
     with (
         HarperClient(
             connection,
-            retry=RetryPolicy(0),
+            retry=RetryPolicy(max_retries=0),
             breakers=Breakers(),
             send_guard=lambda: asked.append(time.monotonic()),
         ) as client,
@@ -224,7 +226,7 @@ def test_it_is_known_when_the_last_write_without_an_answer_was_sent(
     make: Make, proxy: FaultProxy, fault: Fault, unanswered: bool
 ) -> None:
     clock = Clock()
-    client = make(clock=clock, retry=RetryPolicy(0), timeouts=Timeouts(5, 0.2))
+    client = make(clock=clock, retry=RetryPolicy(max_retries=0), timeouts=Timeouts(5, 0.2))
     proxy.on(fault, times=2)
     with pytest.raises(HarperError):
         client.search_by_id(ROWS, ["a"])

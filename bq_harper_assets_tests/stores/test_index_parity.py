@@ -51,7 +51,7 @@ def proxy(harper_connection: HarperConnection) -> Iterator[FaultProxy]:
 def proxied(proxy: FaultProxy, harper_connection: HarperConnection, make: Make) -> HarperClient:
     """Without retries of its own."""
     through = harper_connection.model_copy(update={"url": proxy.url})
-    return make(through, retry=RetryPolicy(0))
+    return make(through, retry=RetryPolicy(max_retries=0))
 
 
 def rows_of(client: HarperClient, table: str) -> None:
@@ -76,8 +76,8 @@ class Passing(Clock):
 def test_every_row_of_a_large_table_is_found_by_an_index_as_soon_as_it_is_called_added(
     make: Make, table: str
 ) -> None:
-    client = make(retry=RetryPolicy(0))
-    client.create_table(table, "id", [Attribute("id", "String")])
+    client = make(retry=RetryPolicy(max_retries=0))
+    client.create_table(table, "id", [Attribute(name="id", type="String")])
     for first in range(0, ROWS, PER_REQUEST):
         numbers = range(first, first + PER_REQUEST)
         client.upsert(
@@ -143,7 +143,7 @@ def test_the_index_on_a_column_that_no_row_has_yet_is_waited_for_too(
     time = Passing()
     ensure_table(proxied, plan_with(table, "a_id", "b_id"), sleep=time.sleep, clock=time)
     assert time.waits[1:] == pytest.approx([0.2, 0.4, 0.8, 1.6])
-    assert make(retry=RetryPolicy(0)).search_by_value(table, "b_id", 3) == []
+    assert make(retry=RetryPolicy(max_retries=0)).search_by_value(table, "b_id", 3) == []
 
 
 @pytest.mark.promise("A7")
@@ -253,7 +253,7 @@ def test_a_search_that_meets_an_index_in_the_making_is_sent_again_and_opens_no_b
     through = harper_connection.model_copy(update={"url": proxy.url})
     proxy.on(INDEXING, operation="search_by_conditions", table=table, times=20)
     breakers = Breakers()
-    client = make(through, retry=RetryPolicy(0), breakers=breakers)
+    client = make(through, retry=RetryPolicy(max_retries=0), breakers=breakers)
     wanted = [Condition("b_id", "equals", 3)]
     for _ in range(18):
         with pytest.raises(HarperIndexing, match="is not indexed yet"):

@@ -55,7 +55,7 @@ def failing(*errors: Exception) -> tuple[Callable[[], str], list[int]]:
 def test_a_wait_is_one_to_two_delays_that_double_and_never_over_30_s(
     initial: float, retry: int, chance: float
 ) -> None:
-    wait = RetryPolicy(5, initial, chance=lambda: chance).wait_s(retry)
+    wait = RetryPolicy(max_retries=5, initial_delay_s=initial, chance=lambda: chance).wait_s(retry)
     delay = initial * 2 ** min(retry, 60)
     assert min(delay, LONGEST_WAIT_S) <= wait <= min(2 * delay, LONGEST_WAIT_S)
 
@@ -72,7 +72,9 @@ def test_two_retries_of_10_ms_are_three_tries_with_waits_of_10_to_20_and_20_to_4
     waits: list[float] = []
     send, tries = failing(*[Away()] * 9)
     with pytest.raises(Away):
-        RetryPolicy(2, 0.010, sleep=waits.append).call(send, is_transient=is_away, describe=CALL)
+        RetryPolicy(max_retries=2, initial_delay_s=0.010, sleep=waits.append).call(
+            send, is_transient=is_away, describe=CALL
+        )
     assert tries == [3]
     assert len(waits) == 2
     assert 0.010 <= waits[0] <= 0.020
@@ -106,7 +108,9 @@ def test_what_is_not_transient_is_tried_once() -> None:
 def test_each_retry_warns_and_the_end_is_an_error(caplog: pytest.LogCaptureFixture) -> None:
     events: list[Retry] = []
     send, _ = failing(Away(), Away(), Away())
-    policy = RetryPolicy(2, 1, sleep=lambda wait: None, chance=lambda: 0.5)
+    policy = RetryPolicy(
+        max_retries=2, initial_delay_s=1, sleep=lambda wait: None, chance=lambda: 0.5
+    )
     with caplog.at_level(logging.INFO), pytest.raises(Away):
         policy.call(send, is_transient=is_away, describe=CALL, on_retry=events.append)
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
@@ -128,7 +132,7 @@ def test_each_retry_warns_and_the_end_is_an_error(caplog: pytest.LogCaptureFixtu
 
 def test_it_stops_at_the_first_success() -> None:
     send, tries = failing(Away(), Away())
-    policy = RetryPolicy(5, 0, sleep=lambda wait: None)
+    policy = RetryPolicy(max_retries=5, initial_delay_s=0, sleep=lambda wait: None)
     assert policy.call(send, is_transient=is_away, describe=CALL) == "done"
     assert tries == [3]
 
@@ -151,7 +155,14 @@ class StepClock:
 
 
 def under_a_deadline(clock: StepClock, seconds: float, **settings: Any) -> RetryPolicy:
-    policy = RetryPolicy(2, 1.0, sleep=clock.sleep, clock=clock, chance=lambda: 0.0, **settings)
+    policy = RetryPolicy(
+        max_retries=2,
+        initial_delay_s=1.0,
+        sleep=clock.sleep,
+        clock=clock,
+        chance=lambda: 0.0,
+        **settings,
+    )
     return policy.within(timedelta(seconds=seconds))
 
 
@@ -209,7 +220,7 @@ def test_a_count_that_was_asked_for_holds_for_storms_too() -> None:
 
 
 def test_a_call_that_is_tried_once_waits_out_no_storm() -> None:
-    for policy in (RetryPolicy(0).within(timedelta(hours=1)), RetryPolicy().once()):
+    for policy in (RetryPolicy(max_retries=0).within(timedelta(hours=1)), RetryPolicy().once()):
         send, tries = failing(Busy(), Busy())
         with pytest.raises(Busy):
             policy.call(send, is_transient=is_away, is_storm=is_busy, describe=CALL)

@@ -33,20 +33,22 @@ ALIASES = {
 @pytest.mark.parametrize("name", ALIASES)
 def test_all_names_of_a_type_are_the_same_kind(name: str) -> None:
     (column,) = columns_of([bigquery.SchemaField("c", name)])
-    assert column == Column("c", ALIASES[name])
+    assert column == Column(name="c", kind=ALIASES[name])
 
 
 @pytest.mark.promise("B9")
 def test_a_type_that_we_do_not_know_keeps_its_name() -> None:
     (column,) = columns_of([bigquery.SchemaField("c", "VECTOR", mode="REPEATED")])
-    assert column == Column("c", Kind.UNKNOWN, repeated=True, spelling="VECTOR")
+    assert column == Column(name="c", kind=Kind.UNKNOWN, repeated=True, spelling="VECTOR")
 
 
 def test_what_the_emulator_drops_is_read_where_a_service_tells_it() -> None:
     (column,) = columns_of(
         [bigquery.SchemaField("c", "STRING", mode="REQUIRED", description="d", max_length=9)]
     )
-    assert column == Column("c", Kind.STRING, required=True, description="d", max_length=9)
+    assert column == Column(
+        name="c", kind=Kind.STRING, required=True, description="d", max_length=9
+    )
 
 
 @pytest.mark.bigquery
@@ -82,16 +84,22 @@ def test_types_modes_nesting_partitioning_and_clustering_are_read(
     read = read_schema(
         client, ref.project, ref.dataset, ref.table, calls=BigQueryCalls(bigquery_connection)
     )
-    berths = Column("berths", Kind.STRUCT, repeated=True, fields=(Column("n", Kind.INT64),))
+    berths = Column(
+        name="berths", kind=Kind.STRUCT, repeated=True, fields=(Column(name="n", kind=Kind.INT64),)
+    )
     assert read == TableSchema(
-        (
-            Column("at", Kind.TIMESTAMP, required=True),
-            Column("mmsi", Kind.INT64, description="ship"),
-            Column("speed", Kind.FLOAT64),
-            Column("docked", Kind.BOOL),
-            Column("tags", Kind.STRING, repeated=True),
-            Column("stay", Kind.RANGE, spelling="RANGE<DATE>"),
-            Column("port", Kind.STRUCT, fields=(Column("name", Kind.STRING), berths)),
+        columns=(
+            Column(name="at", kind=Kind.TIMESTAMP, required=True),
+            Column(name="mmsi", kind=Kind.INT64, description="ship"),
+            Column(name="speed", kind=Kind.FLOAT64),
+            Column(name="docked", kind=Kind.BOOL),
+            Column(name="tags", kind=Kind.STRING, repeated=True),
+            Column(name="stay", kind=Kind.RANGE, spelling="RANGE<DATE>"),
+            Column(
+                name="port",
+                kind=Kind.STRUCT,
+                fields=(Column(name="name", kind=Kind.STRING), berths),
+            ),
         ),
         partition_field="at",
         clustering=("mmsi", "docked"),
@@ -111,8 +119,8 @@ def test_a_view_has_columns_and_no_layout(bigquery_connection: BigQueryConnectio
         view.table,
         calls=BigQueryCalls(bigquery_connection),
     )
-    columns = (Column("n", Kind.INT64), Column("s", Kind.STRING))
-    assert read == TableSchema(columns, is_table=False)
+    columns = (Column(name="n", kind=Kind.INT64), Column(name="s", kind=Kind.STRING))
+    assert read == TableSchema(columns=columns, is_table=False)
 
 
 @pytest.mark.bigquery

@@ -23,7 +23,7 @@ KEYED: dict[str, Any] = {"key": ("number",)}
 OF_QUERY, LATEST = KEYED | {"custom_query": "all"}, KEYED | {"latest": True}
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Table:
     """A source that changes and its contract."""
 
@@ -82,7 +82,9 @@ def made(
     source = tables.make_from(ROWS.format(last=last, step=step))
     if declared.get("custom_query") == "all":
         declared |= {"custom_query": f"SELECT * FROM {source.sql}", "dataset": None, "table": None}
-    table = Table(sync, tables, source, sync.contract(source, **declared))
+    table = Table(
+        sync=sync, tables=tables, source=source, contract=sync.contract(source, **declared)
+    )
     table.reports.append(table.run())
     return table
 

@@ -66,7 +66,9 @@ class Sync:
     stores: Stores
     spark: SparkSession
     harper: HarperClient
-    retry: RetryPolicy = field(default_factory=lambda: RetryPolicy(2, 0.05))
+    retry: RetryPolicy = field(
+        default_factory=lambda: RetryPolicy(max_retries=2, initial_delay_s=0.05)
+    )
 
     def contract(self, source: TableRef, **declared: Any) -> TableContract:
         """Of one hour windows and two slices, into a table of its own."""
@@ -92,7 +94,12 @@ class Sync:
     def run(self, contract: TableContract, cells: Sequence[Cell], **settings: Any) -> RunReport:
         """One run in this process."""
         return Run(
-            self.stores, contract, self.spark, f"test-{uuid.uuid4()}", retry=self.retry, **settings
+            stores=self.stores,
+            contract=contract,
+            spark=self.spark,
+            run_id=f"test-{uuid.uuid4()}",
+            retry=self.retry,
+            **settings,
         ).sync(cells)
 
     def rows(self, contract: TableContract) -> list[dict[str, Any]]:

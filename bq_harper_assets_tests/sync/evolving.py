@@ -38,7 +38,7 @@ class NotedQueries(Queries):
         return super().run(sql, *args, **settings)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Evolving:
     """A source and its contract; `T` in statements is the table."""
 
@@ -53,7 +53,13 @@ class Evolving:
         """Synced but for yesterday's rows."""
         source, today = source_of_days(tables, columns)
         fixed = {"window": "1d", "slices": 1, "safety_lag": "0s"} | declared
-        made = cls(sync, tables, source, sync.contract(source, **fixed), today)
+        made = cls(
+            sync=sync,
+            tables=tables,
+            source=source,
+            contract=sync.contract(source, **fixed),
+            today=today,
+        )
         made.run(OLDER, OLD, OPEN)
         return made
 

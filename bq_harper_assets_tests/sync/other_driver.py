@@ -28,7 +28,7 @@ from bq_harper_assets.sync.turn.turn import Run
 from bq_harper_assets.sync.turn_context import Stores
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Asked:
     """One run, as it travels to the other process."""
 
@@ -106,7 +106,14 @@ def _run(spark: SparkSession, told: dict[str, Any]) -> dict[str, Any]:
     with open_ledger(f"sqlite:///{told['ledger']}") as ledger:
         stores = Stores(BigQueryConnection.model_validate(told["bigquery"]), harper, ledger)
         # Patient: what ends a run here is its lease.
-        run = Run(stores, contract, spark, told["owner"], times, RetryPolicy(200, 0.1))
+        run = Run(
+            stores=stores,
+            contract=contract,
+            spark=spark,
+            run_id=told["owner"],
+            times=times,
+            retry=RetryPolicy(max_retries=200, initial_delay_s=0.1),
+        )
         try:
             report = run.sync([Cell.parse(key, contract.window) for key in told["cells"]])
         except BqhError as error:

@@ -19,7 +19,7 @@ from bq_harper_assets.sync.turn.turn import Run
 from bq_harper_assets.sync.turn_context import Stores
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Errand:
     """All that the run needs; secrets too, so never an argument of the process."""
 
@@ -57,7 +57,11 @@ class Errand:
         spark = builder.getOrCreate()
         with open_ledger(self.ledger_url) as ledger:
             stores = Stores(self.bigquery, self.harper, ledger)
-            rows = Run(stores, self.contract, spark, "elsewhere").sync(self.cells).rows
+            rows = (
+                Run(stores=stores, contract=self.contract, spark=spark, run_id="elsewhere")
+                .sync(self.cells)
+                .rows
+            )
         spark.stop()
         return rows
 

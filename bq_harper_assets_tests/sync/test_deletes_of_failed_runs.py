@@ -52,7 +52,12 @@ def test_a_table_is_not_emptied_by_runs_that_fail_each_time(
     sync: Sync, ledger: Ledger, tables: SmallTables, policy: str
 ) -> None:
     source = tables.make_from(ROWS.format(last=28_799, step=12))
-    table = Table(sync, tables, source, sync.contract(source, slices=1, deletes=policy))
+    table = Table(
+        sync=sync,
+        tables=tables,
+        source=source,
+        contract=sync.contract(source, slices=1, deletes=policy),
+    )
     end = DAY + 8 * HOUR
     table.run(DAY, end)
     assert _live(table) == 2_400

@@ -53,7 +53,13 @@ def record(state: CellState = CellState.SYNCED, **changed: Any) -> CellRecord:
         "is_closed": True,
     }
     commit = None if changed.pop("never", False) else CellCommit(**{**held, **changed})
-    return CellRecord(CellKey(WINDOW.start, WINDOW.end, 0), state, commit, marks, refusal)
+    return CellRecord(
+        cell=CellKey(WINDOW.start, WINDOW.end, 0),
+        state=state,
+        commit=commit,
+        marks=marks,
+        refusal=refusal,
+    )
 
 
 BEFORE, AFTER = T - HOUR, T + HOUR

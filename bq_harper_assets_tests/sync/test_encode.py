@@ -32,8 +32,8 @@ def _encode(
     column: Column | HarperColumn, array: pa.Array, as_text: tuple[Kind, ...] = ()
 ) -> Encoded:
     stored = column if isinstance(column, HarperColumn) else HarperColumn.of(column, as_text)
-    at = HarperColumn.of(Column("at", K.TIMESTAMP))
-    plan = RowPlan((stored, at), timestamp="at", geojson=_geojson)
+    at = HarperColumn.of(Column(name="at", kind=K.TIMESTAMP))
+    plan = RowPlan(columns=(stored, at), timestamp="at", geojson=_geojson)
     batch = pa.record_batch({stored.name: array, "at": pa.array([NOON] * len(array), MOMENT)})
     return encode_batch(batch, plan, identify(batch, plan), synced_at=NOON, batch_number=7)
 
@@ -74,19 +74,23 @@ UNSAFE = [2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)]
 def test_integers_are_numbers_and_those_beyond_2_to_the_53_refuse_their_row() -> None:
     array = pa.array([*SAFE, *UNSAFE, None])
     refused = [f"REFUSED v: {BEYOND}"] * len(UNSAFE)
-    assert _values(Column("v", K.INT64), array) == [*SAFE, *refused, None]
+    assert _values(Column(name="v", kind=K.INT64), array) == [*SAFE, *refused, None]
 
 
 @pytest.mark.promise("B1")
 def test_under_the_policy_string_every_integer_is_kept_as_text() -> None:
-    texts = _values(Column("v", K.INT64), pa.array([*SAFE, *UNSAFE, None]), (K.INT64,))
+    texts = _values(Column(name="v", kind=K.INT64), pa.array([*SAFE, *UNSAFE, None]), (K.INT64,))
     assert texts == [str(number) for number in [*SAFE, *UNSAFE]] + [None]
 
 
 @pytest.mark.promise("B1", "B2", "B5", "B6")
 def test_values_inside_of_arrays_and_records_follow_the_same_rules() -> None:
-    fields = (Column("n", K.INT64), Column("f", K.FLOAT64, repeated=True), Column("d", K.NUMERIC))
-    column = Column("v", K.STRUCT, repeated=True, fields=fields)
+    fields = (
+        Column(name="n", kind=K.INT64),
+        Column(name="f", kind=K.FLOAT64, repeated=True),
+        Column(name="d", kind=K.NUMERIC),
+    )
+    column = Column(name="v", kind=K.STRUCT, repeated=True, fields=fields)
     type_ = pa.list_(pa.struct([("n", pa.int64()), ("f", pa.list_(pa.float64())), ("d", NUMERIC)]))
     good = {"n": 1, "f": [0.5], "d": Decimal("1.5")}
     array = pa.array(
@@ -117,7 +121,7 @@ def test_what_lies_under_a_null_refuses_nothing() -> None:
     inner = pa.StructArray.from_arrays(
         [pa.array([float("nan"), 1.0])], ["f"], mask=pa.array([True, False])
     )
-    column = Column("v", K.STRUCT, fields=(Column("f", K.FLOAT64),))
+    column = Column(name="v", kind=K.STRUCT, fields=(Column(name="f", kind=K.FLOAT64),))
     assert _values(column, inner) == [None, {"f": 1.0}]
 
 
@@ -125,14 +129,14 @@ def test_what_lies_under_a_null_refuses_nothing() -> None:
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_every_finite_float_survives(values: list[float]) -> None:
-    assert _values(Column("v", K.FLOAT64), pa.array(values)) == values
+    assert _values(Column(name="v", kind=K.FLOAT64), pa.array(values)) == values
 
 
 @pytest.mark.promise("B2")
 def test_nan_and_infinities_refuse_their_row() -> None:
     array = pa.array([5e-324, float("nan"), None, float("inf"), float("-inf"), 1e22])
     bad = f"REFUSED v: {UNBOUNDED}"
-    assert _values(Column("v", K.FLOAT64), array) == [5e-324, bad, None, bad, bad, 1e22]
+    assert _values(Column(name="v", kind=K.FLOAT64), array) == [5e-324, bad, None, bad, bad, 1e22]
 
 
 @pytest.mark.promise("B2")
@@ -140,7 +144,7 @@ def test_nan_and_infinities_refuse_their_row() -> None:
 @given(st.integers(-(10**15) + 1, 10**15 - 1), st.integers(0, 38))
 def test_a_decimal_of_fifteen_digits_is_the_nearest_number(mantissa: int, exponent: int) -> None:
     value = Decimal(mantissa).scaleb(-exponent)
-    [number] = _values(Column("v", K.BIGNUMERIC), pa.array([value], BIGNUMERIC))
+    [number] = _values(Column(name="v", kind=K.BIGNUMERIC), pa.array([value], BIGNUMERIC))
     assert number == float(value)
     assert Decimal(repr(number)) == value
 
@@ -157,8 +161,15 @@ def test_longer_decimals_refuse_their_row_or_are_kept_as_text() -> None:
     longest = Decimal("9" * 29 + "." + "9" * 9)
     array = pa.array([*values, longest], NUMERIC)
     bad = f"REFUSED v: {DIGITS}"
-    assert _values(Column("v", K.NUMERIC), array) == [123456789012345, bad, -0.1, None, 1e-9, bad]
-    assert _values(Column("v", K.NUMERIC), array, (K.NUMERIC,)) == [
+    assert _values(Column(name="v", kind=K.NUMERIC), array) == [
+        123456789012345,
+        bad,
+        -0.1,
+        None,
+        1e-9,
+        bad,
+    ]
+    assert _values(Column(name="v", kind=K.NUMERIC), array, (K.NUMERIC,)) == [
         "123456789012345", "1234567890123456", "-0.1", None, "0.000000001", str(longest),
     ]  # fmt: skip
 
@@ -180,15 +191,21 @@ def test_longer_decimals_refuse_their_row_or_are_kept_as_text() -> None:
 def test_scalars_arrive_as_themselves_or_as_iso_text(
     kind: Kind, array: pa.Array, expected: list[Any]
 ) -> None:
-    assert _values(Column("v", kind), array) == expected
+    assert _values(Column(name="v", kind=kind), array) == expected
     repeated = pa.LargeListArray.from_arrays(pa.array([0, 0, len(array)], pa.int64()), array)
-    assert _values(Column("v", kind, repeated=True), repeated) == [[], expected]
+    assert _values(Column(name="v", kind=kind, repeated=True), repeated) == [[], expected]
 
 
 @pytest.mark.promise("B5")
 def test_records_three_deep_keep_nulls_apart_from_records_of_nulls() -> None:
-    inner = Column("c", K.STRUCT, fields=(Column("at", K.DATE), Column("b", K.BYTES)))
-    column = Column("v", K.STRUCT, fields=(Column("m", K.STRUCT, fields=(inner,)),))
+    inner = Column(
+        name="c",
+        kind=K.STRUCT,
+        fields=(Column(name="at", kind=K.DATE), Column(name="b", kind=K.BYTES)),
+    )
+    column = Column(
+        name="v", kind=K.STRUCT, fields=(Column(name="m", kind=K.STRUCT, fields=(inner,)),)
+    )
     leaf = pa.struct([("at", pa.date32()), ("b", pa.binary())])
     array = pa.array(
         [
@@ -213,15 +230,20 @@ def test_records_three_deep_keep_nulls_apart_from_records_of_nulls() -> None:
 def test_arrays_keep_their_order_and_a_null_array_is_an_empty_one() -> None:
     long = list(range(10_000))
     array = pa.array([[3, 1, 2], [], None, long])
-    assert _values(Column("v", K.INT64, repeated=True), array) == [[3, 1, 2], [], [], long]
-    assert _values(Column("v", K.INT64, repeated=True), array.slice(1, 2)) == [[], []]
+    assert _values(Column(name="v", kind=K.INT64, repeated=True), array) == [
+        [3, 1, 2],
+        [],
+        [],
+        long,
+    ]
+    assert _values(Column(name="v", kind=K.INT64, repeated=True), array.slice(1, 2)) == [[], []]
 
 
 @pytest.mark.promise("B8")
 def test_json_arrives_as_native_values() -> None:
     texts = ['{"a": {"b": [1, null, "x"]},\n "c": 1.5}', "[]", '"text"', "17", "true", "null", None]
     expected = [None if text is None else json.loads(text) for text in texts]
-    assert _values(Column("v", K.JSON), pa.array(texts)) == expected
+    assert _values(Column(name="v", kind=K.JSON), pa.array(texts)) == expected
 
 
 @pytest.mark.promise("B8")
@@ -229,20 +251,26 @@ def test_json_that_harper_would_bend_refuses_its_row_alone() -> None:
     array = pa.array(['{"a":1}', "{", '{"n":9007199254740993}', '{"a":1,"a":2}', "[1e999]"])
     refused = f"REFUSED v: not JSON that can be stored; {WAY_OUT}"
     too_large = f"REFUSED v: an integer beyond 2^53; {WAY_OUT}"
-    assert _values(Column("v", K.JSON), array) == [{"a": 1}, refused, too_large, {"a": 2}, refused]
-    as_text = HarperColumn("v", K.JSON, Form.TEXT)
+    assert _values(Column(name="v", kind=K.JSON), array) == [
+        {"a": 1},
+        refused,
+        too_large,
+        {"a": 2},
+        refused,
+    ]
+    as_text = HarperColumn(name="v", kind=K.JSON, form=Form.TEXT)
     assert _values(as_text, array) == array.to_pylist()
 
 
 @pytest.mark.promise("B8", "B5", "B6")
 def test_json_inside_of_records_and_arrays_is_native_too() -> None:
     fields = (
-        Column("j", K.JSON),
-        Column('q"', K.STRING),
-        Column("js", K.JSON, repeated=True),
-        Column("d", K.DATE),
+        Column(name="j", kind=K.JSON),
+        Column(name='q"', kind=K.STRING),
+        Column(name="js", kind=K.JSON, repeated=True),
+        Column(name="d", kind=K.DATE),
     )
-    column = Column("v", K.STRUCT, repeated=True, fields=fields)
+    column = Column(name="v", kind=K.STRUCT, repeated=True, fields=fields)
     type_ = pa.list_(
         pa.struct(
             [
@@ -273,8 +301,8 @@ def test_geography_is_geojson_and_what_cannot_be_read_refuses_its_row() -> None:
     array = pa.array(["POINT(1 2)", None, "CIRCLE(1)"])
     point = {"type": "Point", "coordinates": [1, 2]}
     refused = "REFUSED v: not a geometry that can be read"
-    assert _values(Column("v", K.GEOGRAPHY), array) == [point, None, refused]
-    text = _values(HarperColumn("v", K.GEOGRAPHY, Form.TEXT), array)
+    assert _values(Column(name="v", kind=K.GEOGRAPHY), array) == [point, None, refused]
+    text = _values(HarperColumn(name="v", kind=K.GEOGRAPHY, form=Form.TEXT), array)
     assert [json.loads(text[0]), *text[1:]] == [point, None, refused]
 
 
@@ -293,7 +321,7 @@ def test_geography_is_geojson_and_what_cannot_be_read_refuses_its_row() -> None:
 def test_kinds_without_a_counterpart_become_text(
     kind: Kind, array: pa.Array, expected: list[Any]
 ) -> None:
-    assert _values(Column("v", kind), array) == expected
+    assert _values(Column(name="v", kind=kind), array) == expected
 
 
 @pytest.mark.parametrize(
@@ -306,12 +334,12 @@ def test_kinds_without_a_counterpart_become_text(
 def test_an_override_keeps_other_kinds_as_text(
     kind: Kind, array: pa.Array, expected: list[Any]
 ) -> None:
-    assert _values(HarperColumn("v", kind, Form.TEXT), array) == expected
+    assert _values(HarperColumn(name="v", kind=kind, form=Form.TEXT), array) == expected
 
 
 @pytest.mark.promise("J1", "J2")
 def test_a_record_has_its_columns_at_the_top_with_id_and_metadata_beside_them() -> None:
-    encoded = _encode(Column("speed", K.FLOAT64), pa.array([1.5, None]))
+    encoded = _encode(Column(name="speed", kind=K.FLOAT64), pa.array([1.5, None]))
     first, second = _rows(encoded)
     assert list(first) == ["id", "speed", "at", "_syncedAt", "_batch", "_hash"]
     assert (first["speed"], second["speed"]) == (1.5, None)
@@ -323,7 +351,7 @@ def test_a_record_has_its_columns_at_the_top_with_id_and_metadata_beside_them() 
 @pytest.mark.promise("J1", "A8")
 def test_a_key_is_both_the_id_and_a_column_unless_it_is_named_id() -> None:
     columns = tuple(
-        HarperColumn.of(Column(name, kind))
+        HarperColumn.of(Column(name=name, kind=kind))
         for name, kind in (("id", K.STRING), ("at", K.TIMESTAMP))
     )
     batch = pa.record_batch({"id": pa.array(["a", "b"]), "at": pa.array([NOON, None], MOMENT)})
@@ -332,7 +360,7 @@ def test_a_key_is_both_the_id_and_a_column_unless_it_is_named_id() -> None:
         "b": {"id", "_id", "at", "_syncedAt", "_batch", "_hash"},
     }
     for primary_key, keys in (("id", expected["a"]), ("_id", expected["b"])):
-        plan = RowPlan(columns, timestamp="at", key=("id",), primary_key=primary_key)
+        plan = RowPlan(columns=columns, timestamp="at", key=("id",), primary_key=primary_key)
         numbers = pa.array([1, 2])
         encoded = encode_batch(
             batch, plan, identify(batch, plan), synced_at=NOON, batch_number=numbers
@@ -346,12 +374,27 @@ def test_a_key_is_both_the_id_and_a_column_unless_it_is_named_id() -> None:
 @pytest.mark.parametrize(
     ("columns", "key", "primary_key", "said"),
     [
-        ([Column("at", K.DATE), Column("_hash", K.STRING)], (), "id", "_hash"),
-        ([Column("at", K.DATE), Column("id", K.STRING)], (), "id", "another name"),
-        ([Column("at", K.DATE), Column("id", K.FLOAT64)], ("id",), "id", "another name"),
-        ([Column("at", K.DATE), Column("id", K.NUMERIC)], ("id",), "id", "another name"),
-        ([Column("at", K.DATE)], ("gone",), "id", "gone"),
-        ([Column("at", K.DATE), Column("g", K.GEOGRAPHY)], (), "id", "GeoJSON"),
+        ([Column(name="at", kind=K.DATE), Column(name="_hash", kind=K.STRING)], (), "id", "_hash"),
+        (
+            [Column(name="at", kind=K.DATE), Column(name="id", kind=K.STRING)],
+            (),
+            "id",
+            "another name",
+        ),
+        (
+            [Column(name="at", kind=K.DATE), Column(name="id", kind=K.FLOAT64)],
+            ("id",),
+            "id",
+            "another name",
+        ),
+        (
+            [Column(name="at", kind=K.DATE), Column(name="id", kind=K.NUMERIC)],
+            ("id",),
+            "id",
+            "another name",
+        ),
+        ([Column(name="at", kind=K.DATE)], ("gone",), "id", "gone"),
+        ([Column(name="at", kind=K.DATE), Column(name="g", kind=K.GEOGRAPHY)], (), "id", "GeoJSON"),
     ],
 )
 def test_a_plan_that_would_overwrite_or_lose_something_cannot_be_made(
@@ -359,17 +402,24 @@ def test_a_plan_that_would_overwrite_or_lose_something_cannot_be_made(
 ) -> None:
     with pytest.raises(ValueError, match=said):
         RowPlan(
-            tuple(map(HarperColumn.of, columns)), timestamp="at", key=key, primary_key=primary_key
+            columns=tuple(map(HarperColumn.of, columns)),
+            timestamp="at",
+            key=key,
+            primary_key=primary_key,
         )
 
 
 def test_a_form_that_a_kind_cannot_take_is_refused() -> None:
     with pytest.raises(ValueError, match="STRING is stored as text"):
-        HarperColumn("v", K.STRING, Form.NUMBER)
+        HarperColumn(name="v", kind=K.STRING, form=Form.NUMBER)
 
 
 def test_an_empty_batch_is_no_body() -> None:
     assert (
-        _rows(_encode(Column("v", K.JSON, repeated=True), pa.array([], pa.list_(pa.string()))))
+        _rows(
+            _encode(
+                Column(name="v", kind=K.JSON, repeated=True), pa.array([], pa.list_(pa.string()))
+            )
+        )
         == []
     )

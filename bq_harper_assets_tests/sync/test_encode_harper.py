@@ -22,22 +22,22 @@ from bq_harper_assets.sync.write.request_body import bodies
 pytestmark = pytest.mark.harper
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 STRUCT = pa.struct([("n", pa.int64()), ("j", pa.string())])
-FIELDS = (Column("n", Kind.INT64), Column("j", Kind.JSON))
+FIELDS = (Column(name="n", kind=Kind.INT64), Column(name="j", kind=Kind.JSON))
 COLUMNS = {
-    Column("at", Kind.TIMESTAMP): pa.array([NOON, NOON], pa.timestamp("us", "UTC")),
-    Column("whole", Kind.INT64): pa.array([2**53, -(2**53)]),
-    Column("part", Kind.FLOAT64): pa.array([5e-324, 1e22]),
-    Column("price", Kind.NUMERIC): pa.array(
+    Column(name="at", kind=Kind.TIMESTAMP): pa.array([NOON, NOON], pa.timestamp("us", "UTC")),
+    Column(name="whole", kind=Kind.INT64): pa.array([2**53, -(2**53)]),
+    Column(name="part", kind=Kind.FLOAT64): pa.array([5e-324, 1e22]),
+    Column(name="price", kind=Kind.NUMERIC): pa.array(
         [Decimal("0.1"), Decimal(10**14 + 1)], pa.decimal128(38, 9)
     ),
-    Column("name", Kind.STRING): pa.array(['\0🚢"\\', None]),
-    Column("raw", Kind.BYTES): pa.array([bytes(range(256)), None]),
-    Column("flag", Kind.BOOL): pa.array([True, None]),
-    Column("day", Kind.DATE): pa.array([date(1, 1, 1), date(9999, 12, 31)]),
-    Column("hour", Kind.TIME): pa.array([time(1, 2, 3), None]),
-    Column("free", Kind.JSON): pa.array(['{"a":[1,{"b":null}]}', "[]"]),
-    Column("tags", Kind.STRING, repeated=True): pa.array([["b", "a"], []]),
-    Column("inner", Kind.STRUCT, fields=FIELDS): pa.array(
+    Column(name="name", kind=Kind.STRING): pa.array(['\0🚢"\\', None]),
+    Column(name="raw", kind=Kind.BYTES): pa.array([bytes(range(256)), None]),
+    Column(name="flag", kind=Kind.BOOL): pa.array([True, None]),
+    Column(name="day", kind=Kind.DATE): pa.array([date(1, 1, 1), date(9999, 12, 31)]),
+    Column(name="hour", kind=Kind.TIME): pa.array([time(1, 2, 3), None]),
+    Column(name="free", kind=Kind.JSON): pa.array(['{"a":[1,{"b":null}]}', "[]"]),
+    Column(name="tags", kind=Kind.STRING, repeated=True): pa.array([["b", "a"], []]),
+    Column(name="inner", kind=Kind.STRUCT, fields=FIELDS): pa.array(
         [{"n": 1, "j": '{"deep":true}'}, None], STRUCT
     ),
 }
@@ -50,12 +50,12 @@ def client(harper_connection: HarperConnection) -> Iterator[HarperClient]:
 
 
 def _plan(*columns: Column, key: tuple[str, ...] = ()) -> RowPlan:
-    return RowPlan(tuple(map(HarperColumn.of, columns)), timestamp="at", key=key)
+    return RowPlan(columns=tuple(map(HarperColumn.of, columns)), timestamp="at", key=key)
 
 
 @pytest.mark.promise("B3", "B4", "B5", "B6", "B8", "J2")
 def test_every_kind_of_value_is_read_back_as_it_was_sent(client: HarperClient) -> None:
-    client.create_table("EncodedKinds", "id", [Attribute("id", "String")])
+    client.create_table("EncodedKinds", "id", [Attribute(name="id", type="String")])
     batch = pa.record_batch({column.name: array for column, array in COLUMNS.items()})
     plan = _plan(*COLUMNS)
     identity = identify(batch, plan)
@@ -83,7 +83,9 @@ READABLE = [
 def test_only_json_that_harper_cannot_read_is_refused_for_the_names_in_it(
     client: HarperClient,
 ) -> None:
-    client.create_table("EncodedNames", "id", [Attribute("id", "String"), Attribute("free")])
+    client.create_table(
+        "EncodedNames", "id", [Attribute(name="id", type="String"), Attribute(name="free")]
+    )
     texts = [*THENABLE, *READABLE]
     batch = pa.record_batch(
         {
@@ -92,7 +94,11 @@ def test_only_json_that_harper_cannot_read_is_refused_for_the_names_in_it(
             "free": pa.array(texts),
         }
     )
-    columns = Column("k", Kind.STRING), Column("at", Kind.TIMESTAMP), Column("free", Kind.JSON)
+    columns = (
+        Column(name="k", kind=Kind.STRING),
+        Column(name="at", kind=Kind.TIMESTAMP),
+        Column(name="free", kind=Kind.JSON),
+    )
     plan = _plan(*columns, key=("k",))
     encoded = encode_batch(batch, plan, identify(batch, plan), synced_at=NOON, batch_number=1)
     reasons = encoded.reasons.to_pylist()
@@ -115,12 +121,14 @@ def test_only_json_that_harper_cannot_read_is_refused_for_the_names_in_it(
 
 @pytest.mark.promise("A9")
 def test_the_longest_key_that_has_an_id_is_one_that_harper_takes(client: HarperClient) -> None:
-    client.create_table("EncodedKeys", "id", [Attribute("id", "String")])
+    client.create_table("EncodedKeys", "id", [Attribute(name="id", type="String")])
     keys = ["x" * LONGEST_KEY, "é" * (LONGEST_KEY // 2), "\0" * 63]
     batch = pa.record_batch(
         {"k": pa.array(keys), "at": pa.array([NOON] * len(keys), pa.timestamp("us", "UTC"))}
     )
-    plan = _plan(Column("k", Kind.STRING), Column("at", Kind.TIMESTAMP), key=("k",))
+    plan = _plan(
+        Column(name="k", kind=Kind.STRING), Column(name="at", kind=Kind.TIMESTAMP), key=("k",)
+    )
     encoded = encode_batch(batch, plan, identify(batch, plan), synced_at=NOON, batch_number=1)
     for body in bodies(encoded.accepted, most_rows=1, most_bytes=10**6):
         assert client.upsert_body("EncodedKeys", body.content).done == 1

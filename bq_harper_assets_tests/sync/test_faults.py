@@ -82,7 +82,11 @@ def other_driver(drivers: list[OtherDriver]) -> OtherDriver:
 
 def _through(sync: Sync, proxy: FaultProxy) -> Sync:
     harper = sync.stores.harper.model_copy(update={"url": proxy.url})
-    return replace(sync, stores=replace(sync.stores, harper=harper), retry=RetryPolicy(9, 0.01))
+    return replace(
+        sync,
+        stores=replace(sync.stores, harper=harper),
+        retry=RetryPolicy(max_retries=9, initial_delay_s=0.01),
+    )
 
 
 def _keyed(sync: Sync, tables: SmallTables) -> TableContract:
@@ -102,7 +106,15 @@ def _asked(
 ) -> Asked:
     cells = cells or sync.cells(contract, DAY, HOURS)
     stores = sync.stores
-    return Asked(stores.bigquery, stores.harper, ledger, contract, cells, owner, SHORT)
+    return Asked(
+        bigquery=stores.bigquery,
+        harper=stores.harper,
+        ledger=ledger,
+        contract=contract,
+        cells=cells,
+        owner=owner,
+        times=SHORT,
+    )
 
 
 def _table(sync: Sync, contract: TableContract) -> LogicalTable:
@@ -424,7 +436,11 @@ def test_harper_killed_and_started_again_in_mid_run_loses_and_doubles_nothing(
         )
         with FaultProxy(addresses.harper_url) as proxy, HarperClient(harper) as client:
             direct = replace(sync, stores=replace(sync.stores, harper=harper), harper=client)
-            patient = RetryPolicy(40, 0.5, sleep=lambda seconds: time.sleep(min(seconds, 1.0)))
+            patient = RetryPolicy(
+                max_retries=40,
+                initial_delay_s=0.5,
+                sleep=lambda seconds: time.sleep(min(seconds, 1.0)),
+            )
             spoilt = replace(_through(direct, proxy), retry=patient)
             contract = _keyless(spoilt, tables)
             reached, forward = threading.Event(), threading.Event()

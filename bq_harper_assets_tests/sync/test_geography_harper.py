@@ -35,20 +35,22 @@ def test_every_geometry_is_an_object_or_a_text_of_geojson_and_harper_measures_bo
     harper_connection: HarperConnection,
 ) -> None:
     columns = (
-        HarperColumn.of(Column("at", Kind.TIMESTAMP)),
-        HarperColumn.of(Column("place", Kind.GEOGRAPHY)),
-        HarperColumn("place_text", Kind.GEOGRAPHY, Form.TEXT),  # schemaOverrides: type: string
+        HarperColumn.of(Column(name="at", kind=Kind.TIMESTAMP)),
+        HarperColumn.of(Column(name="place", kind=Kind.GEOGRAPHY)),
+        HarperColumn(
+            name="place_text", kind=Kind.GEOGRAPHY, form=Form.TEXT
+        ),  # schemaOverrides: type: string
     )
     moments = pa.array([NOON] * len(KINDS), pa.timestamp("us", "UTC"))
     batch = pa.record_batch(
         {"at": moments, "place": pa.array(KINDS), "place_text": pa.array(KINDS)}
     )
-    plan = RowPlan(columns, timestamp="at", geojson=geojson_texts)
+    plan = RowPlan(columns=columns, timestamp="at", geojson=geojson_texts)
     encoded = encode_batch(batch, plan, identify(batch, plan), synced_at=NOON, batch_number=1)
     [body] = bodies(encoded.accepted, most_rows=100, most_bytes=10**6)
     with HarperClient(harper_connection) as harper:
-        declared = [Attribute(each.name, each.type) for each in columns]
-        harper.create_table("Geographies", "id", [Attribute("id", "String"), *declared])
+        declared = [Attribute(name=each.name, type=each.type) for each in columns]
+        harper.create_table("Geographies", "id", [Attribute(name="id", type="String"), *declared])
         assert harper.upsert_body("Geographies", body.content).done == len(KINDS)
         stored = harper.search_by_value("Geographies", "id", "*", ("*",))
         wanted = [geojson_of(wkt) for wkt in KINDS]

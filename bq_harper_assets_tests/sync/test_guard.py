@@ -72,7 +72,15 @@ SINCE = START + 30 * HOUR
 def lost(cell: Cell, rows: int, held: int, *, is_committed: bool = True) -> CellLoss:
     """As the ledger has it of a cell that got no other rows."""
     until = SINCE + HOUR
-    return CellLoss(cell_key(cell), rows, held, held - rows, SINCE, until, is_committed)
+    return CellLoss(
+        cell=cell_key(cell),
+        lost=rows,
+        held=held,
+        rows=held - rows,
+        since=SINCE,
+        until=until,
+        is_committed=is_committed,
+    )
 
 
 EARLIER = [lost(cell, 240, 240) for cell in CELLS[:4]]
@@ -182,8 +190,24 @@ def test_a_cell_that_a_failed_run_has_half_emptied_does_not_lose_the_rest() -> N
 
 
 def test_rows_that_others_took_the_place_of_are_not_missed() -> None:
-    same = CellLoss(cell_key(CELLS[0]), 2_700, 900, 900, SINCE, SINCE, is_committed=True)
+    same = CellLoss(
+        cell=cell_key(CELLS[0]),
+        lost=2_700,
+        held=900,
+        rows=900,
+        since=SINCE,
+        until=SINCE,
+        is_committed=True,
+    )
     assert refusals("orders", {CELLS[1]: Loss(900, 900)}, [same]) == {}
-    fewer = CellLoss(cell_key(CELLS[0]), 2_700, 900, 799, SINCE, SINCE, is_committed=True)
+    fewer = CellLoss(
+        cell=cell_key(CELLS[0]),
+        lost=2_700,
+        held=900,
+        rows=799,
+        since=SINCE,
+        until=SINCE,
+        is_committed=True,
+    )
     [refused] = refusals("orders", {CELLS[1]: Loss(900, 900)}, [fewer]).values()
     assert "with the 101 rows that earlier runs took out" in refused.why

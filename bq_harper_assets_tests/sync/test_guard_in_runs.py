@@ -154,7 +154,7 @@ def test_rows_that_cannot_be_stored_take_the_place_of_no_others(
     """A table without a key: every row changes, so it goes under one id and comes under another."""
     columns = ROWS.replace(" AS name", " AS name, CAST(n AS FLOAT64) AS size")
     source = tables.make_from(columns.format(last=3_599, step=60))
-    table = Table(sync, tables, source, sync.contract(source, slices=1))
+    table = Table(sync=sync, tables=tables, source=source, contract=sync.contract(source, slices=1))
     table.run(DAY, ONE)
     before = table.held
     assert len(before) == 60

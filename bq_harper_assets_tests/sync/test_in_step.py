@@ -97,12 +97,12 @@ def _nothing_that_can_be_stored(sync: Sync, tables: SmallTables) -> Table:
         "CONCAT", "CAST('nan' AS FLOAT64) AS x, CONCAT"
     )
     source = tables.make_from(rows)
-    return Table(sync, tables, source, sync.contract(source, **KEYED))
+    return Table(sync=sync, tables=tables, source=source, contract=sync.contract(source, **KEYED))
 
 
 def _nothing_at_all(sync: Sync, tables: SmallTables) -> Table:
     source = tables.make_from(f"{ROWS.format(last=3_599, step=STEP)} WHERE FALSE")
-    return Table(sync, tables, source, sync.contract(source, **KEYED))
+    return Table(sync=sync, tables=tables, source=source, contract=sync.contract(source, **KEYED))
 
 
 def _all_gone_and_kept(sync: Sync, tables: SmallTables) -> Table:
@@ -113,9 +113,16 @@ def _all_gone_and_kept(sync: Sync, tables: SmallTables) -> Table:
 
 def _filled_by_others(sync: Sync, tables: SmallTables) -> Table:
     source = tables.make_from(ROWS.format(last=3_599, step=STEP))
-    table = Table(sync, tables, source, sync.contract(source, **KEYED, manage="adopt"))
+    table = Table(
+        sync=sync,
+        tables=tables,
+        source=source,
+        contract=sync.contract(source, **KEYED, manage="adopt"),
+    )
     types = {"id": HarperType.LONG, "number": HarperType.LONG, "ts": HarperType.STRING}
-    declared = [Attribute(name, type_, name == "ts") for name, type_ in types.items()]
+    declared = [
+        Attribute(name=name, type=type_, indexed=name == "ts") for name, type_ in types.items()
+    ]
     target = table.contract.target_table
     sync.harper.create_table(target, "id", declared)
     sync.harper.upsert(target, [{"id": 1, "number": 1, "ts": "2026-01-05T00:00:01.000000Z"}])
@@ -207,7 +214,7 @@ def test_a_first_run_of_another_slice_meanwhile_is_no_alarm(
 ) -> None:
     """It makes the table, or its first rows, after this one has asked for them."""
     source = tables.make_from(ROWS.format(last=3_599, step=STEP))
-    table = Table(sync, tables, source, sync.contract(source, **KEYED))
+    table = Table(sync=sync, tables=tables, source=source, contract=sync.contract(source, **KEYED))
     if asked == "search_by_value":
         table.run(ONE, TWO)  # of no row: now there is a table
     cells = sync.cells(table.contract, DAY, ONE)

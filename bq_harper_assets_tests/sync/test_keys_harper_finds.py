@@ -36,9 +36,9 @@ def _identified(
     keys: Mapping[str, Sequence[str | bytes | int]], *kinds: Kind
 ) -> tuple[list[str], list[str | None]]:
     """The id of each row by these key columns, and why it is quarantined."""
-    columns = [Column(name, kind) for name, kind in zip(keys, kinds, strict=True)]
-    columns.append(Column("at", Kind.TIMESTAMP))
-    plan = RowPlan(tuple(map(HarperColumn.of, columns)), timestamp="at", key=tuple(keys))
+    columns = [Column(name=name, kind=kind) for name, kind in zip(keys, kinds, strict=True)]
+    columns.append(Column(name="at", kind=Kind.TIMESTAMP))
+    plan = RowPlan(columns=tuple(map(HarperColumn.of, columns)), timestamp="at", key=tuple(keys))
     count = len(next(iter(keys.values())))
     times = pa.array([NOON] * count, pa.timestamp("us", "UTC"))
     arrays = {name: pa.array(values) for name, values in keys.items()}
@@ -57,7 +57,9 @@ def _stored(client: HarperClient, keys: Sequence[str]) -> str:
     """The table that has them, each with a time of its own."""
     table = f"Keys{uuid.uuid4().hex[:12]}"
     client.create_table(
-        table, "id", [Attribute("id", "String"), Attribute("at", "String", indexed=True)]
+        table,
+        "id",
+        [Attribute(name="id", type="String"), Attribute(name="at", type="String", indexed=True)],
     )
     rows = [{"id": key, "at": f"2026-11-16T12:00:00.{n:06}Z"} for n, key in enumerate(keys)]
     assert client.upsert(table, rows).done == len(keys)

@@ -26,7 +26,9 @@ class RenewedLedger:
         if self.asked > 3:
             return "the lease"
         until = FIRST + timedelta(minutes=self.asked)
-        raise LeaseHeld("orders", [Holder(0, "9f56", 1, until, host="host-7")])
+        raise LeaseHeld(
+            "orders", [Holder(slice=0, owner="9f56", epoch=1, until=until, host="host-7")]
+        )
 
 
 class LookingStop(Stop):

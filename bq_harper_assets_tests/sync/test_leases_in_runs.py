@@ -85,7 +85,17 @@ def table(ledger: Ledger) -> LogicalTable:
 
 def _registered(ledger: Ledger, target: str) -> LogicalTable:
     hour = timedelta(hours=1)
-    return ledger.register_table(TableFacts(target.lower(), "s", target, "ts", (), hour, 2))
+    return ledger.register_table(
+        TableFacts(
+            name=target.lower(),
+            source="s",
+            target=target,
+            timestamp_column="ts",
+            key=(),
+            window=hour,
+            slices=2,
+        )
+    )
 
 
 def _mirrored(harper: HarperClient, table: LogicalTable) -> dict[int, tuple[int, float]]:
@@ -103,7 +113,13 @@ def test_a_task_sends_only_while_the_effect_falls_before_the_deadline(
     keeper = Keeper(ledger, harper, table, [0, 1], "me", TIMES, wall=clock, monotonic=still)
     with keeper:
         deadline = keeper.terms.deadline
-        terms = LeaseTerms(table.facts.target, keeper.terms.epochs, deadline, 10, 2)
+        terms = LeaseTerms(
+            target=table.facts.target,
+            epochs=keeper.terms.epochs,
+            deadline=deadline,
+            effect_within_s=10,
+            max_clock_skew_s=2,
+        )
         ask = Deadline(terms, harper, clock)
         clock.now = deadline - 12.001
         ask()
@@ -125,7 +141,13 @@ def test_a_later_deadline_counts_only_for_all_of_ones_own_epochs(
         for part in range(2)
     ]
     harper.upsert(MIRRORED_LEASES.name, rows)
-    ask = Deadline(LeaseTerms(target, {0: 7, 1: 8}, NOW, 10, 0), harper, clock)
+    ask = Deadline(
+        LeaseTerms(
+            target=target, epochs={0: 7, 1: 8}, deadline=NOW, effect_within_s=10, max_clock_skew_s=0
+        ),
+        harper,
+        clock,
+    )
     ask()
     clock.now = NOW + 89.9  # the earlier of the two decides
     ask()
@@ -284,7 +306,7 @@ def test_a_lease_is_renewed_while_harper_is_too_busy_to_hear_of_it(
     with FaultProxy(harper_connection.url) as proxy:
         busy = harper_connection.model_copy(update={"url": proxy.url})
         with (
-            HarperClient(busy, retry=RetryPolicy(0), breakers=Breakers()) as mirror,
+            HarperClient(busy, retry=RetryPolicy(max_retries=0), breakers=Breakers()) as mirror,
             Keeper(ledger, harper, table, [0, 1], "me", SHORT, mirror=mirror) as keeper,
         ):
             proxy.on(Answer(429, headers={"Retry-After": "30"}), operation="upsert", times=99)
@@ -329,7 +351,7 @@ def test_a_lease_that_cannot_be_mirrored_is_given_back(
         proxy.on(Answer(503), operation="upsert", table=MIRRORED_LEASES.name, times=9)
         spoilt = harper_connection.model_copy(update={"url": proxy.url})
         with (
-            HarperClient(spoilt, retry=RetryPolicy(0)) as harper,
+            HarperClient(spoilt, retry=RetryPolicy(max_retries=0)) as harper,
             pytest.raises(HarperUnavailable),
             Keeper(ledger, harper, table, [0], "me", TIMES),
         ):
@@ -383,7 +405,9 @@ def test_a_copy_that_may_still_take_effect_keeps_the_lease_until_it_expires(
     with FaultProxy(harper_connection.url) as proxy:
         through = harper_connection.model_copy(update={"url": proxy.url})
         with (
-            HarperClient(through, retry=RetryPolicy(2, 0.01), breakers=Breakers()) as harper,
+            HarperClient(
+                through, retry=RetryPolicy(max_retries=2, initial_delay_s=0.01), breakers=Breakers()
+            ) as harper,
             Keeper(ledger, harper, table, [1], "me", TIMES) as keeper,
         ):
             proxy.on(NoAnswer(), operation="upsert", table=MIRRORED_LEASES.name, times=1)
@@ -413,16 +437,39 @@ def test_clocks_of_a_cluster_are_not_trusted_to_the_second() -> None:
 
 def _receipt(tallies: dict[int, Tally], failure: Failure | None, *refused: int) -> Receipt:
     refusals = tuple(RejectedRow(place, "id", "too big", "{}") for place in refused)
-    return Receipt(tallies, refusals, 1, 0, None, failure)
+    return Receipt(
+        tallies=tallies,
+        refusals=refusals,
+        requests=1,
+        retries=0,
+        unanswered_at=None,
+        failure=failure,
+    )
 
 
 def _work(cell: Cell, seq: int, rows: int) -> Work:
-    facts = TableFacts("t", "s", "T", "ts", (), timedelta(hours=1), 2)
+    facts = TableFacts(
+        name="t",
+        source="s",
+        target="T",
+        timestamp_column="ts",
+        key=(),
+        window=timedelta(hours=1),
+        slices=2,
+    )
     window = cell.window
     batch = Batch(
-        LogicalTable(1, facts), seq, cell_key(cell), Mode.COPY, window.end, 1, 1, window.end, None
+        table=LogicalTable(1, facts),
+        seq=seq,
+        cell=cell_key(cell),
+        mode=Mode.COPY,
+        t=window.end,
+        schema_version=1,
+        epoch=1,
+        upto=window.end,
+        since=None,
     )
-    return Work(cell, batch, rows)
+    return Work(cell=cell, batch=batch, rows=rows)
 
 
 def test_a_cell_whose_refused_row_may_still_be_there_in_an_old_version_is_not_done() -> None:
@@ -447,6 +494,16 @@ def test_a_cell_whose_refused_row_may_still_be_there_in_an_old_version_is_not_do
 
 
 def test_a_receipt_of_a_second_try_does_not_vouch_for_the_first() -> None:
-    assert Receipt({}, (), 1, 0, None).all_answered
-    assert not Receipt({}, (), 1, 0, 12.5).all_answered
-    assert not Receipt({}, (), 1, 0, None, None, 1).all_answered
+    assert Receipt(tallies={}, refusals=(), requests=1, retries=0, unanswered_at=None).all_answered
+    assert not Receipt(
+        tallies={}, refusals=(), requests=1, retries=0, unanswered_at=12.5
+    ).all_answered
+    assert not Receipt(
+        tallies={},
+        refusals=(),
+        requests=1,
+        retries=0,
+        unanswered_at=None,
+        failure=None,
+        earlier_tries=1,
+    ).all_answered

@@ -64,13 +64,31 @@ def report(table: TableContract, t: datetime, cells: Sequence[Cell], **changed: 
     upto = t - table.safety_lag
     result = CellResult(read=1, written=1, unchanged=0, quarantined=0, digest="d")
     reports = tuple(
-        CellReport(cell, Mode.TOPUP, 1, result, changed.get("problem"), min(upto, cell.window.end))
+        CellReport(
+            cell=cell,
+            mode=Mode.TOPUP,
+            batch=1,
+            result=result,
+            problem=changed.get("problem"),
+            upto=min(upto, cell.window.end),
+        )
         for cell in cells
     )
     phase = changed.get("phase", Phase.STEADY)
     transient = changed.get("transient", False)
     action = TableAction.UP_TO_DATE
-    return RunReport(table.id, t, phase, action, 1, reports, 1, 0, 0.5, is_transient=transient)
+    return RunReport(
+        table=table.id,
+        t=t,
+        phase=phase,
+        table_action=action,
+        schema_version=1,
+        cells=reports,
+        requests=1,
+        retries=0,
+        seconds=0.5,
+        is_transient=transient,
+    )
 
 
 def followed(
@@ -82,9 +100,9 @@ def followed(
     table = contract(slices=2, safety_lag="60s", **declared)
     clock = Clock(NOON + 50 * MINUTE + timedelta(seconds=10))
     live = Live(
-        lambda cells: polls(clock.now, cells),
-        table,
-        ledger,
+        sync=lambda cells: polls(clock.now, cells),
+        contract=table,
+        ledger=ledger,
         sleep=clock.sleep,
         now=lambda: clock.now,
     )
@@ -116,7 +134,17 @@ def test_the_figures_of_all_polls_add_up_as_those_of_one_run_do(ledger: Ledger) 
         told = report(table, now, cells)
         rejected = (Rejection("7", "NaN", "{}"),)
         result = CellResult(
-            6, 3, 2, 1, "d", deleted=1, moved=1, flagged=1, kept=1, held=9, rejections=rejected
+            read=6,
+            written=3,
+            unchanged=2,
+            quarantined=1,
+            digest="d",
+            deleted=1,
+            moved=1,
+            flagged=1,
+            kept=1,
+            held=9,
+            rejections=rejected,
         )
         polled = tuple(replace(each, result=result) for each in told.cells)
         return replace(told, cells=polled)
@@ -157,14 +185,16 @@ def test_polls_that_take_long_leave_a_pause_in_which_a_backfill_gets_the_lease(
         clock.now += MINUTE
         return report(table, clock.now, cells)
 
-    live = Live(slow, table, ledger, sleep=clock.sleep, now=lambda: clock.now)
+    live = Live(sync=slow, contract=table, ledger=ledger, sleep=clock.sleep, now=lambda: clock.now)
     assert not live.follow(NOON + 58 * MINUTE)
     assert clock.slept == [PAUSE.total_seconds()] * 7
 
 
 def test_a_lease_that_another_run_holds_costs_the_poll_and_not_the_run(ledger: Ledger) -> None:
     table = contract(slices=2, safety_lag="60s")
-    held = LeaseHeld("ships", [Holder(0, "backfill", 1, NOON + 55 * MINUTE)])
+    held = LeaseHeld(
+        "ships", [Holder(slice=0, owner="backfill", epoch=1, until=NOON + 55 * MINUTE)]
+    )
     early = WindowStillOpen("a moment too early")
 
     def polls(now: datetime, cells: Sequence[Cell]) -> RunReport:
@@ -194,7 +224,14 @@ def test_a_live_run_that_waits_for_a_backfill_says_one_sentence_and_asks_nobody_
         ledger.release(taken)
         return report(table, clock.now, cells)
 
-    live = Live(polls, table, ledger, say=said.append, sleep=clock.sleep, now=lambda: clock.now)
+    live = Live(
+        sync=polls,
+        contract=table,
+        ledger=ledger,
+        say=said.append,
+        sleep=clock.sleep,
+        now=lambda: clock.now,
+    )
     live.follow(NOON + 53 * MINUTE)
     assert len(live.reports) == live.polls - 2
     assert said == 2 * [
@@ -210,7 +247,9 @@ def test_only_a_poll_that_has_looked_is_told_of_and_an_empty_one_has(ledger: Led
 
     def polls(cells: Sequence[Cell]) -> RunReport:
         if live.polls == 1:
-            raise LeaseHeld("ships", [Holder(0, "backfill", 1, NOON + 55 * MINUTE)])
+            raise LeaseHeld(
+                "ships", [Holder(slice=0, owner="backfill", epoch=1, until=NOON + 55 * MINUTE)]
+            )
         if live.polls == 2:
             raise HarperUnavailable(Call("Harper", "writing"), "503")
         if live.polls == 3:
@@ -222,9 +261,9 @@ def test_only_a_poll_that_has_looked_is_told_of_and_an_empty_one_has(ledger: Led
         return replace(report(table, clock.now, cells), requests=0)
 
     live = Live(
-        polls,
-        table,
-        ledger,
+        sync=polls,
+        contract=table,
+        ledger=ledger,
         after_look=lambda report: looked.append(live.polls),
         sleep=clock.sleep,
         now=lambda: clock.now,
@@ -284,7 +323,7 @@ def test_what_trying_again_cannot_help_ends_the_run_and_what_was_done_is_known(
             return report(table, clock.now, cells)
         raise RunFailed(report(table, clock.now, cells, problem="refused"))
 
-    live = Live(polls, table, ledger, sleep=clock.sleep, now=lambda: clock.now)
+    live = Live(sync=polls, contract=table, ledger=ledger, sleep=clock.sleep, now=lambda: clock.now)
     with pytest.raises(RunFailed):
         live.follow(NOON + 70 * MINUTE)
     total = live.total()
@@ -325,7 +364,7 @@ def test_an_open_window_is_topped_up_compared_when_it_changed_and_reconciled_whe
         if step == "changed in the held part":
             tables.run(f"UPDATE {source.sql} SET name = 'changed' WHERE number = 60")
 
-    live = Live(poll, table, sync.stores.ledger, sleep=between)
+    live = Live(sync=poll, contract=table, ledger=sync.stores.ledger, sleep=between)
     assert live.follow(datetime.now(UTC) + timedelta(hours=1))
     modes = [{cell.mode for cell in each.cells} for each in live.reports]
     assert modes == [{Mode.COPY}, {Mode.TOPUP}, {Mode.RECONCILE}, {Mode.RECONCILE}]
@@ -352,7 +391,7 @@ def test_a_window_that_was_left_open_is_taken_along_but_not_one_that_was_refused
     known = ledger.register_table(replace(FACTS, name=table.id))
     version = ledger.record_schema(known, {}, 0).version
     leases = ledger.acquire(known, [0], "run", TTL)
-    half = Wanted(cell(), Mode.COPY, "fp", upto=START + HOUR / 2)
+    half = Wanted(cell=cell(), mode=Mode.COPY, fingerprint="fp", upto=START + HOUR / 2)
     (batch,) = ledger.plan(leases, T, version, [half], "run")
     commit_cell(ledger, leases, batch, result())
     assert left_open(ledger, table, window) == [Window(START, START + HOUR)]

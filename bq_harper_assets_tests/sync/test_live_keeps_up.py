@@ -30,7 +30,7 @@ def test_a_growing_table_is_steady_before_and_after_its_window_closes(
     began = _with_time_to_poll(datetime.now(UTC)).replace(microsecond=0)
     closes = floor_to_window(began, MINUTE) + MINUTE
     lasts = closes + 20 * SECOND - began
-    plan = Plan(200, lasts, backlog, window=MINUTE, load=SECOND)
+    plan = Plan(rows_per_second=200, lasts=lasts, backlog=backlog, window=MINUTE, load=SECOND)
     feed = Feed(bigquery_connection, began - backlog, plan)
     start = floor_to_window(began - backlog, MINUTE)
     # A minute is shorter than a window may be declared: nothing else of it is made up.
@@ -44,7 +44,9 @@ def test_a_growing_table_is_steady_before_and_after_its_window_closes(
             catchup_threshold=3600,
         ),
     ).model_copy(update={"window": MINUTE})
-    run = Run(sync.stores, contract, sync.spark, "live", retry=sync.retry)
+    run = Run(
+        stores=sync.stores, contract=contract, spark=sync.spark, run_id="live", retry=sync.retry
+    )
     with feed.growing():
         watch = follow(run, start, closes + 20 * SECOND)
 

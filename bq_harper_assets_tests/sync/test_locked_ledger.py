@@ -33,7 +33,9 @@ def test_a_run_whose_ledger_is_locked_while_it_writes_waits_and_commits_every_ce
     source = tables.make_from(ROWS.format(last=3_599, step=60))
     harper = sync.stores.harper.model_copy(update={"url": proxy.url})
     through = replace(sync, stores=replace(sync.stores, harper=harper))
-    table = Table(through, tables, source, sync.contract(source, **KEYED))
+    table = Table(
+        sync=through, tables=tables, source=source, contract=sync.contract(source, **KEYED)
+    )
     freed: list[bool] = []
 
     def lock_once_it_writes() -> None:

@@ -33,5 +33,5 @@ def test_a_table_of_leases_that_was_made_before_one_of_its_attributes_can_be_rea
         older.create(harper)
         harper.upsert(older.name, [row])
         assert ledger_agreement.copies_of(harper, table) == [
-            ledger_agreement.Copy(0, "x", 3, None, 1.5)
+            ledger_agreement.Copy(slice=0, ledger="x", epoch=3, batch=None, deadline=1.5)
         ]

@@ -152,7 +152,7 @@ def test_equal_rows_of_a_keyless_table_come_and_go_one_by_one(
         "SELECT TIMESTAMP '2026-01-05 00:00:01' AS ts, 'same' AS name"
         " FROM UNNEST(GENERATE_ARRAY(1, 5)) AS n"
     )
-    table = Table(sync, tables, source, sync.contract(source))
+    table = Table(sync=sync, tables=tables, source=source, contract=sync.contract(source))
     table.run()
     assert len(sync.rows(table.contract)) == 5
     table.change("INSERT INTO T (ts, name) SELECT ts, name FROM T LIMIT 2")

@@ -10,8 +10,12 @@ from bq_harper_assets.sync.diff.deep_hash import record_hash
 from bq_harper_assets.sync.identity.row_id import hash_text, hashes_of_text
 from bq_harper_assets.sync.values.row_plan import RowPlan
 
-COLUMNS = (Column("ts", Kind.TIMESTAMP), Column("a", Kind.FLOAT64), Column("b", Kind.JSON))
-PLAN = RowPlan(tuple(map(HarperColumn.of, COLUMNS)), timestamp="ts")
+COLUMNS = (
+    Column(name="ts", kind=Kind.TIMESTAMP),
+    Column(name="a", kind=Kind.FLOAT64),
+    Column(name="b", kind=Kind.JSON),
+)
+PLAN = RowPlan(columns=tuple(map(HarperColumn.of, COLUMNS)), timestamp="ts")
 
 
 @pytest.mark.parametrize(
@@ -55,10 +59,14 @@ def test_a_stored_row_hash_is_read_as_it_was_written_and_anything_else_is_none()
 
 
 def test_a_field_that_is_not_synced_counts_as_not_there() -> None:
-    zip_ = Column("zip", Kind.STRING)
-    address = Column("address", Kind.STRUCT, fields=(zip_,))
-    columns = (address, Column("stops", Kind.STRUCT, repeated=True, fields=(zip_,)), COLUMNS[0])
-    plan = RowPlan(tuple(map(HarperColumn.of, columns)), timestamp="ts")
+    zip_ = Column(name="zip", kind=Kind.STRING)
+    address = Column(name="address", kind=Kind.STRUCT, fields=(zip_,))
+    columns = (
+        address,
+        Column(name="stops", kind=Kind.STRUCT, repeated=True, fields=(zip_,)),
+        COLUMNS[0],
+    )
+    plan = RowPlan(columns=tuple(map(HarperColumn.of, columns)), timestamp="ts")
     one = {"address": {"zip": "1"}, "stops": [{"zip": "2"}, {}]}
     aside = {"address": {"zip": "1", "city": "x"}, "stops": [{"zip": "2"}, {"city": "y"}]}
     assert record_hash(one, plan) == record_hash(aside, plan)

@@ -14,14 +14,22 @@ from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.sync.ledger_facts import changes_of, record_version, version_of
 from bq_harper_assets_tests.schema.samples import TS, contract, schema
 
-NUMBER, SPEED = Column("number", Kind.INT64), Column("speed", Kind.FLOAT64)
+NUMBER, SPEED = Column(name="number", kind=Kind.INT64), Column(name="speed", kind=Kind.FLOAT64)
 THEN = contract(key=("event_time",), backfill=True)
 NOW = contract(key=("event_time",), backfill=False)
 
 
 @pytest.fixture
 def table(ledger: Ledger) -> LogicalTable:
-    facts = TableFacts("orders", "s", "Orders", "event_time", (), timedelta(hours=1), 1)
+    facts = TableFacts(
+        name="orders",
+        source="s",
+        target="Orders",
+        timestamp_column="event_time",
+        key=(),
+        window=timedelta(hours=1),
+        slices=1,
+    )
     return ledger.register_table(facts)
 
 
@@ -53,7 +61,7 @@ def test_a_version_keeps_the_words_and_the_source_of_its_day(
 
 
 def test_a_change_is_read_back_as_it_was_told(ledger: Ledger, table: LogicalTable) -> None:
-    text = Column("number", Kind.STRING)
+    text = Column(name="number", kind=Kind.STRING)
     first, second = _recorded(ledger, table, schema(NUMBER), schema(text, SPEED))
     told = changes_between(version_of(first), version_of(second), THEN)
     assert len(told) == 2
@@ -63,16 +71,16 @@ def test_a_change_is_read_back_as_it_was_told(ledger: Ledger, table: LogicalTabl
 @pytest.mark.parametrize(
     "other",
     [
-        TableSchema((NUMBER, TS)),
-        TableSchema((TS, replace(NUMBER, kind=Kind.STRING))),
-        TableSchema((TS, replace(NUMBER, repeated=True))),
-        TableSchema((TS, replace(NUMBER, required=True))),
-        TableSchema((TS, replace(NUMBER, description="of the hull"))),
-        TableSchema((TS, NUMBER, SPEED)),
-        TableSchema((TS, Column("number", Kind.STRUCT, fields=(SPEED,)))),
-        TableSchema((TS, NUMBER), partition_field="event_time"),
-        TableSchema((TS, NUMBER), clustering=("number",)),
-        TableSchema((TS, NUMBER), primary_key=("number",)),
+        TableSchema(columns=(NUMBER, TS)),
+        TableSchema(columns=(TS, replace(NUMBER, kind=Kind.STRING))),
+        TableSchema(columns=(TS, replace(NUMBER, repeated=True))),
+        TableSchema(columns=(TS, replace(NUMBER, required=True))),
+        TableSchema(columns=(TS, replace(NUMBER, description="of the hull"))),
+        TableSchema(columns=(TS, NUMBER, SPEED)),
+        TableSchema(columns=(TS, Column(name="number", kind=Kind.STRUCT, fields=(SPEED,)))),
+        TableSchema(columns=(TS, NUMBER), partition_field="event_time"),
+        TableSchema(columns=(TS, NUMBER), clustering=("number",)),
+        TableSchema(columns=(TS, NUMBER), primary_key=("number",)),
     ],
 )
 def test_any_difference_of_two_sources_is_one_of_their_fingerprints(other: TableSchema) -> None:

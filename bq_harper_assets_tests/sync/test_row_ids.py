@@ -30,8 +30,8 @@ NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 def _plan(*columns: Column, key: tuple[str, ...] = (), as_text: tuple[Kind, ...] = ()) -> RowPlan:
     stored = [HarperColumn.of(column, as_text) for column in columns]
-    at = HarperColumn.of(Column("at", Kind.TIMESTAMP))
-    return RowPlan((*stored, at), timestamp="at", key=key, primary_key="_id")
+    at = HarperColumn.of(Column(name="at", kind=Kind.TIMESTAMP))
+    return RowPlan(columns=(*stored, at), timestamp="at", key=key, primary_key="_id")
 
 
 def _batch(**columns: pa.Array) -> pa.RecordBatch:
@@ -86,7 +86,7 @@ def test_a_key_of_one_column_is_the_id_as_it_is_stored(
     kind: Kind, type_: pa.DataType, value: Any, expected: Any
 ) -> None:
     batch = _batch(k=pa.array([value, None], type_))
-    identity = identify(batch, _plan(Column("k", kind), key=("k",)))
+    identity = identify(batch, _plan(Column(name="k", kind=kind), key=("k",)))
     assert identity.ids.to_pylist() == [expected, None]
     assert _reasons(identity) == [None, "key k: NULL"]
     read_back = pa.array([expected, None])
@@ -103,7 +103,7 @@ def test_a_key_of_one_column_is_the_id_as_it_is_stored(
 )
 def test_a_text_that_harper_takes_for_no_key_has_no_id(value: str, reason: str | None) -> None:
     identity = identify(
-        _batch(k=pa.array(["ok", value])), _plan(Column("k", Kind.STRING), key=("k",))
+        _batch(k=pa.array(["ok", value])), _plan(Column(name="k", kind=Kind.STRING), key=("k",))
     )
     assert _reasons(identity) == [None, reason]
     assert (identity.ids[1].as_py() is None) == (reason is not None)
@@ -111,17 +111,23 @@ def test_a_text_that_harper_takes_for_no_key_has_no_id(value: str, reason: str |
 
 def test_an_integer_key_beyond_2_to_the_53_has_an_id_only_as_text() -> None:
     batch = _batch(k=pa.array([1, 2**53, 2**53 + 1, -(2**63)]))
-    identity = identify(batch, _plan(Column("k", Kind.INT64), key=("k",)))
+    identity = identify(batch, _plan(Column(name="k", kind=Kind.INT64), key=("k",)))
     assert identity.ids.to_pylist() == [1, 2**53, None, None]
     assert [reason is not None for reason in _reasons(identity)] == [False, False, True, True]
-    texts = identify(batch, _plan(Column("k", Kind.INT64), key=("k",), as_text=(Kind.INT64,)))
+    texts = identify(
+        batch, _plan(Column(name="k", kind=Kind.INT64), key=("k",), as_text=(Kind.INT64,))
+    )
     assert texts.ids.to_pylist() == ["1", str(2**53), str(2**53 + 1), str(-(2**63))]
     assert not texts.faults
 
 
 @pytest.mark.promise("A9")
 def test_a_key_of_several_columns_is_hashed_to_26_characters_of_128_bits() -> None:
-    columns = (Column("a", Kind.STRING), Column("b", Kind.INT64), Column("note", Kind.STRING))
+    columns = (
+        Column(name="a", kind=Kind.STRING),
+        Column(name="b", kind=Kind.INT64),
+        Column(name="note", kind=Kind.STRING),
+    )
     plan = _plan(*columns, key=("a", "b"))
     a, b = pa.array(["x", "x", "y", None]), pa.array([1, 2, 1, 1])
     identity = identify(_batch(a=a, b=b, note=pa.array(["p", "q", "r", "s"])), plan)
@@ -138,7 +144,9 @@ def test_a_key_of_several_columns_is_hashed_to_26_characters_of_128_bits() -> No
     ("kind", "values"), [(Kind.FLOAT64, [0.0, -0.0, 1.5]), (Kind.BOOL, [False, False, True])]
 )
 def test_a_key_that_harper_cannot_take_is_hashed(kind: Kind, values: list[Any]) -> None:
-    ids = identify(_batch(k=pa.array(values)), _plan(Column("k", kind), key=("k",))).ids.to_pylist()
+    ids = identify(
+        _batch(k=pa.array(values)), _plan(Column(name="k", kind=kind), key=("k",))
+    ).ids.to_pylist()
     assert ids[0] == ids[1] != ids[2]
     assert len(ids[0]) == 26
 
@@ -148,7 +156,9 @@ def test_a_key_that_harper_cannot_take_is_hashed(kind: Kind, values: list[Any]) 
 @given(st.lists(MOMENTS, min_size=2, max_size=8))
 def test_ids_without_a_key_sort_by_time(moments: list[datetime]) -> None:
     batch = pa.record_batch({"at": pa.array(moments, pa.timestamp("us"))})
-    plan = RowPlan((HarperColumn.of(Column("at", Kind.DATETIME)),), timestamp="at")
+    plan = RowPlan(
+        columns=(HarperColumn.of(Column(name="at", kind=Kind.DATETIME)),), timestamp="at"
+    )
     ids = identify(batch, plan).ids.to_pylist()
     assert {len(text) for text in ids} == {23}
     start = datetime(1, 1, 1)  # noqa: DTZ001
@@ -159,7 +169,7 @@ def test_ids_without_a_key_sort_by_time(moments: list[datetime]) -> None:
 @pytest.mark.promise("A9")
 def test_equal_rows_are_told_apart_by_their_number_and_share_all_else() -> None:
     batch = _batch(a=pa.array(["x", "x", "x", "y"]))
-    plan = _plan(Column("a", Kind.STRING))
+    plan = _plan(Column(name="a", kind=Kind.STRING))
     plain = identify(batch, plan)
     numbered = identify(batch, plan, pa.array([0, 1, 12, 0]))
     ids = plain.ids.to_pylist()
@@ -172,7 +182,8 @@ def test_equal_rows_are_told_apart_by_their_number_and_share_all_else() -> None:
 def test_a_row_without_key_and_timestamp_has_no_id() -> None:
     batch = pa.record_batch({"at": pa.array([None, 0], pa.timestamp("us", "UTC"))})
     identity = identify(
-        batch, RowPlan((HarperColumn.of(Column("at", Kind.TIMESTAMP)),), timestamp="at")
+        batch,
+        RowPlan(columns=(HarperColumn.of(Column(name="at", kind=Kind.TIMESTAMP)),), timestamp="at"),
     )
     assert _reasons(identity) == ["the timestamp is NULL", None]
     assert identity.ids.is_null().to_pylist() == [True, False]
@@ -180,9 +191,9 @@ def test_a_row_without_key_and_timestamp_has_no_id() -> None:
 
 @pytest.mark.promise("A9", "D1")
 def test_ids_without_a_key_are_made_of_what_the_first_sync_had_at_any_depth() -> None:
-    zip_, city = Column("zip", Kind.STRING), Column("city", Kind.STRING)
-    address = Column("address", Kind.STRUCT, fields=(zip_,))
-    stops = Column("stops", Kind.STRUCT, repeated=True, fields=(zip_,))
+    zip_, city = Column(name="zip", kind=Kind.STRING), Column(name="city", kind=Kind.STRING)
+    address = Column(name="address", kind=Kind.STRUCT, fields=(zip_,))
+    stops = Column(name="stops", kind=Kind.STRUCT, repeated=True, fields=(zip_,))
     rows = [
         {"address": {"zip": "1"}, "stops": [{"zip": "2"}, {"zip": "3"}]},
         {"address": None, "stops": []},
@@ -219,7 +230,9 @@ def _read(
 @pytest.mark.promise("A9")
 def test_half_a_million_rows_one_microsecond_apart_have_as_many_ids() -> None:
     micros = pa.array(np.arange(500_000) + 10**15).cast(pa.timestamp("us", "UTC"))
-    plan = RowPlan((HarperColumn.of(Column("at", Kind.TIMESTAMP)),), timestamp="at")
+    plan = RowPlan(
+        columns=(HarperColumn.of(Column(name="at", kind=Kind.TIMESTAMP)),), timestamp="at"
+    )
     ids = identify(pa.record_batch({"at": micros}), plan).ids
     assert pc.count_distinct(ids).as_py() == 500_000
 

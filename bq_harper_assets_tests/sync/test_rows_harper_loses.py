@@ -40,7 +40,9 @@ def keyed_by_text(sync: Sync, tables: SmallTables) -> Table:
         " TIMESTAMP_ADD(TIMESTAMP '2026-01-05', INTERVAL n MINUTE) AS ts"
         " FROM UNNEST(GENERATE_ARRAY(0, 9)) AS n"
     )
-    return Table(sync, tables, source, sync.contract(source, key=("k",)))
+    return Table(
+        sync=sync, tables=tables, source=source, contract=sync.contract(source, key=("k",))
+    )
 
 
 def prove(table: Table, *, deep: bool = False) -> set[ProofStatus]:
@@ -113,12 +115,12 @@ def test_a_stored_time_that_is_none_is_mended_by_the_next_sync_of_its_cell(
     sync: Sync, tables: SmallTables, bent: object
 ) -> None:
     source = tables.make_from(ROWS.format(last=10_799, step=600))
-    table = Table(sync, tables, source, sync.contract(source, **KEYED))
+    table = Table(sync=sync, tables=tables, source=source, contract=sync.contract(source, **KEYED))
     target = table.contract.target_table
     # An untyped attribute takes anything; a typed one takes any text, and no number.
     names = ("number", "ts", "name", "_syncedAt", "_batch", "_hash")
-    untyped = [Attribute(name, indexed=name == "ts") for name in names]
-    sync.harper.create_table(target, "id", [Attribute("id", "Long"), *untyped])
+    untyped = [Attribute(name=name, indexed=name == "ts") for name in names]
+    sync.harper.create_table(target, "id", [Attribute(name="id", type="Long"), *untyped])
     table.run()
     table.run(DAY, ONE)  # at a time of its own, so that rows are looked for in other windows
     sync.harper.upsert(target, [{"id": 600, "ts": bent}])

@@ -208,7 +208,11 @@ def test_another_time_zone_gives_the_same_ids_and_values(
     with open_ledger(url):
         pass  # made here, so that the other process has only to run
     errand = Errand(
-        sync.stores.bigquery, sync.stores.harper, url, there, sync.cells(there, START, END)
+        bigquery=sync.stores.bigquery,
+        harper=sync.stores.harper,
+        ledger_url=url,
+        contract=there,
+        cells=sync.cells(there, START, END),
     )
     assert errand.send(TZ="America/New_York") == ["EST", "60"]
     sync.run(here, sync.cells(here, START, END))

@@ -47,9 +47,12 @@ def moved(planned: Column, *arrives: pa.Field) -> str | None:
 
 
 def test_each_type_is_taken_as_it_arrives_and_for_no_other() -> None:
-    fields = (Column("zip", Kind.STRING), Column("codes", Kind.INT64, repeated=True))
+    fields = (
+        Column(name="zip", kind=Kind.STRING),
+        Column(name="codes", kind=Kind.INT64, repeated=True),
+    )
     for kind, type_ in ARRIVES.items():
-        planned = Column("c", kind, fields=fields if kind is Kind.STRUCT else ())
+        planned = Column(name="c", kind=kind, fields=fields if kind is Kind.STRUCT else ())
         for other in ARRIVES.values():
             told = moved(planned, pa.field("c", other))
             assert (told is None) is (other == type_), (kind, other)
@@ -60,18 +63,20 @@ def test_each_type_is_taken_as_it_arrives_and_for_no_other() -> None:
 
 
 def test_types_that_are_stored_alike_or_sent_otherwise_by_other_servers_are_taken() -> None:
-    assert moved(Column("c", Kind.NUMERIC), pa.field("c", pa.decimal256(76, 38))) is None
-    assert moved(Column("c", Kind.BIGNUMERIC), pa.field("c", pa.decimal128(38, 9))) is None
+    assert moved(Column(name="c", kind=Kind.NUMERIC), pa.field("c", pa.decimal256(76, 38))) is None
+    assert (
+        moved(Column(name="c", kind=Kind.BIGNUMERIC), pa.field("c", pa.decimal128(38, 9))) is None
+    )
     json = pa.field("c", pa.string(), metadata={"ARROW:extension:name": "google:sqlType:json"})
-    assert moved(Column("c", Kind.JSON), json) is None
-    assert moved(Column("c", Kind.GEOGRAPHY), pa.field("c", pa.binary())) is None
-    told = moved(Column("c", Kind.STRING), json)
+    assert moved(Column(name="c", kind=Kind.JSON), json) is None
+    assert moved(Column(name="c", kind=Kind.GEOGRAPHY), pa.field("c", pa.binary())) is None
+    told = moved(Column(name="c", kind=Kind.STRING), json)
     assert "c was STRING and arrives as google:sqlType:json" in (told or "")
 
 
 def test_what_is_gone_or_changed_inside_a_column_is_told_with_its_path() -> None:
-    fields = (Column("zip", Kind.INT64), Column("city", Kind.STRING))
-    planned = Column("address", Kind.STRUCT, fields=fields, source_name="place")
+    fields = (Column(name="zip", kind=Kind.INT64), Column(name="city", kind=Kind.STRING))
+    planned = Column(name="address", kind=Kind.STRUCT, fields=fields, source_name="place")
     assert moved(planned, pa.field("place", ADDRESS)) == (
         "the columns of ships changed in BigQuery while the run was planned: place.zip was INT64"
         " and arrives as string; place.city is gone. Nothing of it was written; run it again, and"

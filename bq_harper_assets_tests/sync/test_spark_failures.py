@@ -54,12 +54,12 @@ def test_where_spark_may_run_a_task_twice_at_once_the_lease_is_left_to_expire(
     contract = sync.contract(tables.make_from(SELECT))
     cells = sync.cells(contract, START, END)
     errand = Errand(
-        sync.stores.bigquery,
-        sync.stores.harper,
-        f"sqlite:///{tmp_path / 'ledger.db'}",
-        contract,
-        cells,
-        {"spark.speculation": "true"},
+        bigquery=sync.stores.bigquery,
+        harper=sync.stores.harper,
+        ledger_url=f"sqlite:///{tmp_path / 'ledger.db'}",
+        contract=contract,
+        cells=cells,
+        settings={"spark.speculation": "true"},
     )
     assert errand.send()[-1] == str(ROWS)
     with pytest.raises(LeaseHeld, match="slice 0: elsewhere until"):

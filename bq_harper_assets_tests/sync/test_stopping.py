@@ -30,7 +30,7 @@ def test_a_wait_before_a_retry_ends_when_the_run_is_to_stop() -> None:
         raise TimeoutError("away")
 
     with pytest.raises(RunStopped):
-        RetryPolicy(5, AN_HOUR_S, sleep=stop.sleep).call(
+        RetryPolicy(max_retries=5, initial_delay_s=AN_HOUR_S, sleep=stop.sleep).call(
             send, is_transient=lambda error: True, describe=Call("Harper", "upsert")
         )
 

@@ -30,7 +30,7 @@ def _hashes(ids: list[int]) -> UInt64s:
 
 def _bins(source: Rows, held: Rows, per_place: int) -> dict[int, pa.Table]:
     """The packed rows of place 3, as Spark would bring them together."""
-    packer = SourcePacker(per_place)
+    packer = SourcePacker(per_place=per_place)
     batches = []
     for half in (source[::2], source[1::2]):
         places = np.full(len(half), 3, np.int64)

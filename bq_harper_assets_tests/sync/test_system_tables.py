@@ -97,7 +97,9 @@ def test_a_role_that_may_not_create_is_not_asked_to_where_all_are_there(
 @pytest.mark.promise("A11")
 def test_a_table_of_another_layout_is_seen_with_what_it_lacks(empty: HarperConnection) -> None:
     with HarperClient(empty) as harper:
-        harper.create_table(LOCKS.name, "lockId", [Attribute("lockId"), Attribute("nodeId")])
+        harper.create_table(
+            LOCKS.name, "lockId", [Attribute(name="lockId"), Attribute(name="nodeId")]
+        )
         (lock,) = [t for t in look_at_system_tables(harper) if t.name == LOCKS.name]
     assert (lock.state, lock.version) == ("other layout", LOCKS.version)
     assert set(lock.attributes) == {"lockId", "nodeId"}

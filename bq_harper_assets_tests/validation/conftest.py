@@ -80,7 +80,9 @@ class Bench:
     def store(self, contract: TableContract, *moments: datetime) -> None:
         """The Harper table, made if need be, with a row at each moment."""
         types = {"id": "String", "ts": "String", "number": "Long"}
-        declared = [Attribute(name, type_, name == "ts") for name, type_ in types.items()]
+        declared = [
+            Attribute(name=name, type=type_, indexed=name == "ts") for name, type_ in types.items()
+        ]
         self.harper.create_table(contract.target_table, "id", declared)
         rows = [{"id": f"{m:%Y%m%d%H%M%S%f}", "ts": timestamp_text(m)} for m in moments]
         self.harper.upsert(contract.target_table, rows)
@@ -96,7 +98,7 @@ class Bench:
     ) -> LogicalTable:
         """The ledger calls every window of [start, end) synced, as after a run."""
         leases, batches = self.begin(contract, start, end, slices)
-        result = CellResult(rows, rows, 0, 0, "digest")
+        result = CellResult(read=rows, written=rows, unchanged=0, quarantined=0, digest="digest")
         self.ledger.commit_cells(leases, [(batch, result) for batch in batches])
         self.ledger.release(leases)
         return leases.table
@@ -117,7 +119,11 @@ class Bench:
         version = self.ledger.record_schema(table, body, seen.version if seen else 0).version
         leases = self.ledger.acquire(table, slices, "test", 3 * MINUTE)
         wanted = [
-            Wanted(CellKey(window.start, window.end, part), Mode.COPY, "fingerprint")
+            Wanted(
+                cell=CellKey(window.start, window.end, part),
+                mode=Mode.COPY,
+                fingerprint="fingerprint",
+            )
             for window in windows_between(start, end, contract.window)
             for part in slices
         ]
@@ -129,7 +135,9 @@ def bench(
     harper_connection: HarperConnection, tables: SmallTables, ledger: Ledger
 ) -> Iterator[Bench]:
     """On both real servers."""
-    with HarperClient(harper_connection, retry=RetryPolicy(2, 0.05)) as harper:
+    with HarperClient(
+        harper_connection, retry=RetryPolicy(max_retries=2, initial_delay_s=0.05)
+    ) as harper:
         yield Bench(tables, harper, ledger)
 
 

@@ -26,15 +26,21 @@ from bq_harper_assets_tests.validation.conftest import MINUTE, Bench
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
 NOON = utc(2026, 1, 5, 12)
-HEALTHY = Verdict("progress", ProgressStatus.HEALTHY, True, Severity.WARN, "nothing is due")
+HEALTHY = Verdict(
+    check="progress",
+    status=ProgressStatus.HEALTHY,
+    passed=True,
+    severity=Severity.WARN,
+    message="nothing is due",
+)
 FOUND = Verdict(
-    "spot",
-    SpotStatus.ISSUES_FOUND,
-    False,
-    Severity.ERROR,
-    "1 of 20 rows",
-    {"seed": 7},
-    (Difference(DifferenceKind.MISSING, "0A1"),),
+    check="spot",
+    status=SpotStatus.ISSUES_FOUND,
+    passed=False,
+    severity=Severity.ERROR,
+    message="1 of 20 rows",
+    metadata={"seed": 7},
+    rows=(Difference(DifferenceKind.MISSING, "0A1"),),
 )
 
 
@@ -83,7 +89,7 @@ def test_a_harper_that_does_not_take_the_record_gives_a_warning_and_the_ledger_k
     contract = bench.contract(bench.source(NOON), NOON)
     table = bench.commit(contract, NOON, NOON + 5 * MINUTE)
     stopped = harper_connection.model_copy(update={"url": nowhere})
-    with HarperClient(stopped, retry=RetryPolicy(0), breakers=Breakers()) as away:
+    with HarperClient(stopped, retry=RetryPolicy(max_retries=0), breakers=Breakers()) as away:
         warning = record_validation(bench.ledger, away, table, [FOUND])
     assert warning is not None
     assert AUDITS.name in warning

@@ -68,7 +68,7 @@ def test_a_harper_that_does_not_take_them_gives_a_warning(
     contract = bench.contract(bench.source(NOON), NOON)
     bench.commit(contract, NOON, NOON + 5 * MINUTE)
     stopped = harper_connection.model_copy(update={"url": nowhere})
-    with HarperClient(stopped, retry=RetryPolicy(0), breakers=Breakers()) as away:
+    with HarperClient(stopped, retry=RetryPolicy(max_retries=0), breakers=Breakers()) as away:
         warning = mirror_checkpoints(bench.ledger, away, contract)
     assert warning is not None
     assert CHECKPOINTS.name in warning

@@ -15,7 +15,7 @@ from bq_harper_assets_tests.stores.small_tables import utc
 
 def column(kind: Kind, form: Form, *, repeated: bool = False) -> HarperColumn:
     """Named c."""
-    return HarperColumn("c", kind, form, repeated)
+    return HarperColumn(name="c", kind=kind, form=form, repeated=repeated)
 
 
 NUMBER = column(Kind.FLOAT64, Form.NUMBER)

@@ -21,7 +21,12 @@ def nested(sync: Sync, tables: SmallTables) -> Table:
         " TIMESTAMP_ADD(TIMESTAMP '2026-01-05', INTERVAL n MINUTE) AS ts"
         " FROM UNNEST(GENERATE_ARRAY(0, 9)) AS n"
     )
-    table = Table(sync, tables, source, sync.contract(source, key=("number",), slices=1))
+    table = Table(
+        sync=sync,
+        tables=tables,
+        source=source,
+        contract=sync.contract(source, key=("number",), slices=1),
+    )
     table.run(DAY, ONE)
     return table
 

@@ -25,7 +25,13 @@ pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
 PAGE = (Path(__file__).parents[2] / "docs" / "validation.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"^```sql\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 NOON = utc(2026, 1, 5, 12)
-STALLED = Verdict("progress", ProgressStatus.STALLED, False, Severity.ERROR, "nothing is committed")
+STALLED = Verdict(
+    check="progress",
+    status=ProgressStatus.STALLED,
+    passed=False,
+    severity=Severity.ERROR,
+    message="nothing is committed",
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,10 @@ def planted(bench: Bench) -> Planted:
     bench.harper.create_table(
         contract.target_table,
         "id",
-        [Attribute(name, type_, name == "timestamp") for name, type_ in types.items()],
+        [
+            Attribute(name=name, type=type_, indexed=name == "timestamp")
+            for name, type_ in types.items()
+        ],
     )
     rows = [
         {

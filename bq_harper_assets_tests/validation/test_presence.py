@@ -253,8 +253,20 @@ def test_neighbouring_windows_are_read_together_as_far_as_an_answer_goes(
     def record(minute: int, rows: int) -> CellRecord:
         start = START + minute * MINUTE
         end = start + 5 * MINUTE
-        commit = CellCommit(1, START, 1, rows, "", "", START, end, True)
-        return CellRecord(CellKey(start, end, 0), CellState.SYNCED, commit, 0)
+        commit = CellCommit(
+            batch=1,
+            t=START,
+            schema_version=1,
+            rows=rows,
+            digest="",
+            fingerprint="",
+            committed_at=START,
+            upto=end,
+            is_closed=True,
+        )
+        return CellRecord(
+            cell=CellKey(start, end, 0), state=CellState.SYNCED, commit=commit, marks=0
+        )
 
     found = list(time_ranges([record(0, 10), record(5, 10), record(10, 1), record(30, 1)]))
     minutes = [((a - START) // MINUTE, (b - START) // MINUTE, rows) for a, b, rows in found]

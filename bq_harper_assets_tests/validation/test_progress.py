@@ -175,12 +175,31 @@ def test_rows_in_a_newer_window_that_is_synced_already_do_not_wait(bench: Bench)
 @pytest.mark.parametrize("ahead", [0, 1])
 def test_of_an_open_window_only_what_every_slice_has_counts_as_synced(ahead: int) -> None:
     base, end = utc(2026, 1, 5), utc(2026, 1, 5, 1)
-    table = LogicalTable(1, TableFacts("t", "s", "T", "ts", (), HOUR, 2))
+    table = LogicalTable(
+        1,
+        TableFacts(
+            name="t", source="s", target="T", timestamp_column="ts", key=(), window=HOUR, slices=2
+        ),
+    )
     cells = []
     for part in (0, 1):
         upto = base + (30 * MINUTE if part == ahead else 10 * MINUTE)
-        commit = CellCommit(1, end, 1, 5, "digest", "fingerprint", end, upto, False)
-        cells.append(CellRecord(CellKey(base, end, part), CellState.SYNCED, commit, 0))
+        commit = CellCommit(
+            batch=1,
+            t=end,
+            schema_version=1,
+            rows=5,
+            digest="digest",
+            fingerprint="fingerprint",
+            committed_at=end,
+            upto=upto,
+            is_closed=False,
+        )
+        cells.append(
+            CellRecord(
+                cell=CellKey(base, end, part), state=CellState.SYNCED, commit=commit, marks=0
+            )
+        )
     assert gaps(table, cells, base, base + 40 * MINUTE) == [
         (base + 10 * MINUTE, base + 40 * MINUTE)
     ]

@@ -183,7 +183,7 @@ def test_a_source_without_a_past_that_changed_since_its_sync_warns_and_a_fault_i
         "latest": {"latest": True},
     }[kind]
     contract = sync.contract(view if kind == "view" else source, **KEYED, **declared)
-    table = Table(sync, tables, source, contract)
+    table = Table(sync=sync, tables=tables, source=source, contract=contract)
     table.run()
     table.change("UPDATE T SET name = 'later' WHERE number = 60")
     sync.harper.upsert(contract.target_table, [{"id": 7200, "name": "bent", "_hash": "0" * 13}])
@@ -224,7 +224,7 @@ def test_rows_that_cannot_be_stored_are_explained_by_quarantine_and_not_without_
         "SELECT n AS number, TIMESTAMP_ADD(TIMESTAMP '2026-01-05', INTERVAL n MINUTE) AS ts,"
         " IF(n = 7, CAST('NaN' AS FLOAT64), 1.5) AS ratio FROM UNNEST(GENERATE_ARRAY(0, 9)) AS n"
     )
-    table = Table(sync, tables, source, sync.contract(source, **KEYED))
+    table = Table(sync=sync, tables=tables, source=source, contract=sync.contract(source, **KEYED))
     table.run()
     assert statuses(prove(table)) == {ProofStatus.PROVED}
     assert sum(proof.quarantined for proof in prove(table).values()) == 1
@@ -240,7 +240,9 @@ def test_a_cell_that_was_never_synced_or_is_being_moved_is_not_called_proved(
     sync: Sync, tables: SmallTables
 ) -> None:
     table = made(sync, tables)
-    other = Table(sync, tables, table.source, sync.contract(table.source))
+    other = Table(
+        sync=sync, tables=tables, source=table.source, contract=sync.contract(table.source)
+    )
     assert statuses(prove(other)) == {ProofStatus.NOT_SYNCED}
     assert all(not proof.verdict.passed for proof in prove(other).values())
 

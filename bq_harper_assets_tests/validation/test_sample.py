@@ -23,7 +23,15 @@ HOUR = timedelta(hours=1)
 
 def place(hour: int, rows: int, part: int = 0) -> CommittedCell:
     """An hour after noon."""
-    return CommittedCell(NOON + hour * HOUR, NOON + (hour + 1) * HOUR, part, NOON, 1, 1, rows)
+    return CommittedCell(
+        start=NOON + hour * HOUR,
+        until=NOON + (hour + 1) * HOUR,
+        slice=part,
+        t=NOON,
+        schema_version=1,
+        batch=1,
+        rows=rows,
+    )
 
 
 @settings(deadline=None)
@@ -65,9 +73,19 @@ def test_only_cells_that_hold_what_their_commit_says_are_looked_at(
 ) -> None:
     def cell(part: int, t_hours: int) -> CellRecord:
         commit = CellCommit(
-            part + 7, NOON + t_hours * HOUR, 1, 5, "digest", "fp", NOON, NOON + HOUR, True
+            batch=part + 7,
+            t=NOON + t_hours * HOUR,
+            schema_version=1,
+            rows=5,
+            digest="digest",
+            fingerprint="fp",
+            committed_at=NOON,
+            upto=NOON + HOUR,
+            is_closed=True,
         )
-        return CellRecord(CellKey(NOON, NOON + HOUR, part), state, commit, marks)
+        return CellRecord(
+            cell=CellKey(NOON, NOON + HOUR, part), state=state, commit=commit, marks=marks
+        )
 
     found = places_of([cell(0, 1), cell(1, 2)])
     expected = [(0, 7, NOON + HOUR), (1, 8, NOON + 2 * HOUR)]

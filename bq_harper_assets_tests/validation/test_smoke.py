@@ -97,13 +97,13 @@ def test_a_table_that_is_not_there_and_a_query_that_fails_have_words_of_their_ow
     missing = check_smoke(bench.subject(contract), NOON)
     assert (missing.status, missing.severity) == (SmokeStatus.TABLE_NOT_FOUND, Severity.ERROR)
 
-    bench.harper.create_table(contract.target_table, "id", [Attribute("id", "String")])
+    bench.harper.create_table(contract.target_table, "id", [Attribute(name="id", type="String")])
     unsearchable = check_smoke(bench.subject(contract), NOON)
     assert (unsearchable.status, unsearchable.passed) == (SmokeStatus.QUERY_FAILED, False)
     assert "ts" in unsearchable.message
 
     stopped = harper_connection.model_copy(update={"url": nowhere})
-    with HarperClient(stopped, retry=RetryPolicy(0), breakers=Breakers()) as away:
+    with HarperClient(stopped, retry=RetryPolicy(max_retries=0), breakers=Breakers()) as away:
         verdict = check_smoke(bench.subject(contract, away), NOON)
     assert (verdict.status, verdict.severity) == (SmokeStatus.QUERY_FAILED, Severity.ERROR)
 

@@ -297,6 +297,6 @@ def test_no_rows_are_no_data_and_a_store_that_is_away_is_told_and_not_raised(
     assert nowhere in verdict.message
 
     stopped = harper_connection.model_copy(update={"url": nowhere})
-    with HarperClient(stopped, retry=RetryPolicy(0), breakers=Breakers()) as harper:
+    with HarperClient(stopped, retry=RetryPolicy(max_retries=0), breakers=Breakers()) as harper:
         verdict = check_spot(Subject(contract, tables.queries, harper, ledger))
     assert verdict.status is SpotStatus.CHECK_FAILED

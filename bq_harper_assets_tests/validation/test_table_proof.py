@@ -56,7 +56,9 @@ def test_a_table_says_how_many_cells_are_proved_in_which_way_as_of_when_and_what
 
 
 def test_an_open_window_is_equal_so_far_and_never_a_failure() -> None:
-    still_open = CellProof(CELL, ProofStatus.OPEN, "equal so far", NOON, batch=1)
+    still_open = CellProof(
+        cell=CELL, status=ProofStatus.OPEN, message="equal so far", t=NOON, batch=1
+    )
     assert (still_open.verdict.passed, still_open.words) == (True, "open")
     assert verdict_of([still_open]).passed
     proved = replace(still_open, status=ProofStatus.PROVED)
@@ -91,7 +93,9 @@ def test_a_cell_that_differs_fails_its_table_until_it_is_mended_whoever_found_it
 def test_what_a_run_could_not_look_at_is_told_though_the_others_are_proved(
     status: ProofStatus, severity: Severity
 ) -> None:
-    verdict = table_verdict(count_cells([PROVED]), [], [CellProof(CELL, status, "of no answer")])
+    verdict = table_verdict(
+        count_cells([PROVED]), [], [CellProof(cell=CELL, status=status, message="of no answer")]
+    )
     assert (verdict.status, verdict.passed, verdict.severity) == (status, False, severity)
     assert "of no answer" in verdict.message
     assert verdict.metadata[STATUS_OF_RUN] == status.value

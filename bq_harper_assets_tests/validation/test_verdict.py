@@ -22,7 +22,13 @@ PASSED = {ProgressStatus.HEALTHY, SmokeStatus.HEALTHY, SpotStatus.HEALTHY}
 
 def verdict(status: Status) -> Verdict:
     """Of a check with this status."""
-    return Verdict("check", status, status in PASSED, Severity.ERROR, "message")
+    return Verdict(
+        check="check",
+        status=status,
+        passed=status in PASSED,
+        severity=Severity.ERROR,
+        message="message",
+    )
 
 
 @pytest.mark.promise("M4")
@@ -53,7 +59,13 @@ def test_the_overall_word_is_that_of_the_worst(
 
 
 def test_a_check_that_passes_without_data_is_no_issue() -> None:
-    passed = Verdict("spot", SpotStatus.NO_DATA, True, Severity.WARN, "neither has a row")
+    passed = Verdict(
+        check="spot",
+        status=SpotStatus.NO_DATA,
+        passed=True,
+        severity=Severity.WARN,
+        message="neither has a row",
+    )
     assert overall([passed]) is Overall.HEALTHY
     assert overall([]) is Overall.HEALTHY
 
@@ -61,7 +73,13 @@ def test_a_check_that_passes_without_data_is_no_issue() -> None:
 def test_a_verdict_can_be_written_as_json_and_names_rows_with_both_values() -> None:
     row = Difference(DifferenceKind.CHANGED, "0A1", {"speed": (1.5, None)})
     found = Verdict(
-        "spot", SpotStatus.ISSUES_FOUND, False, Severity.ERROR, "text", {"n": 1}, (row,)
+        check="spot",
+        status=SpotStatus.ISSUES_FOUND,
+        passed=False,
+        severity=Severity.ERROR,
+        message="text",
+        metadata={"n": 1},
+        rows=(row,),
     )
     assert json.loads(json.dumps(found.as_json())) == {
         "status": "issues_found",

@@ -32,7 +32,7 @@ _WORDS = {"fits": "", "added": "comes with the first row", "cannot": "cannot hol
 _COUNTS = ("rows", "equal", "missing", "changed", "phantom")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Adopting:
     """One table and the stores it is in."""
 
@@ -83,7 +83,9 @@ def _adopting(project: Project, contract: TableContract) -> Iterator[Adopting]:
         queries.client,
         HarperClient(project.harper) as harper,
     ):
-        yield Adopting(project, contract, ledger, queries, harper)
+        yield Adopting(
+            project=project, contract=contract, ledger=ledger, queries=queries, harper=harper
+        )
 
 
 def _adopt(adopting: Adopting, yes: bool, output: str) -> int:
@@ -138,14 +140,14 @@ def _proved(
         return
     resources = build_resources(project)
     source = TurnSource(
-        Stores(project.bigquery, project.harper, adopting.ledger),
-        adopting.contract,
-        resources["spark"].spark_session,
-        adopting.queries,
-        adopting.harper,
-        pin,
-        resources["harper"].retry(),
-        project.harper.requests_in_flight or adopting.harper.server_threads() or 1,
+        stores=Stores(project.bigquery, project.harper, adopting.ledger),
+        contract=adopting.contract,
+        spark=resources["spark"].spark_session,
+        queries=adopting.queries,
+        harper=adopting.harper,
+        pin=pin,
+        retry=resources["harper"].retry(),
+        tasks=project.harper.requests_in_flight or adopting.harper.server_threads() or 1,
     )
     if output == "text":
         click.echo(" ".join(("window".ljust(16), *(count.rjust(12) for count in _COUNTS))))

@@ -13,7 +13,7 @@ from bq_harper_assets.cli.schema.table_schema import OUTPUT, PROFILE
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Right:
     """One lease or claim, as the ledger has it."""
 
@@ -46,17 +46,22 @@ def leases(profile: str | None, output: str) -> None:
 def _rights(ledger: Ledger) -> Iterator[Right]:
     for each in ledger.claims():
         yield Right(
-            each.name, each.owner, each.epoch, each.acquired_at, each.expires_at, each.is_live
+            what=each.name,
+            owner=each.owner,
+            epoch=each.epoch,
+            since=each.acquired_at,
+            until=each.expires_at,
+            is_live=each.is_live,
         )
     for table in ledger.tables():
         for lease in ledger.leases(table):
             yield Right(
-                f"{table.name} slice {lease.slice}",
-                lease.owner,
-                lease.epoch,
-                lease.acquired_at,
-                lease.expires_at,
-                lease.is_live,
+                what=f"{table.name} slice {lease.slice}",
+                owner=lease.owner,
+                epoch=lease.epoch,
+                since=lease.acquired_at,
+                until=lease.expires_at,
+                is_live=lease.is_live,
             )
 
 

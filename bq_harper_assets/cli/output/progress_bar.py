@@ -35,7 +35,7 @@ LOOK_ENDS_WITHIN_S = 2.0  # a store that does not answer must not hold up the co
 _SHARE = 0.05
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Asked:
     """The cells that a run is to do, since when, and where to look how far it is."""
 

@@ -27,7 +27,7 @@ WORDS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DueCells:
     """Cells that a sync would change, and why."""
 
@@ -96,7 +96,9 @@ def find_due(
         still_open = [cell for cell in cells if cell.window.end > until]
         if still_open and (due_there := open_cells_due(ledger, queries, contract, still_open)):
             by_reason[OPEN] = due_there
-    return DueCells(contract.id, len(cells), now, by_reason, len(at_work))
+    return DueCells(
+        table=contract.id, looked_at=len(cells), at=now, by_reason=by_reason, at_work=len(at_work)
+    )
 
 
 def _at_work(ledger: "Ledger", contract: TableContract, cells: "Sequence[Cell]") -> "set[Cell]":

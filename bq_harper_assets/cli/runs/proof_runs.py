@@ -30,7 +30,7 @@ WINDOWS_AT_ONCE = 96  # read, compared and forgotten together
 _EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Proving:
     """Cells of a table that are looked at."""
 
@@ -123,7 +123,7 @@ def proving(
         resources = build_resources(project)
         stores, retry = Stores(bigquery, harper, ledger), resources["harper"].retry()
         prover = Prover(stores, contract, resources["spark"].spark_session, retry)
-        yield Proving(contract, cells, ledger, prover, due)
+        yield Proving(contract=contract, cells=cells, ledger=ledger, prover=prover, due=due)
 
 
 def _due(

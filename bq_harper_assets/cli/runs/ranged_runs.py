@@ -156,7 +156,9 @@ def run_cells(
     with open_ledger(project.ledger.url) as ledger:
         asked_at = ledger.now()
         definitions = build_definitions(project.root, ledger)
-    asked = Asked(contract, cells, asked_at, project.ledger, project.harper)
+    asked = Asked(
+        contract=contract, cells=cells, since=asked_at, ledger=project.ledger, harper=project.harper
+    )
     began = time.monotonic()
     with working(what, output, asked), project_instance(project.root) as instance:
         runs = tuple(

@@ -23,7 +23,10 @@ def require_ready(project: Project, contract: TableContract) -> bool:
         # One that this ledger does not know yet may be known to another.
         never_synced = LogicalTable(0, table_facts(contract, project.bigquery))
         table = ledger.find_table(contract.id) or never_synced
-        with suppress(HarperError), HarperClient(project.harper, retry=RetryPolicy(0)) as harper:
+        with (
+            suppress(HarperError),
+            HarperClient(project.harper, retry=RetryPolicy(max_retries=0)) as harper,
+        ):
             require_in_step(ledger, harper, table, adopted=contract.manage == "adopt")
             return True
     return False

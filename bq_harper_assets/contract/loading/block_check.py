@@ -69,7 +69,14 @@ def _problems(
             place = entry.place
             for step in beyond:
                 place = place.below(in_style_of(entry, step) if isinstance(step, str) else step)
-            yield Problem(place.file, place.line, path_text(place.path), None, fault.message, about)
+            yield Problem(
+                file=place.file,
+                line=place.line,
+                path=path_text(place.path),
+                value=None,
+                message=fault.message,
+                about=about,
+            )
         else:
             yield entry.problem(fault.message, about)
 

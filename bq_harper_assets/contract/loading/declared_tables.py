@@ -26,7 +26,7 @@ def contracts(
     problems.extend(_clashes(declared.tables))
     if not declared.tables:
         message = "no table is declared: add one to config/tables.yaml; config/examples shows how"
-        warnings.append(Problem("config", 0, "", None, message))
+        warnings.append(Problem(file="config", line=0, path="", value=None, message=message))
     return found
 
 

@@ -89,18 +89,23 @@ class Located:
     def problem(self, message: str, about: str = "") -> Problem:
         """A problem with this very value."""
         return Problem(
-            self.place.file,
-            self.place.line,
-            path_text(self.place.path),
-            self.shown(),
-            message,
-            about,
+            file=self.place.file,
+            line=self.place.line,
+            path=path_text(self.place.path),
+            value=self.shown(),
+            message=message,
+            about=about,
         )
 
     def key_problem(self, message: str, about: str = "") -> Problem:
         """A problem with the key; its value is not shown, it may be a secret under a wrong name."""
         return Problem(
-            self.place.file, self.place.line, path_text(self.place.path), None, message, about
+            file=self.place.file,
+            line=self.place.line,
+            path=path_text(self.place.path),
+            value=None,
+            message=message,
+            about=about,
         )
 
 

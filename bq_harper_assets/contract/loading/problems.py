@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bq_harper_assets.errors import BqhError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Problem:
     """One wrong or doubtful thing: where it stands, what is wrong and how to fix it."""
 

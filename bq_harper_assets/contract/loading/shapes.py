@@ -39,7 +39,7 @@ _IN_PROFILE = "write it in config/profiles/<name>.yaml"
 _TABLE_KEYS = tuple(key for key in keys_of(TableContract) if key != "sync")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Declarations:
     """What all files say together."""
 

@@ -63,14 +63,18 @@ def read_variables(root: Path, environ: Mapping[str, str], problems: list[Proble
         content = file.read_text(encoding="utf-8-sig") if file.is_file() else ""
     except (OSError, UnicodeDecodeError):
         message = "cannot be read: it must be a UTF-8 text file that this user may open"
-        problems.append(Problem(DOTENV_FILE, 0, "", None, message))
+        problems.append(Problem(file=DOTENV_FILE, line=0, path="", value=None, message=message))
         content = ""
     found: dict[str, str] = {}
     # Not dotenv_values, which only logs the lines it cannot read and goes on without them.
     for line in parse_stream(StringIO(content)):
         if line.error:
             message = "is not NAME=value: write it so, and close every quote"
-            problems.append(Problem(DOTENV_FILE, line.original.line, "", None, message))
+            problems.append(
+                Problem(
+                    file=DOTENV_FILE, line=line.original.line, path="", value=None, message=message
+                )
+            )
         elif line.key and line.value:
             found[line.key] = line.value
     return Variables(environ, found)

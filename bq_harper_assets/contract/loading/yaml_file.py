@@ -38,15 +38,29 @@ def read_yaml(
         text = file.read_bytes().decode("utf-8-sig")
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except OSError as error:
-        problems.append(Problem(name, 0, "", None, f"cannot be read: {error.strerror}"))
+        problems.append(
+            Problem(
+                file=name, line=0, path="", value=None, message=f"cannot be read: {error.strerror}"
+            )
+        )
         return None
     except UnicodeDecodeError as error:
         problems.append(
-            Problem(name, 0, "", None, f"is not UTF-8 text (byte {error.start}): save it as UTF-8")
+            Problem(
+                file=name,
+                line=0,
+                path="",
+                value=None,
+                message=f"is not UTF-8 text (byte {error.start}): save it as UTF-8",
+            )
         )
         return None
     except RecursionError:
-        problems.append(Problem(name, 0, "", None, "is nested too deeply to be read"))
+        problems.append(
+            Problem(
+                file=name, line=0, path="", value=None, message="is nested too deeply to be read"
+            )
+        )
         return None
     except yaml.YAMLError as error:
         problems.append(_syntax_problem(name, text, error))
@@ -58,7 +72,7 @@ def read_yaml(
         return located.with_keys({})
     if not isinstance(located.value, dict):
         message = "must hold keys at its top, such as bigquery: or tables:"
-        problems.append(Problem(name, _line(node), "", None, message))
+        problems.append(Problem(file=name, line=_line(node), path="", value=None, message=message))
         return None
     return located
 
@@ -74,7 +88,7 @@ def _syntax_problem(name: str, text: str, error: yaml.YAMLError) -> Problem:
     elif isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
         message += f": it holds the control character U+{ord(text[error.position]):04X}"
-    return Problem(name, line, "", None, message)
+    return Problem(file=name, line=line, path="", value=None, message=message)
 
 
 def _in_words(problem: str) -> str:

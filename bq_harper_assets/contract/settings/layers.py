@@ -40,7 +40,7 @@ NAMES = tuple(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Layers:
     """One mapping of settings per place, by names such as harper.url."""
 

@@ -30,7 +30,7 @@ from bq_harper_assets.contract.settings.urls import is_loopback
 _SQLITE = "sqlite:///"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Systems:
     """All four systems; in place of a connection, what is missing for it."""
 
@@ -173,4 +173,4 @@ def _places_of(entry: Located, path: str, root: Path) -> list[Path]:
 
 
 def _missing(profile: str, setting: str, message: str) -> Problem:
-    return Problem(f"profile {profile}", 0, setting, None, message)
+    return Problem(file=f"profile {profile}", line=0, path=setting, value=None, message=message)

@@ -133,11 +133,11 @@ def sync_cells(
             def once() -> RunReport:
                 session = resources.spark.spark_session
                 run = Run(
-                    resources.stores(opened),
-                    contract,
-                    session,
-                    context.run.run_id,
-                    lease_times(session.conf.get("spark.master", "") or "", PATIENCE),
+                    stores=resources.stores(opened),
+                    contract=contract,
+                    spark=session,
+                    run_id=context.run.run_id,
+                    times=lease_times(session.conf.get("spark.master", "") or "", PATIENCE),
                     retry=harper.retry(),
                     say=context.log.info,
                     allow_deletes=allow_deletes,

@@ -98,11 +98,11 @@ def build_live_job(contract: TableContract) -> JobDefinition:
                     context.log.info(line)
                 session = spark.spark_session
                 run = Run(
-                    resources.stores(opened),
-                    contract,
-                    session,
-                    run_id,
-                    lease_times(session.conf.get("spark.master", "") or ""),
+                    stores=resources.stores(opened),
+                    contract=contract,
+                    spark=session,
+                    run_id=run_id,
+                    times=lease_times(session.conf.get("spark.master", "") or ""),
                     retry=harper.retry(),
                     say=context.log.info,
                     stop=stop,
@@ -145,7 +145,14 @@ def _follow(
             # Asked for at each poll: a new one, should Spark's Java process be gone.
             return replace(run, spark=spark.spark_session, key_is_known=known).sync(cells)
 
-        live = Live(poll, contract, ledger, after_look, context.log.info, run.stop.sleep)
+        live = Live(
+            sync=poll,
+            contract=contract,
+            ledger=ledger,
+            after_look=after_look,
+            say=context.log.info,
+            sleep=run.stop.sleep,
+        )
         try:
             closed = live.follow(ledger.now() + lasts)
         except BqhError as error:

@@ -24,7 +24,7 @@ _LOST = case(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CellLoss:
     """Rows that a cell has lost, of those it held before; some may have been replaced since."""
 
@@ -92,11 +92,11 @@ def _loss(table: LogicalTable, batches: Sequence[Row[Any]]) -> CellLoss | None:
     newest = batches[-1]
     left = newest.held if newest.state == BatchState.REFUSED else newest.held - newest.lost
     return CellLoss(
-        CellKey(newest.window_start, newest.window_start + table.facts.window, newest.slice),
-        sum(row.lost for row in counted),
-        max(row.held for row in batches),
-        newest.rows if newest.committed >= newest.seq else left,
-        min(row.at for row in counted),
-        max(row.at for row in counted),
-        all(row.state == BatchState.APPLIED for row in counted),
+        cell=CellKey(newest.window_start, newest.window_start + table.facts.window, newest.slice),
+        lost=sum(row.lost for row in counted),
+        held=max(row.held for row in batches),
+        rows=newest.rows if newest.committed >= newest.seq else left,
+        since=min(row.at for row in counted),
+        until=max(row.at for row in counted),
+        is_committed=all(row.state == BatchState.APPLIED for row in counted),
     )

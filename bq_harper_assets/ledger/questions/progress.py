@@ -28,7 +28,7 @@ class CellCount:
     synced_upto: datetime | None  # the least that a committed one of them reaches
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Progress:
     """Counted from the first window on."""
 

@@ -20,7 +20,7 @@ from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LEASES, QUARANTINE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CellCommit:
     """What a cell's newest commit recorded."""
 
@@ -55,7 +55,7 @@ class GuardRefusal:
         return self.until is not None and self.until <= now
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CellRecord:
     """A cell that some batch or mark has named."""
 
@@ -71,7 +71,7 @@ class CellRecord:
         return self.state is CellState.SYNCED and self.marks == 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BatchRecord:
     """A batch as the ledger remembers it.
 
@@ -108,7 +108,7 @@ class BatchRecord:
     error: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LeaseRecord:
     """A slice's lease as it is now."""
 
@@ -122,7 +122,7 @@ class LeaseRecord:
     schema_version: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QuarantinedRow:
     """A row that the newest commit of its cell could not write."""
 
@@ -161,24 +161,24 @@ def cells(
     refusals = _refusals(connection, table, refused)
     return tuple(
         CellRecord(
-            CellKey(row.window_start, row.window_end, row.slice),
-            CellState(row.state),
-            None
+            cell=CellKey(row.window_start, row.window_end, row.slice),
+            state=CellState(row.state),
+            commit=None
             if row.batch is None
             else CellCommit(
-                row.batch,
-                row.snapshot,
-                row.schema_version,
-                row.rows,
-                row.digest,
-                row.fingerprint,
-                row.committed_at,
-                row.upto,
-                row.upto == row.window_end,
-                row.fingerprint_version,
+                batch=row.batch,
+                t=row.snapshot,
+                schema_version=row.schema_version,
+                rows=row.rows,
+                digest=row.digest,
+                fingerprint=row.fingerprint,
+                committed_at=row.committed_at,
+                upto=row.upto,
+                is_closed=row.upto == row.window_end,
+                rebased_to=row.fingerprint_version,
             ),
-            row.marks,
-            refusals.get(place_of(row)) if row.state == CellState.REFUSED else None,
+            marks=row.marks,
+            refusal=refusals.get(place_of(row)) if row.state == CellState.REFUSED else None,
         )
         for row in rows
     )
@@ -259,14 +259,14 @@ def leases(connection: Connection, table: LogicalTable) -> tuple[LeaseRecord, ..
     query = select(LEASES).where(LEASES.c.table_id == table.id).order_by(LEASES.c.slice)
     return tuple(
         LeaseRecord(
-            row.slice,
-            row.owner,
-            row.epoch,
-            row.acquired_at,
-            row.expires_at,
-            row.owner is not None and row.expires_at > now,
-            row.snapshot,
-            row.schema_version,
+            slice=row.slice,
+            owner=row.owner,
+            epoch=row.epoch,
+            acquired_at=row.acquired_at,
+            expires_at=row.expires_at,
+            is_live=row.owner is not None and row.expires_at > now,
+            t=row.snapshot,
+            schema_version=row.schema_version,
         )
         for row in connection.execute(query)
     )
@@ -289,11 +289,11 @@ def quarantined(
         )
     return tuple(
         QuarantinedRow(
-            CellKey(row.window_start, row.window_end, row.slice),
-            row.batch,
-            Rejection(row.row_id, row.reason, row.payload),
-            row.at,
-            row.number,
+            cell=CellKey(row.window_start, row.window_end, row.slice),
+            batch=row.batch,
+            rejection=Rejection(row.row_id, row.reason, row.payload),
+            at=row.at,
+            number=row.number,
         )
         for row in connection.execute(query)
     )

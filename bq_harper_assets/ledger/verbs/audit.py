@@ -13,7 +13,7 @@ from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import AUDIT
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditEntry:
     """One thing that happened."""
 
@@ -71,6 +71,13 @@ def entries(
     if kind is not None:
         query = query.where(AUDIT.c.kind == kind)
     return tuple(
-        AuditEntry(row.id, row.at, row.kind, row.subject, row.outcome, json.loads(row.detail))
+        AuditEntry(
+            id=row.id,
+            at=row.at,
+            kind=row.kind,
+            subject=row.subject,
+            outcome=row.outcome,
+            detail=json.loads(row.detail),
+        )
         for row in connection.execute(query)
     )

@@ -59,7 +59,17 @@ def plan(
         mode, epoch = _mode(want, known.get(want.cell)), leases.epochs[want.cell.slice]
         since = want.since if mode is Mode.TOPUP else None
         batches.append(
-            Batch(table, seq, want.cell, mode, t, schema_version, epoch, want.end, since)
+            Batch(
+                table=table,
+                seq=seq,
+                cell=want.cell,
+                mode=mode,
+                t=t,
+                schema_version=schema_version,
+                epoch=epoch,
+                upto=want.end,
+                since=since,
+            )
         )
     connection.execute(
         insert(BATCHES),

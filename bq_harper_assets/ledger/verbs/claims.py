@@ -15,7 +15,7 @@ from bq_harper_assets.ledger.store.tables import CLAIMS
 from bq_harper_assets.ledger.verbs import audit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Claim:
     """The right to do what `name` says, until `expires_at` by the ledger's clock."""
 
@@ -27,7 +27,7 @@ class Claim:
     note: str = ""  # what the owner before has left
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClaimRecord:
     """A claim as it is now; no owner means that it is free."""
 
@@ -46,7 +46,14 @@ def claim(connection: Connection, name: str, owner: str, ttl: timedelta) -> Clai
     row, now = _lock(connection, name)
     if row.owner is not None and row.expires_at >= now:
         return _record(row, now)
-    taken = Claim(name, owner, row.epoch + 1, now, now + ttl, row.note)
+    taken = Claim(
+        name=name,
+        owner=owner,
+        epoch=row.epoch + 1,
+        acquired_at=now,
+        expires_at=now + ttl,
+        note=row.note,
+    )
     _change(connection, name, owner=owner, epoch=taken.epoch, acquired_at=now, expires_at=now + ttl)
     detail = {"owner": owner, "epoch": taken.epoch, "taken_from": row.owner}
     _note(connection, name, now, "taken over" if row.owner else "taken", detail)
@@ -94,5 +101,11 @@ def _note(
 def _record(row: Row[Any], now: datetime) -> ClaimRecord:
     is_live = row.owner is not None and bool(row.expires_at >= now)
     return ClaimRecord(
-        row.name, row.owner, row.epoch, row.acquired_at, row.expires_at, is_live, row.note
+        name=row.name,
+        owner=row.owner,
+        epoch=row.epoch,
+        acquired_at=row.acquired_at,
+        expires_at=row.expires_at,
+        is_live=is_live,
+        note=row.note,
     )

@@ -24,7 +24,7 @@ _DELETE = delete(PROOFS).where(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Judged:
     """What a proof found in one cell."""
 
@@ -35,7 +35,7 @@ class Judged:
     source_changed: bool  # since the snapshot of the batch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProvedCells:
     """So many committed cells that are alike in what is known of them."""
 
@@ -104,14 +104,14 @@ def counted(connection: Connection, table: LogicalTable) -> tuple[ProvedCells, .
     ).group_by(*kinds)
     return tuple(
         ProvedCells(
-            row.cells,
-            bool(row.clean),
-            bool(row.closed),
-            row.status,
-            bool(row.deep),
-            bool(row.source_changed),
-            row.oldest,
-            row.newest,
+            cells=row.cells,
+            is_clean=bool(row.clean),
+            is_closed=bool(row.closed),
+            status=row.status,
+            deep=bool(row.deep),
+            source_changed=bool(row.source_changed),
+            oldest=row.oldest,
+            newest=row.newest,
         )
         for row in connection.execute(query)
     )

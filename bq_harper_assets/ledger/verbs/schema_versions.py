@@ -78,13 +78,13 @@ def record_schema(
         raise SchemaMoved(table.name, seen, number)
     changes_text = None if changes is None else _canonical(changes)
     made = SchemaVersion(
-        number + 1,
-        given,
-        database_now(connection),
-        by,
-        cause,
-        _changes(changes_text),
-        source_fingerprint,
+        version=number + 1,
+        body=given,
+        recorded_at=database_now(connection),
+        by=by,
+        cause=cause,
+        changes=_changes(changes_text),
+        source_fingerprint=source_fingerprint,
     )
     connection.execute(
         insert(SCHEMA_VERSIONS).values(
@@ -116,13 +116,13 @@ def _lock(connection: Connection, table: LogicalTable) -> None:
 
 def _schema(row: Row[Any]) -> SchemaVersion:
     return SchemaVersion(
-        row.version,
-        json.loads(row.body),
-        row.recorded_at,
-        row.recorded_by,
-        row.cause,
-        _changes(row.changes),
-        row.source_fingerprint,
+        version=row.version,
+        body=json.loads(row.body),
+        recorded_at=row.recorded_at,
+        by=row.recorded_by,
+        cause=row.cause,
+        changes=_changes(row.changes),
+        source_fingerprint=row.source_fingerprint,
     )
 
 

@@ -189,7 +189,13 @@ def remember(
 
 def holder(row: Row[Any]) -> Holder:
     """Who has it."""
-    return Holder(row.slice, row.owner, row.epoch, row.expires_at, row.acquired_at)
+    return Holder(
+        slice=row.slice,
+        owner=row.owner,
+        epoch=row.epoch,
+        until=row.expires_at,
+        since=row.acquired_at,
+    )
 
 
 def _with_hosts(

@@ -53,8 +53,10 @@ class BigQueryCalls:
         self.sleep = sleep
         self._store = f"BigQuery at {connection.endpoint or connection.project}"
         policy = retry or RetryPolicy(
-            DEFAULT_RETRIES if connection.max_retries is None else connection.max_retries,
-            connection.initial_retry_delay_ms / 1000,
+            max_retries=DEFAULT_RETRIES
+            if connection.max_retries is None
+            else connection.max_retries,
+            initial_delay_s=connection.initial_retry_delay_ms / 1000,
             sleep=sleep,
             counts_storms=connection.max_retries is not None,
         )

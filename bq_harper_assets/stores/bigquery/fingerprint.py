@@ -20,7 +20,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _LOW = 0xFFFFFFFF
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Fingerprint:
     """What the rows of one window are, whatever their order."""
 
@@ -37,7 +37,7 @@ class Fingerprint:
         return f"{self.rows}:{self.distinct}:{xor:016x}:{self.low:x}:{self.high:x}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceAtInstant:
     """A table's rows as they were at one instant; `at` None means that they do not change."""
 
@@ -77,7 +77,7 @@ def fingerprints(
     )
     found = {
         _EPOCH + row["w"] * _MICROSECOND: Fingerprint(
-            row["n"], row["d"], row["x"], row["low"], row["high"]
+            rows=row["n"], distinct=row["d"], xor=row["x"], low=row["low"], high=row["high"]
         )
         for row in answer.rows
     }

@@ -20,7 +20,7 @@ _FIRST_LOOK_S = 0.05
 _LONGEST_LOOK_S = 2.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Answer:
     """The rows of a query job, and what it cost."""
 

@@ -21,7 +21,7 @@ STREAM_TIMEOUT_S = 600.0
 SILENCE_S = 30.0  # a half-open connection says nothing for ever
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReadPlan:
     """A session as it travels to the tasks that read it: names and a schema, never rows."""
 

@@ -42,7 +42,7 @@ def read_schema(
         table=str(ref),
     )
     return TableSchema(
-        columns_of(described.schema),
+        columns=columns_of(described.schema),
         partition_field=_partition_field(described),
         clustering=tuple(described.clustering_fields or ()),
         primary_key=_primary_key(described),
@@ -62,8 +62,8 @@ def _column(field: "bigquery.SchemaField") -> Column:
     if kind is Kind.RANGE and field.range_element_type is not None:
         spelling = f"RANGE<{field.range_element_type.element_type}>"
     return Column(
-        field.name,
-        kind,
+        name=field.name,
+        kind=kind,
         repeated=field.mode == "REPEATED",
         required=field.mode == "REQUIRED",
         fields=columns_of(field.fields) if kind is Kind.STRUCT else (),

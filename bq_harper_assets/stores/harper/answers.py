@@ -37,7 +37,7 @@ _IN_PLACE_OF_A_ROW = frozenset({"error", "message"})  # with status 200, among g
 _TRANSIENT = (429, 502, 503, 504)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Attribute:
     """One declared attribute; a type of None means that Harper checks nothing."""
 
@@ -48,7 +48,7 @@ class Attribute:
     required: bool = False  # as a component may declare it: a row without it is refused
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableDescription:
     """A table as Harper describes it; no attributes at all means that the role may not see them."""
 

@@ -112,7 +112,7 @@ class HarperClient:
     ) -> Creation:
         """Not new if it was there, with whatever attributes; nothing else gets an index."""
         # Without any attributes Harper would index all, and answer ranges of text wrongly.
-        declared = attributes or [Attribute(primary_key)]
+        declared = attributes or [Attribute(name=primary_key)]
         fields = {
             "primary_key": primary_key,
             "attributes": [

@@ -175,7 +175,9 @@ def _change(
 
 
 def _declared(plan: TablePlan) -> tuple[Attribute, ...]:
-    return tuple(Attribute(each.name, each.type, each.indexed) for each in plan.attributes)
+    return tuple(
+        Attribute(name=each.name, type=each.type, indexed=each.indexed) for each in plan.attributes
+    )
 
 
 def _missing(found: TableDescription, plan: TablePlan, adopted: bool) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ class Holding(StrEnum):
     CANNOT = "cannot"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AttributeFit:
     """One planned attribute, held against the table that is there."""
 
@@ -102,7 +102,12 @@ def _fit(
         holding = Holding.ADDED
     why = _refusal(planned, type_, plan)
     return AttributeFit(
-        planned.name, planned.type, type_, indexed, Holding.CANNOT if why else holding, why
+        name=planned.name,
+        planned=planned.type,
+        there=type_,
+        indexed=indexed,
+        holding=Holding.CANNOT if why else holding,
+        why=why,
     )
 
 

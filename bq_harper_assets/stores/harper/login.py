@@ -13,7 +13,7 @@ from bq_harper_assets.stores.retry import Call
 LONGEST_QUOTE = 500
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Login:
     """An address that is safe to send to, and the header that logs in."""
 

@@ -73,7 +73,9 @@ class HarperResource(dg.ConfigurableResource[HarperClient]):
 
     def retry(self) -> RetryPolicy:
         """How its clients send again."""
-        return RetryPolicy(self.max_retries, self.initial_retry_delay_ms / 1000)
+        return RetryPolicy(
+            max_retries=self.max_retries, initial_delay_s=self.initial_retry_delay_ms / 1000
+        )
 
     def client(
         self,

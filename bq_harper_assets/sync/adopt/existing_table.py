@@ -29,7 +29,7 @@ _WINDOWS_AT_ONCE = 96
 _DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WindowDiff:
     """One window: what the source has now against what Harper held before any sync."""
 
@@ -44,12 +44,12 @@ class WindowDiff:
     def of(cls, window: Window, cells: Sequence[CellDiff]) -> "WindowDiff":
         """The sum of its cells."""
         return cls(
-            window,
-            sum(cell.read for cell in cells),
-            sum(cell.equal for cell in cells),
-            sum(len(cell.missing) for cell in cells),
-            sum(len(cell.changed) for cell in cells),
-            sum(len(cell.vanished) for cell in cells),
+            window=window,
+            rows=sum(cell.read for cell in cells),
+            equal=sum(cell.equal for cell in cells),
+            missing=sum(len(cell.missing) for cell in cells),
+            changed=sum(len(cell.changed) for cell in cells),
+            phantom=sum(len(cell.vanished) for cell in cells),
         )
 
     @property

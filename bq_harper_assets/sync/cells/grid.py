@@ -28,7 +28,7 @@ class Part:
         return cls(batch, cell.window.start, cell.window.end)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Grid:
     """Windows of one length times all slices; a cell outside the run has the batch 0."""
 
@@ -48,7 +48,9 @@ class Grid:
         first = min(starts)
         size = ((max(starts) - first) // length + 1) * slices
         batches, begins, ends = (np.zeros(size, np.int64) for _ in range(3))
-        grid = cls(first, length, slices, batches, begins, ends)
+        grid = cls(
+            first=first, length=length, slices=slices, batches=batches, begins=begins, ends=ends
+        )
         for cell, part in parts.items():
             place = grid.place_of(cell)
             batches[place] = part.batch

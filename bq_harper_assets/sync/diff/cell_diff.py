@@ -27,14 +27,14 @@ def compare_cells(
     """
     reading = source.reading(parts, has_equal_rows=has_equal_rows)
     survey = Survey(
-        reading,
-        source.harper_of_tasks,
-        source.contract.target_table,
-        _dealt(_held_ranges(source, parts, rows, reading.grid), source.tasks),
-        source.retry,
-        bins_per_place(max(rows.values())),
-        deep,
-        as_written,
+        reading=reading,
+        harper=source.harper_of_tasks,
+        target=source.contract.target_table,
+        ranges=_dealt(_held_ranges(source, parts, rows, reading.grid), source.tasks),
+        retry=source.retry,
+        per_place=bins_per_place(max(rows.values())),
+        deep=deep,
+        as_written=as_written,
     )
     found = compare(source.spark, survey)
     return {cell: found[reading.grid.place_of(cell)] for cell in parts}

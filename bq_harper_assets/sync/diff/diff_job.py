@@ -54,7 +54,7 @@ _COMPARED_DDL = ", ".join(
 _NO_IDS = np.empty(0, np.uint64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Survey:
     """What is compared; it travels to the executors."""
 
@@ -68,7 +68,7 @@ class Survey:
     as_written: bool = False  # and then by that hash too
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class CellDiff:
     """One cell: what the source has at T against what the target holds."""
 
@@ -135,7 +135,7 @@ def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
 
 
 def _read_source(survey: Survey, streams: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    packer = SourcePacker(survey.per_place)
+    packer = SourcePacker(per_place=survey.per_place)
     tallies: dict[int, Tally] = {}
     failure: Failure | None = None
     try:
@@ -152,7 +152,11 @@ def _read_source(survey: Survey, streams: Sequence[str]) -> Iterator[pa.RecordBa
     except BqhError as error:
         failure = failure_of(error)
     yield from packer.rest()
-    yield receipt_row(Receipt(tallies, (), 0, 0, None, failure).dumps())
+    yield receipt_row(
+        Receipt(
+            tallies=tallies, refusals=(), requests=0, retries=0, unanswered_at=None, failure=failure
+        ).dumps()
+    )
 
 
 def _read_target(survey: Survey, ranges: Sequence[TimeRange]) -> Iterator[pa.RecordBatch]:
@@ -174,7 +178,17 @@ def _read_target(survey: Survey, ranges: Sequence[TimeRange]) -> Iterator[pa.Rec
         except BqhError as error:
             failure = failure_of(error)
     extras = frozenset(by_values.extras)
-    yield receipt_row(Receipt({}, (), 0, 0, None, failure, extras=extras).dumps())
+    yield receipt_row(
+        Receipt(
+            tallies={},
+            refusals=(),
+            requests=0,
+            retries=0,
+            unanswered_at=None,
+            failure=failure,
+            extras=extras,
+        ).dumps()
+    )
 
 
 def _compared(rows: pa.Table, per_place: int) -> pa.Table:

@@ -21,7 +21,7 @@ _ROWS = pa.schema({"place": pa.int64(), "hash": pa.int64(), "row": pa.string()})
 _ROWS_DDL = "place long, hash long, row string"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NamedRow:
     """One row of the source."""
 

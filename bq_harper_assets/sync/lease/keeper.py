@@ -140,11 +140,11 @@ class Keeper:
         """What the tasks must know."""
         with self._lock:
             return LeaseTerms(
-                self._table.facts.target,
-                self.leases.epochs,
-                self._wall_deadline(self.leases),
-                self._times.effect_within.total_seconds(),
-                self._times.max_clock_skew.total_seconds(),
+                target=self._table.facts.target,
+                epochs=self.leases.epochs,
+                deadline=self._wall_deadline(self.leases),
+                effect_within_s=self._times.effect_within.total_seconds(),
+                max_clock_skew_s=self._times.max_clock_skew.total_seconds(),
             )
 
     def _acquire(self) -> Leases:

@@ -31,7 +31,7 @@ from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 MOST_SLICES = 64  # that a contract may have
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Copy:
     """One slice's lease as Harper has it."""
 
@@ -55,7 +55,13 @@ def copies_of(harper: HarperClient, table: LogicalTable) -> list[Copy]:
 
 
 def _copy(number: int, row: dict[str, Any]) -> Copy:
-    return Copy(number, row["ledger"], row["epoch"], row.get("batch"), row.get("deadline") or 0.0)
+    return Copy(
+        slice=number,
+        ledger=row["ledger"],
+        epoch=row["epoch"],
+        batch=row.get("batch"),
+        deadline=row.get("deadline") or 0.0,
+    )
 
 
 def require_in_step(
@@ -144,7 +150,9 @@ def _require_same_age(
             )
     there = {copy.slice: copy for copy in own}
     for known in before:
-        copy = there.get(known.slice, Copy(known.slice, "", 0, 0, 0.0))
+        copy = there.get(
+            known.slice, Copy(slice=known.slice, ledger="", epoch=0, batch=0, deadline=0.0)
+        )
         # By the batch alone: a renewal that takes effect late puts an older epoch there, no batch.
         if known.slice not in there or (copy.batch or 0) < known.batch:
             raise OutOfStep(

@@ -18,7 +18,7 @@ from bq_harper_assets.sync.errors import LeaseRanOut
 from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LeaseTerms:
     """As they travel to the tasks. Times are wall-clock seconds of the driver."""
 

@@ -27,7 +27,8 @@ class MirrorTable:
     def create(self, harper: HarperClient) -> None:
         """No matter if it is there, or if others make it at the same time."""
         declared = [
-            Attribute(name, type_, name in self.indexed) for name, type_ in self.types.items()
+            Attribute(name=name, type=type_, indexed=name in self.indexed)
+            for name, type_ in self.types.items()
         ]
         harper.create_table(self.name, next(iter(self.types)), declared)
 
@@ -110,7 +111,7 @@ LOCKS = MirrorTable(
 MIRROR_TABLES = (CHECKPOINTS, AUDITS, SCHEMAS, LOCKS, MIRRORED_LEASES)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SystemTable:
     """One of them as a Harper has it."""
 
@@ -147,10 +148,14 @@ def _look(harper: HarperClient, table: MirrorTable) -> SystemTable:
     try:
         found = harper.describe_table(table.name)
     except BqhError as error:
-        return SystemTable(table.name, table.version, "unknown", problem=str(error))
+        return SystemTable(
+            name=table.name, version=table.version, state="unknown", problem=str(error)
+        )
     if found is None:
-        return SystemTable(table.name, table.version, "missing")
+        return SystemTable(name=table.name, version=table.version, state="missing")
     has = tuple(attribute.name for attribute in found.attributes)
     lacking = tuple(name for name in table.types if name not in has)
     state: Literal["present", "other layout"] = "other layout" if lacking else "present"
-    return SystemTable(table.name, table.version, state, has, lacking)
+    return SystemTable(
+        name=table.name, version=table.version, state=state, attributes=has, lacking=lacking
+    )

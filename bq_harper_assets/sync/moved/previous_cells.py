@@ -32,7 +32,7 @@ _FOUND_DDL = "found binary"
 OldCells = dict[tuple[int, int], int]  # (window start, slice) -> the latest time of such a row
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PreviousCellSearch:
     """A search says which rows are about to be written, and where to find their older versions."""
 

@@ -12,7 +12,7 @@ from bq_harper_assets.sync.moved.gone_or_moved import Vanished
 from bq_harper_assets.sync.plan.delete_guard import Loss
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Work:
     """What is to be done with a cell, and what is known of it so far."""
 

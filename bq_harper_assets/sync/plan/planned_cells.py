@@ -39,9 +39,17 @@ def plan_cells(
             mode = Mode.RECONCILE  # it may hold rows that no batch wrote
         upto = uptos[cell.window]
         if cell in since and upto < cell.window.end:
-            wanted.append(Wanted(cell_key(cell), Mode.TOPUP, found.text, upto, since[cell][0]))
+            wanted.append(
+                Wanted(
+                    cell=cell_key(cell),
+                    mode=Mode.TOPUP,
+                    fingerprint=found.text,
+                    upto=upto,
+                    since=since[cell][0],
+                )
+            )
         else:
-            wanted.append(Wanted(cell_key(cell), mode, found.text, upto))
+            wanted.append(Wanted(cell=cell_key(cell), mode=mode, fingerprint=found.text, upto=upto))
     batches = scene.ledger.plan(scene.keeper.leases, scene.t, version, wanted, run_id)
     works = []
     for cell, batch in zip(cells, batches, strict=True):
@@ -49,11 +57,11 @@ def plan_cells(
         before = since[cell][1].rows if batch.mode is Mode.TOPUP else 0
         commit = held[cell].commit if cell in held else None
         work = Work(
-            cell,
-            batch,
-            found.rows - before,
-            keyless and found.distinct < found.rows,
-            deep or bases.may_be_stale(_version_of_all_rows(held.get(cell))),
+            cell=cell,
+            batch=batch,
+            rows=found.rows - before,
+            has_equal_rows=keyless and found.distinct < found.rows,
+            may_be_stale=deep or bases.may_be_stale(_version_of_all_rows(held.get(cell))),
         )
         if batch.mode is Mode.TOPUP and commit:
             work.digest_before = Digest.parse(commit.digest)

@@ -21,7 +21,7 @@ MOST_FAILURES = 5  # polls in a row
 PAUSE = timedelta(seconds=3)  # between two polls: a run that waits for the lease gets it
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Live:
     """Follows the window that is open when it begins, and knows what its polls did."""
 

@@ -60,12 +60,12 @@ def _source_of(version: TableVersion) -> TableSchema:
     """The source as the version has seen it: what became of it since is the next version's."""
     layout = version.layout
     return TableSchema(
-        tuple(
+        columns=tuple(
             replace(column.logical, name=column.source, source_name="")
             for column in version.columns
             if column.state is not State.RETIRED
         ),
-        layout.partition_field,
-        layout.clustering,
-        layout.primary_key,
+        partition_field=layout.partition_field,
+        clustering=layout.clustering,
+        primary_key=layout.primary_key,
     )

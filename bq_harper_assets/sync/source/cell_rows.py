@@ -20,7 +20,7 @@ from bq_harper_assets.sync.values.row_plan import RowPlan
 ROWS_AT_ONCE = 20_000  # hashing and encoding need a few thousand rows to be fast
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Reading:
     """What is read and how its rows become records; it travels to the executors."""
 

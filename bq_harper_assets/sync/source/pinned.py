@@ -129,7 +129,7 @@ def source_schema(queries: Queries, contract: TableContract) -> TableSchema:
         return _schema(queries, _table(queries, contract))
     query = query_of(contract, queries.connection.project)
     fields = queries.fields(query, doing="reading the columns of its query", table=contract.id)
-    return TableSchema(columns_of(fields), is_table=False)
+    return TableSchema(columns=columns_of(fields), is_table=False)
 
 
 def _table(queries: Queries, contract: TableContract) -> TableRef:
@@ -150,7 +150,12 @@ def _source(
 ) -> SourceAtInstant:
     selection = plan.selection
     return SourceAtInstant(
-        table, selection.columns, selection.timestamp, row_filter, at, plan.id_columns
+        table=table,
+        columns=selection.columns,
+        time_column=selection.timestamp,
+        row_filter=row_filter,
+        at=at,
+        id_columns=plan.id_columns,
     )
 
 

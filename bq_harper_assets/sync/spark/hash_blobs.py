@@ -47,7 +47,7 @@ def receipt_row(receipt: bytes) -> pa.RecordBatch:
     return _rows(pa.array([RECEIPTS]), receipt=pa.array([receipt], pa.binary()))
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SourcePacker:
     """Collects hashes of source rows, and gives them out when there are enough."""
 

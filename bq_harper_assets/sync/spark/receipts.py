@@ -72,7 +72,7 @@ def error_of(failure: Failure) -> NotCompared:
     return (NotComparedYet if failure.is_transient else NotCompared)(failure.error)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Receipt:
     """What one task did."""
 

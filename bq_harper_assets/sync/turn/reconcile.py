@@ -164,12 +164,12 @@ def mark_origins(scene: Scene, works: Sequence[Work], reading: Reading, chosen: 
     found = cells_elsewhere(
         source.spark,
         PreviousCellSearch(
-            reading,
-            source.harper_of_tasks,
-            source.contract.target_table,
-            source.pin.plan.selection.timestamp.kind,
-            chosen,
-            source.retry,
+            reading=reading,
+            harper=source.harper_of_tasks,
+            target=source.contract.target_table,
+            timestamp_kind=source.pin.plan.selection.timestamp.kind,
+            chosen=chosen,
+            retry=source.retry,
         ),
     )
     marks = [

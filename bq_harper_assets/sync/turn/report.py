@@ -11,7 +11,7 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.phases import Phase
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CellReport:
     """One cell of a run."""
 
@@ -29,7 +29,7 @@ class CellReport:
         return self.upto < self.cell.window.end
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunReport:
     """What a run did, for metadata and terminals."""
 

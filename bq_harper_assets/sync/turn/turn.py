@@ -64,7 +64,7 @@ _UNCOMMITTED = (
 SESSIONS_LOST = 3  # in one move; one that is lost each time is no accident
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Written:
     """All that a run has sent, and what it knows of its effect."""
 
@@ -105,7 +105,7 @@ class EnsuredTable:
     version_is_new: bool  # this turn has recorded it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """A run of one contract's cells."""
 
@@ -214,18 +214,25 @@ class Run:
         harper = leased.harper
         first = self._start(min(cell.window.start for cell in cells))
         source = TurnSource(
-            self.stores,
-            self.contract,
-            self.spark,
-            leased.queries,
-            harper,
-            pin,
-            self._retry,
-            self.stores.harper.requests_in_flight or harper.server_threads() or 1,
+            stores=self.stores,
+            contract=self.contract,
+            spark=self.spark,
+            queries=leased.queries,
+            harper=harper,
+            pin=pin,
+            retry=self._retry,
+            tasks=self.stores.harper.requests_in_flight or harper.server_threads() or 1,
             others=known_attributes(harper, pin) if self.deep else None,
         )
         phase = self._phase(leased.table, pin.t, first)
-        return Scene(source, leased.table, leased.keeper, first, phase, until_end)
+        return Scene(
+            source=source,
+            table=leased.table,
+            keeper=leased.keeper,
+            start=first,
+            phase=phase,
+            until_end=until_end,
+        )
 
     def _plan(self, scene: Scene, version: int, cells: Sequence[Cell]) -> list[Work]:
         """Records a batch per cell in one transaction, and tells Harper the newest of them."""
@@ -274,7 +281,13 @@ class Run:
             grid = move.reading.grid if move else None
             spared = spared_from_deletes(works, grid, tries[-1], allowed=self.allow_deletes)
             removed = self._remove(scene, works, spared)
-        return Written(grid, tries[-1], elsewhere, removed, tuple(tries[:-1]))
+        return Written(
+            grid=grid,
+            moved=tries[-1],
+            elsewhere=elsewhere,
+            removed=removed,
+            given_up=tuple(tries[:-1]),
+        )
 
     def _moved(self, scene: Scene, works: Sequence[Work], move: Move) -> list[Moved]:
         """What each try did. A session that BigQuery lost is opened again at the same instant.
@@ -425,11 +438,11 @@ def _lost_session(moved: Moved) -> str | None:
 def _cell_report(work: Work, outcome: CellOutcome) -> CellReport:
     batch = work.batch
     return CellReport(
-        work.cell,
-        batch.mode,
-        batch.seq,
-        outcome.result,
-        outcome.problem,
-        batch.upto,
-        work.refusal is not None,
+        cell=work.cell,
+        mode=batch.mode,
+        batch=batch.seq,
+        result=outcome.result,
+        problem=outcome.problem,
+        upto=batch.upto,
+        is_refused=work.refusal is not None,
     )

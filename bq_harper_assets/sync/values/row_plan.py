@@ -15,7 +15,7 @@ from bq_harper_assets.schema.table_plan import TablePlan
 SYNCED_AT, BATCH, HASH = "_syncedAt", "_batch", "_hash"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RowPlan:
     """What makes a source row a Harper record."""
 
@@ -34,13 +34,13 @@ class RowPlan:
         """How the rows of a planned table are made."""
         chosen = plan.selection
         return cls(
-            plan.columns,
-            chosen.timestamp.name,
-            chosen.key,
-            chosen.primary_key,
-            geojson_texts,
-            plan.flags_deletes,
-            plan.stored_id_columns,
+            columns=plan.columns,
+            timestamp=chosen.timestamp.name,
+            key=chosen.key,
+            primary_key=chosen.primary_key,
+            geojson=geojson_texts,
+            flags_deletes=plan.flags_deletes,
+            id_columns=plan.stored_id_columns,
         )
 
     def __post_init__(self) -> None:

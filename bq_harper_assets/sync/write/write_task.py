@@ -49,7 +49,7 @@ class Chosen:
         return chosen
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Move:
     """All that the tasks of a run need to write; it travels to the executors."""
 
@@ -100,7 +100,7 @@ class Task:
         )
         places = len(move.reading.grid.batches)
         self._writer = Writer(self._client, move.target, places, move.most_bytes, move.most_refused)
-        self._sent = SourcePacker(move.per_place)
+        self._sent = SourcePacker(per_place=move.per_place)
         self._read = np.zeros(places, np.int64)
         self._digests: dict[int, Digest] = {}
 
@@ -182,11 +182,11 @@ class Task:
             for place in np.flatnonzero(self._read)
         }
         return Receipt(
-            tallies,
-            tuple(self._writer.refusals),
-            self._writer.requests,
-            self._retries,
-            self._client.last_unanswered_at,
-            failure,
-            self._earlier_tries,
+            tallies=tallies,
+            refusals=tuple(self._writer.refusals),
+            requests=self._writer.requests,
+            retries=self._retries,
+            unanswered_at=self._client.last_unanswered_at,
+            failure=failure,
+            earlier_tries=self._earlier_tries,
         )

@@ -46,7 +46,7 @@ class Beginning:
     plugin: PluginCheckpoints | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Inspection:
     """All that was seen; nothing was changed."""
 
@@ -122,14 +122,14 @@ def inspect(
         *notes_on_range(beginning.plugin, outside, left_out, searchable=searchable),
     )
     return Inspection(
-        found,
-        attribute_fits(found, pin.plan),
-        beginning,
-        sample,
-        searchable,
-        outside,
-        tuple(problems),
-        notes,
+        table=found,
+        attributes=attribute_fits(found, pin.plan),
+        beginning=beginning,
+        sample=sample,
+        is_searchable=searchable,
+        outside=outside,
+        problems=tuple(problems),
+        notes=notes,
     )
 
 

@@ -26,7 +26,7 @@ _SEARCHES = 5  # for rows whose time is written in another way
 _SECOND = timedelta(seconds=1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoredSample:
     """What some rows of the table are like; the last four counts are of those with a time."""
 

@@ -68,9 +68,11 @@ def source_now(subject: Subject) -> SourceAtInstant:
     if contract.custom_query is not None or contract.latest:
         names = [*dict.fromkeys((*(contract.key or ()), contract.timestamp_column))]
         query = _Query(project, "", contract.id, query_of(contract, project, names))
-        return SourceAtInstant(query, (column,), column)
+        return SourceAtInstant(table=query, columns=(column,), time_column=column)
     table = TableRef(project, contract.dataset or "", contract.table or "")
-    return SourceAtInstant(table, (column,), column, contract.row_filter)
+    return SourceAtInstant(
+        table=table, columns=(column,), time_column=column, row_filter=contract.row_filter
+    )
 
 
 def waiting_rows(subject: Subject, ranges: Sequence[Span]) -> Waiting:

@@ -202,4 +202,11 @@ def without_time(contract: TableContract, rows: int) -> str:
 
 def _verdict(status: ProgressStatus, message: str, metadata: dict[str, Any]) -> Verdict:
     passed = status is ProgressStatus.HEALTHY
-    return Verdict(PROGRESS_CHECK, status, passed, _SEVERITY[status], message, metadata)
+    return Verdict(
+        check=PROGRESS_CHECK,
+        status=status,
+        passed=passed,
+        severity=_SEVERITY[status],
+        message=message,
+        metadata=metadata,
+    )

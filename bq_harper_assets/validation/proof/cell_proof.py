@@ -18,7 +18,7 @@ DIFFERENCES_SHOWN = 20  # rows named per cell
 BY_STORED_HASH = "proved by stored hash"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CellProof:
     """What is known of one cell."""
 
@@ -50,12 +50,12 @@ class CellProof:
         """As a check's outcome; an open cell has passed so far, and is not called proved."""
         failed = self.status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
         return Verdict(
-            PROOF_CHECK,
-            self.status,
-            self.status in (ProofStatus.PROVED, ProofStatus.OPEN),
-            Severity.ERROR if failed else Severity.WARN,
-            f"{self.cell.key}: {self.message}",
-            {
+            check=PROOF_CHECK,
+            status=self.status,
+            passed=self.status in (ProofStatus.PROVED, ProofStatus.OPEN),
+            severity=Severity.ERROR if failed else Severity.WARN,
+            message=f"{self.cell.key}: {self.message}",
+            metadata={
                 "rows": self.rows,
                 "missing": self.missing,
                 "changed": self.changed,
@@ -67,7 +67,7 @@ class CellProof:
                 "source_changed_since": self.source_changed,
                 "compared_without": list(self.left_out),
             },
-            self.differences,
+            rows=self.differences,
         )
 
 
@@ -101,19 +101,19 @@ def judged(
         status = ProofStatus.PROVED
         message = f"{BY_STORED_HASH}, {diff.read} rows; the deep form (--deep) compares all values"
     return CellProof(
-        cell,
-        status,
-        message,
-        source.pin.t if is_late else commit.t,
-        diff.read,
-        missing,
-        len(diff.changed),
-        phantom,
-        quarantined,
-        len(diff.vanished) if keeps else 0,
-        source_changed,
-        deep,
-        explained.differences,
+        cell=cell,
+        status=status,
+        message=message,
+        t=source.pin.t if is_late else commit.t,
+        rows=diff.read,
+        missing=missing,
+        changed=len(diff.changed),
+        phantom=phantom,
+        quarantined=quarantined,
+        kept=len(diff.vanished) if keeps else 0,
+        source_changed=source_changed,
+        deep=deep,
+        differences=explained.differences,
         batch=commit.batch,
     )
 
@@ -147,7 +147,7 @@ def not_provable(
 ) -> CellProof | None:
     """Why there is nothing to compare; None if there is."""
     if record is None or record.commit is None:
-        return CellProof(cell, ProofStatus.NOT_SYNCED, "was never synced")
+        return CellProof(cell=cell, status=ProofStatus.NOT_SYNCED, message="was never synced")
     if record.state is CellState.PLANNED:
         return moving(cell)
     if record.state is CellState.FAILED:
@@ -159,15 +159,19 @@ def not_provable(
 
 def moving(cell: Cell) -> CellProof:
     """A run is at work on it."""
-    return CellProof(cell, ProofStatus.MOVING, "is being synced, so nothing can be said of it now")
+    return CellProof(
+        cell=cell,
+        status=ProofStatus.MOVING,
+        message="is being synced, so nothing can be said of it now",
+    )
 
 
 def marked(cell: Cell, table: str) -> CellProof:
     """A row of it was written by another window's sync: the cell is owed a sync of its own."""
     return CellProof(
-        cell,
-        ProofStatus.MOVING,
-        "waits to be synced again, because a row of it has moved to another window; nothing can be"
+        cell=cell,
+        status=ProofStatus.MOVING,
+        message="waits to be synced again, because a row of it has moved to another window; nothing can be"
         f" said of it until then. Next: {_sync(cell, table)}",
     )
 
@@ -176,9 +180,9 @@ def half_written(cell: Cell, table: str, why: str) -> CellProof:
     """Its newest sync has failed: some of its rows may be newer than its commit, others not."""
     because = f" ({why})" if why else ""
     return CellProof(
-        cell,
-        ProofStatus.MOVING,
-        f"waits to be synced again, because its last sync failed{because} and may have written some"
+        cell=cell,
+        status=ProofStatus.MOVING,
+        message=f"waits to be synced again, because its last sync failed{because} and may have written some"
         f" of its rows; nothing can be said of it until then. Next: {_sync(cell, table)}",
     )
 
@@ -191,4 +195,4 @@ def _sync(cell: Cell, table: str) -> str:
 
 def failed_proof(cell: Cell, error: BqhError) -> CellProof:
     """A store did not answer."""
-    return CellProof(cell, ProofStatus.CHECK_FAILED, str(error))
+    return CellProof(cell=cell, status=ProofStatus.CHECK_FAILED, message=str(error))

@@ -79,13 +79,13 @@ class Presence:
         outside = rows.beyond + rows.waiting + rows.before + rows.younger + rows.stray.count
         lost = (*self.unfound.ids, *self.stray.ids)
         return Verdict(
-            PRESENCE_CHECK,
-            ProofStatus.DIFFERS if is_wrong else ProofStatus.PROVED,
-            not is_wrong,
-            Severity.ERROR if is_wrong else Severity.WARN,
-            f"Harper holds {rows.held:,} rows of {self.table} in the order of ids; "
+            check=PRESENCE_CHECK,
+            status=ProofStatus.DIFFERS if is_wrong else ProofStatus.PROVED,
+            passed=not is_wrong,
+            severity=Severity.ERROR if is_wrong else Severity.WARN,
+            message=f"Harper holds {rows.held:,} rows of {self.table} in the order of ids; "
             + "; ".join(said),
-            {
+            metadata={
                 "held": rows.held,
                 "in_cells": rows.in_cells,
                 "kept": rows.kept,
@@ -96,7 +96,7 @@ class Presence:
                 "not_judged": rows.unjudged,
                 "lost": self.unfound.count,
             },
-            tuple(Difference(DifferenceKind.LOST, row_id) for row_id in lost[:NAMED]),
+            rows=tuple(Difference(DifferenceKind.LOST, row_id) for row_id in lost[:NAMED]),
         )
 
     def _wrong(self) -> Iterator[str]:
@@ -158,7 +158,16 @@ def check_presence(
     column = version.find(contract.timestamp_column)
     kind = column.kind if column else Kind.TIMESTAMP
     keyed, key = bool(version.key), version.primary_key
-    look = PresenceLook(harper, ledger, table, contract, key, kind, keyed, stop or Stop())
+    look = PresenceLook(
+        harper=harper,
+        ledger=ledger,
+        table=table,
+        contract=contract,
+        primary_key=key,
+        kind=kind,
+        keyed=keyed,
+        stop=stop or Stop(),
+    )
     try:
         return Presence(
             contract_id=contract.id,
@@ -170,4 +179,10 @@ def check_presence(
         raise
     except (BqhError, pa.ArrowException) as error:  # ids of several types are no array
         text = f"the rows of {contract.target_table} could not be counted: {error}"
-        return Verdict(PRESENCE_CHECK, ProofStatus.CHECK_FAILED, False, Severity.ERROR, text)
+        return Verdict(
+            check=PRESENCE_CHECK,
+            status=ProofStatus.CHECK_FAILED,
+            passed=False,
+            severity=Severity.ERROR,
+            message=text,
+        )

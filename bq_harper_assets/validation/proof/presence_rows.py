@@ -99,7 +99,7 @@ class _Cells:
         return [r.commit for _, r in sorted(self.committed.items()) if r.commit is not None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PresenceLook:
     """One look at one table; `stop` ends it between two requests."""
 
@@ -273,7 +273,7 @@ class PresenceLook:
         return [Some(count, tuple(ids)) for count, ids in zip(counts, named, strict=True)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Outside:
     """Rows in no committed cell, by why that is so."""
 
@@ -304,11 +304,11 @@ class _Outside:
         is_before = ~is_named & (windows < first)
         is_younger = ~is_named & ~is_before & (windows > last)
         return cls(
-            int(committed.sum()),
-            int((is_named & ~committed).sum()),
-            int(is_before.sum()),
-            int(is_younger.sum()),
-            ~is_named & ~is_before & ~is_younger,
+            beyond=int(committed.sum()),
+            waiting=int((is_named & ~committed).sum()),
+            before=int(is_before.sum()),
+            younger=int(is_younger.sum()),
+            stray=~is_named & ~is_before & ~is_younger,
         )
 
 

@@ -39,7 +39,13 @@ def record_checks(
 ) -> set[str]:
     """The validation, what each proof found, and each cell that differs; the warnings."""
     judged = [
-        Judged(cell_key(each.cell), each.batch, each.status.value, each.deep, each.source_changed)
+        Judged(
+            cell=cell_key(each.cell),
+            batch=each.batch,
+            status=each.status.value,
+            deep=each.deep,
+            source_changed=each.source_changed,
+        )
         for each in proofs
         if each.batch is not None and each.status in _JUDGED
     ]
@@ -59,7 +65,13 @@ def verdict_of(proofs: Sequence[CellProof]) -> Verdict:
     """Passed only if each is proved, or is open and equal so far; of none nothing is known."""
     if not proofs:
         text = "nothing is synced there, so that there is nothing to prove"
-        return Verdict(PROOF_CHECK, ProofStatus.NOT_SYNCED, False, Severity.WARN, text)
+        return Verdict(
+            check=PROOF_CHECK,
+            status=ProofStatus.NOT_SYNCED,
+            passed=False,
+            severity=Severity.WARN,
+            message=text,
+        )
     counted = Counter(each.status for each in proofs)
     best = ProofStatus.PROVED if counted[ProofStatus.PROVED] else ProofStatus.OPEN
     status = next((word for word in WORST_FIRST if counted[word]), best)
@@ -70,12 +82,12 @@ def verdict_of(proofs: Sequence[CellProof]) -> Verdict:
     if failed:
         message += f"; the first is {failed[0].verdict.message}"
     return Verdict(
-        PROOF_CHECK,
-        status,
-        not failed,
-        Severity.ERROR if status in WRONG else Severity.WARN,
-        message,
-        {
+        check=PROOF_CHECK,
+        status=status,
+        passed=not failed,
+        severity=Severity.ERROR if status in WRONG else Severity.WARN,
+        message=message,
+        metadata={
             "cells": {word.value: number for word, number in counted.items()},
             "rows": sum(each.rows for each in proofs),
             "missing": sum(each.missing for each in proofs),
@@ -83,5 +95,5 @@ def verdict_of(proofs: Sequence[CellProof]) -> Verdict:
             "phantom": sum(each.phantom for each in proofs),
             "form": "deep" if any(each.deep for each in proofs) else "quick",
         },
-        tuple(row for each in proofs for row in each.differences)[:DIFFERENCES_SHOWN],
+        rows=tuple(row for each in proofs for row in each.differences)[:DIFFERENCES_SHOWN],
     )

@@ -116,14 +116,14 @@ class Prover:
         ):
             tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
             source = TurnSource(
-                self.stores,
-                self.contract,
-                self.spark,
-                queries,
-                harper,
-                pin,
-                retry,
-                tasks,
+                stores=self.stores,
+                contract=self.contract,
+                spark=self.spark,
+                queries=queries,
+                harper=harper,
+                pin=pin,
+                retry=retry,
+                tasks=tasks,
                 others=known_attributes(harper, pin) if deep else None,
             )
             bases = Bases.of(self.stores.ledger, table, pin.plan.version)

@@ -162,13 +162,13 @@ def table_verdict(
         if not of_run.passed:
             message += f". Of this run, {of_run.message}"
     return Verdict(
-        PROOF_CHECK,
-        status,
-        status not in WORST_FIRST,
-        Severity.ERROR if status in WRONG else Severity.WARN,
-        message,
-        metadata,
-        rows,
+        check=PROOF_CHECK,
+        status=status,
+        passed=status not in WORST_FIRST,
+        severity=Severity.ERROR if status in WRONG else Severity.WARN,
+        message=message,
+        metadata=metadata,
+        rows=rows,
     )
 
 

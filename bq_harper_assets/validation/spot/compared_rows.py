@@ -57,7 +57,7 @@ class ComparedRow:
     difference: Difference | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Both stores, the source as it was at one instant and under one schema version."""
 
@@ -157,7 +157,7 @@ class Comparison:
             self.subject.queries,
             self.source.sql,
             self.source.row_filter,
-            [Column(columns[name].read_as, columns[name].kind) for name in self.plan.key],
+            [Column(name=columns[name].read_as, kind=columns[name].kind) for name in self.plan.key],
             self.source.time_column,
             [[key_text(value) for value in values]],
             table=str(self.source.table),

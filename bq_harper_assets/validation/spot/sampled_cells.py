@@ -11,7 +11,7 @@ from random import Random
 from bq_harper_assets.ledger.questions.status import CellRecord
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CommittedCell:
     """A cell as its newest commit left it."""
 
@@ -28,13 +28,13 @@ def places_of(cells: Sequence[CellRecord]) -> list[CommittedCell]:
     """A cell that is being moved, or waits to be, is none: nothing is promised of it now."""
     return [
         CommittedCell(
-            record.cell.window_start,
-            record.commit.upto,
-            record.cell.slice,
-            record.commit.t,
-            record.commit.schema_version,
-            record.commit.batch,
-            record.commit.rows,
+            start=record.cell.window_start,
+            until=record.commit.upto,
+            slice=record.cell.slice,
+            t=record.commit.t,
+            schema_version=record.commit.schema_version,
+            batch=record.commit.batch,
+            rows=record.commit.rows,
         )
         for record in cells
         if record.commit is not None and record.is_clean

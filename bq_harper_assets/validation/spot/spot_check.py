@@ -157,7 +157,9 @@ def _compare(
         known = pin.restricted(bases.basis(version)).plan
         if source != pin.source:
             known = named_as(known, bases.versions[version])
-        comparison = Comparison(subject, slices, source, RowPlan.of(known), chance)
+        comparison = Comparison(
+            subject=subject, slices=slices, source=source, plan=RowPlan.of(known), chance=chance
+        )
         until = {p.start: p.until for p in sorted(places, key=lambda p: p.until) if p in of_source}
         times = times_of(
             subject.queries, source, until, subject.contract.window, times_per_window, seed

@@ -72,4 +72,12 @@ def spot_verdict(
     passed: bool = False,
     rows: tuple[Difference, ...] = (),
 ) -> Verdict:
-    return Verdict(SPOT_CHECK, status, passed, severity, message, metadata, rows)
+    return Verdict(
+        check=SPOT_CHECK,
+        status=status,
+        passed=passed,
+        severity=severity,
+        message=message,
+        metadata=metadata,
+        rows=rows,
+    )

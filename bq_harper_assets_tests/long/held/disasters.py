@@ -26,7 +26,7 @@ SLOWER = Answer(429, {"error": "too many requests"}, {"Retry-After": "1"})
 BIGQUERY_BUSY = Answer(503, {"error": {"code": 503, "message": "busy", "errors": []}})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class World:
     """Servers of its own, which may be killed, and proxies before them."""
 

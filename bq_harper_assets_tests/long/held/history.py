@@ -39,7 +39,7 @@ def steps_of(seed: int, length: int) -> list[Step]:
     return [Step(name, chance.randrange(10**9)) for name in names]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Player:
     """Plays one history and compares what was synced, on the way and at the end."""
 

@@ -54,7 +54,13 @@ def scene(sync: Sync, tmp_path: Path, project_root: Path, sizes: Sizes) -> Itera
             FaultProxy(addresses.bigquery_url) as bigquery,
         ):
             pause_s = sizes.of("PAUSE_SECONDS", short=5, full=70)
-            world = World(servers, harper, bigquery, tmp_path / "ledger.db", pause_s)
+            world = World(
+                stack=servers,
+                harper=harper,
+                bigquery=bigquery,
+                ledger=tmp_path / "ledger.db",
+                pause_s=pause_s,
+            )
             plain = harper_of(addresses)
             secret = type(sync.stores.harper.password)(plain.password)
             stores = replace(
@@ -68,7 +74,9 @@ def scene(sync: Sync, tmp_path: Path, project_root: Path, sizes: Sizes) -> Itera
                     storage_endpoint=addresses.bigquery_storage,
                 ),
             )
-            through = replace(sync, stores=stores, retry=RetryPolicy(5, 0.2))
+            through = replace(
+                sync, stores=stores, retry=RetryPolicy(max_retries=5, initial_delay_s=0.2)
+            )
             yield Scene(world, through, plain, Ships.made(emulator_of(addresses)))
     finally:
         servers.purge(print)

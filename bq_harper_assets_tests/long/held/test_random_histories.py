@@ -32,6 +32,6 @@ def test_every_random_history_ends_with_harper_equal_to_its_source(
         source = TableRef(emulator.project, "held", ships.name)
         declared = {"key": ["number"]} if seed % 2 == 0 else {}
         contract = sync.contract(source, slices=1 + seed % 3, **declared)
-        player = Player(sync, plain_harper, ships, contract)
+        player = Player(sync=sync, harper=plain_harper, ships=ships, contract=contract)
         player.play(steps)
         print(f"  equal at its end; {player.windows_compared} windows were compared")
