@@ -1,6 +1,5 @@
 """A project as Dagster sees it: every contract's source, asset, job and schedule."""
 
-import logging
 import warnings
 from pathlib import Path
 
@@ -17,29 +16,25 @@ from bq_harper_assets.defs.schema.drift_sensor import build_drift_sensor
 from bq_harper_assets.defs.schema.schema_asset import build_evolve_job, build_schema
 from bq_harper_assets.defs.tables.all_tables_job import build_all_tables_job
 from bq_harper_assets.defs.tables.asset import build_table
-from bq_harper_assets.defs.tables.first_window import first_window_start
+from bq_harper_assets.defs.tables.known_tables import known_tables
 from bq_harper_assets.defs.tables.live_job import build_live_job, build_live_sensor
 from bq_harper_assets.defs.tables.revisit_sensor import build_revisit_sensor
 from bq_harper_assets.defs.tables.schedules import build_job, build_schedule
 from bq_harper_assets.defs.tables.source_assets import build_source, source_key
-from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.sync.ledger_facts import refused_declaration
-
-_log = logging.getLogger(__name__)
+from bq_harper_assets.ledger.ledger import Ledger
 
 
-def build_definitions(root: Path, *, profile: str | None = None) -> Definitions:
-    """All that the project declares; the local profile can also make its own sample data."""
+def build_definitions(
+    root: Path, ledger: Ledger | None = None, *, profile: str | None = None
+) -> Definitions:
+    """Builds all that the project declares; the local profile can also make its own sample data.
+
+    It reads the configuration and looks into the ledger for two seconds at most, or into one that
+    the caller has open; it opens no store, and it needs none of them.
+    """
     project = load_project(root, profile=profile)
-    with open_ledger(project.ledger.url) as ledger:
-        starts = {table.id: first_window_start(project, table, ledger) for table in project.tables}
-        problems = {
-            table.id: str(refused)
-            for table in project.tables
-            if (refused := refused_declaration(ledger, table))
-        }
-    for problem in problems.values():
-        _log.warning("%s. The other tables go on", problem)
+    known = known_tables(project, ledger)
+    starts = {name: table.start for name, table in known.items()}
     jobs = {table.id: build_job(table) for table in project.tables}
     evolutions = [build_evolve_job(table) for table in project.tables]
     deep_proofs = {table.id: build_deep_proof_job(table) for table in project.tables}
@@ -49,8 +44,7 @@ def build_definitions(root: Path, *, profile: str | None = None) -> Definitions:
         warnings.simplefilter("ignore", BetaWarning)
         warnings.simplefilter("ignore", PreviewWarning)
         tables = [
-            build_table(table, starts[table.id], problems.get(table.id, ""))
-            for table in project.tables
+            build_table(table, starts[table.id], known[table.id].remark) for table in project.tables
         ]
         checks = [
             *(build_checks(table, starts[table.id]) for table in project.tables),

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.spark.session import session
 from bq_harper_assets.sync.spark.task_login import FOLDER_SETTING
+from bq_harper_assets.sync.turn_context import Stores
 
 # A worker that dies is replaced; Spark's local mode tries a task only once unless told.
 LOCAL_TRIES = 4
@@ -46,6 +48,20 @@ class LedgerResource(ConfigurableResource[Ledger]):
         """Closed at the end of the block."""
         with open_ledger(LEDGER_URLS[self.place]) as ledger:
             yield ledger
+
+
+@dataclass(frozen=True)
+class RunResources:
+    """Carries what a run needs, which Dagster hands to a step only as parameters of its own."""
+
+    bigquery: BigQueryConnectionResource
+    harper: HarperResource
+    ledger: LedgerResource
+    spark: LazyPySparkResource
+
+    def stores(self, ledger: Ledger) -> Stores:
+        """Gives the connections of a turn or a proof, with the ledger that is open for it."""
+        return Stores(self.bigquery.connection(), self.harper.connection(), ledger)
 
 
 # Dagster makes resources anew from their config alone, so the URL with its password waits here.
@@ -91,17 +107,18 @@ def _ledger(project: Project) -> LedgerResource:
 class SparkResource(LazyPySparkResource):
     """A session that is made when it is first asked for, and anew once its Java process is gone."""
 
+    root: str  # of the project
     log: str  # what Java and Spark say for themselves
 
     def _init_session(self) -> None:
         with doing("starting Spark"):
+            prepare_spark(Path(self.root))
             self._spark_session = session(self.spark_config, Path(self.log))
 
 
 def _spark(project: Project) -> SparkResource:
-    prepare_spark(project.root)
     log = local_folder(project.root) / "spark.log"
-    return SparkResource(spark_config=spark_config(project), log=str(log))
+    return SparkResource(spark_config=spark_config(project), root=str(project.root), log=str(log))
 
 
 def start_spark(project: Project) -> None:

@@ -127,6 +127,7 @@ class Ledger:
     find_table = reading_method(registry.find_table)
     tables = reading_method(registry.all_tables)
     start_of = reading_method(registry.start_of)
+    starts = reading_method(registry.all_starts)
     record_start = writing_method(registry.record_start)
     begin_earlier = writing_method(registry.begin_earlier)
     change_slices = writing_method(slice_counts.change_slices)

@@ -1,5 +1,6 @@
 """What the ledger keeps of a contract, a schema and a cell."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from bq_harper_assets.contract.connections import BigQueryConnection
@@ -78,10 +79,30 @@ def refused_declaration(
     known = ledger.find_table(contract.id)
     if bigquery is not None:
         return ledger.refused_change(table_facts(contract, bigquery))
-    if known is None:
-        return None
+    return None if known is None else ledger.refused_change(_with_source_of(known, contract))
+
+
+def refused_declarations(
+    ledger: Ledger, contracts: Iterable[TableContract]
+) -> dict[str, TableChanged]:
+    """Gives by contract id what `refused_declaration` says without the connection.
+
+    One statement is enough for all tables that are declared as they were synced.
+    """
+    known = {table.name: table for table in ledger.tables()}
+    refused = {}
+    for contract in contracts:
+        table = known.get(contract.id)
+        facts = _with_source_of(table, contract) if table else None
+        # No other table can have the target of one that is as it was: the ledger keeps it unique.
+        if table and facts and facts != table.facts and (why := ledger.refused_change(facts)):
+            refused[contract.id] = why
+    return refused
+
+
+def _with_source_of(known: LogicalTable, contract: TableContract) -> TableFacts:
     facts = table_facts(contract, BigQueryConnection(project=""))
-    return ledger.refused_change(replace(facts, source=known.facts.source))
+    return replace(facts, source=known.facts.source)
 
 
 def cell_key(cell: Cell) -> CellKey:

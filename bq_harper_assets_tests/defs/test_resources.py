@@ -11,7 +11,7 @@ from bq_harper_assets.defs.resources import SparkResource
 
 
 def test_the_start_of_spark_is_what_a_terminal_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, project_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = []
 
@@ -20,6 +20,6 @@ def test_the_start_of_spark_is_what_a_terminal_shows(
         return "a session"
 
     monkeypatch.setattr(resources, "session", session)
-    spark = SparkResource(spark_config={}, log=str(tmp_path / "spark.log"))
+    spark = SparkResource(spark_config={}, root=str(project_root), log=str(tmp_path / "spark.log"))
     assert spark.spark_session == "a session"
     assert shown == ["starting Spark"]

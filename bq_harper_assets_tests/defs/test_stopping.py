@@ -28,7 +28,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.build import build_definitions
 from bq_harper_assets.defs.checks import deep_proofs, validation_run
 from bq_harper_assets.defs.checks.validation_run import Validation, validate_cells
-from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.resources import LedgerResource, RunResources
 from bq_harper_assets.defs.runs import early_end, run_watch
 from bq_harper_assets.defs.runs.early_end import IN_SHORT, execute_stoppably, stoppable
 from bq_harper_assets.defs.runs.launch import QUIET, project_instance
@@ -299,7 +299,7 @@ def test_no_check_begins_after_terminate(
         time.sleep(2)  # which looks every moment whether it is to end
 
     monkeypatch.setattr(validation_run, "check_named", check)
-    resources = build_definitions(project.root).resources
+    of_project = build_definitions(project.root).resources
 
     @op
     def validate(
@@ -310,7 +310,8 @@ def test_no_check_begins_after_terminate(
         spark: LazyPySparkResource,
     ) -> None:
         try:
-            validate_cells(context, contract, [cell()], bigquery, harper, ledger, spark)
+            resources = RunResources(bigquery, harper, ledger, spark)
+            validate_cells(context, contract, [cell()], resources)
         except Failure as failure:
             told.append(failure.description)
             raise
@@ -319,6 +320,6 @@ def test_no_check_begins_after_terminate(
     def validate_it() -> None:
         validate()
 
-    validate_it.execute_in_process(QUIET, instance, raise_on_error=False, resources=resources)
+    validate_it.execute_in_process(QUIET, instance, raise_on_error=False, resources=of_project)
     assert checked == ["progress"]
     assert told == ["the run was stopped, and what comes next was not begun"]

@@ -86,10 +86,13 @@ def _synced(project: Project) -> Iterator[tuple[str, RunResults]]:
     from bq_harper_assets.ledger.ledger import open_ledger
 
     click.echo("starting Spark; each table is then synced by one Dagster run")
-    definitions = build_definitions(project.root, profile=project.profile_name)
     start_spark(project)  # before the clock: in real use it is running already
     with open_ledger(project.ledger.url) as ledger:
-        starts = {table.id: first_window_start(project, table, ledger) for table in project.tables}
+        starts = {
+            table.id: first_window_start(project.bigquery, table, ledger)
+            for table in project.tables
+        }
+        definitions = build_definitions(project.root, ledger, profile=project.profile_name)
     with project_instance(project.root) as instance:
         for table in project.tables:
             cells = cells_between(table, starts[table.id], None, None, None)

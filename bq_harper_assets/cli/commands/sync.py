@@ -59,7 +59,7 @@ def sync(
     from bq_harper_assets.ledger.ledger import open_ledger
 
     with open_ledger(project.ledger.url) as ledger:
-        start = first_window_start(project, contract, ledger)
+        start = first_window_start(project.bigquery, contract, ledger)
     cells = cells_between(contract, start, from_, to, slices)
     if not cells:
         raise click.UsageError(

@@ -174,7 +174,7 @@ def _due(
     from bq_harper_assets.defs.tables.first_window import first_window_start
     from bq_harper_assets.sync.revisit.horizon import standing
 
-    start = first_window_start(project, contract, ledger)
+    start = first_window_start(project.bigquery, contract, ledger)
     asked = set(cells_between(contract, start, from_, to, slices))
     due = standing(ledger, contract, start, ledger.now()).due
     return [each for each in due if each.cell in asked]

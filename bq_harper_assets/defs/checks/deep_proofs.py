@@ -27,7 +27,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.evaluations import file_verdicts
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.names import target_key
-from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.resources import LedgerResource, RunResources
 from bq_harper_assets.defs.runs.early_end import require_going_on, stoppable
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.verbs.audit import AuditEntry, Note
@@ -79,6 +79,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
         ledger: LedgerResource,
         spark: LazyPySparkResource,
     ) -> None:
+        resources = RunResources(bigquery, harper, ledger, spark)
         with ledger.open() as opened:
             cells = closed_cells_by_day(opened, contract)
             turn = whose_turn(contract, last_looks(opened, contract, cells), opened.now())
@@ -93,10 +94,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
                     context,
                     contract,
                     of_day,
-                    bigquery,
-                    harper,
-                    ledger,
-                    spark,
+                    resources,
                     checks=[cell_proof.PROOF_CHECK],
                     deep=True,
                 )
@@ -114,7 +112,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
                     note = Note(DEEP_PROOF_KIND, day.isoformat(), outcome, {"cells": len(of_day)})
                     opened.record_audit(opened.find_table(contract.id), note)
         require_going_on(context)
-        if present := look_for_lost_rows(context, contract, harper, ledger):
+        if present := look_for_lost_rows(context, contract, resources):
             verdicts.append(present)
         if crashed:
             first = next(iter(crashed.values()))
@@ -133,19 +131,17 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
 
 
 def look_for_lost_rows(
-    context: OpExecutionContext,
-    contract: TableContract,
-    harper: HarperResource,
-    ledger: LedgerResource,
+    context: OpExecutionContext, contract: TableContract, resources: RunResources
 ) -> Verdict | None:
     """Once in a scrub period, and each night while some are lost: it reads the id of every row.
 
     Where it finds some, they are the table's proof, for no proof of a cell can see them.
     """
+    harper = resources.harper
     retry = harper.retry().within(contract.sync.give_up_after)
     with (
         WAITS.listen(context.log.info),
-        ledger.open() as opened,
+        resources.ledger.open() as opened,
         HarperClient(harper.connection(), retry=retry) as client,
     ):
         table = opened.find_table(contract.id)

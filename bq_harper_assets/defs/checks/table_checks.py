@@ -18,7 +18,7 @@ from bq_harper_assets.defs.checks.validation_jobs import WINDOWS_PROVED, newest_
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.names import target_key
 from bq_harper_assets.defs.partitions import build_partitions, cells_of
-from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.resources import LedgerResource, RunResources
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.validation import smoke
@@ -62,6 +62,7 @@ def build_checks(contract: TableContract, start: datetime) -> AssetChecksDefinit
         ledger: LedgerResource,
         spark: LazyPySparkResource,
     ) -> Iterator[Output[None]]:
+        resources = RunResources(bigquery, harper, ledger, spark)
         step = context.op_execution_context
         asked = {each.name for each in context.selected_asset_check_keys}
         if PER_PARTITION in asked:
@@ -73,9 +74,7 @@ def build_checks(contract: TableContract, start: datetime) -> AssetChecksDefinit
             if has_partitions
             else newest_cells(ledger, contract, WINDOWS_PROVED, datetime.now(UTC))
         )
-        found = validate_cells(
-            step, contract, cells, bigquery, harper, ledger, spark, checks=sorted(asked)
-        )
+        found = validate_cells(step, contract, cells, resources, checks=sorted(asked))
         if not has_partitions and PER_PARTITION in asked:
             file_sum(step, key, verdict_of(found.proofs))
         # The results are filed already: as outputs, Dagster cannot have them of many partitions,

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
-from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.resources import LedgerResource, RunResources
 from bq_harper_assets.defs.tables.schedules import newest_closed
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
@@ -72,15 +72,14 @@ def _step(contract: TableContract) -> OpDefinition:
         ledger: LedgerResource,
         spark: LazyPySparkResource,
     ) -> None:
+        resources = RunResources(bigquery, harper, ledger, spark)
         try:
             cells = named_cells(contract, config.first, config.last)
         except ValueError as error:
             raise Failure(f"{contract.id}: {error}", allow_retries=False) from error
         if cells is None:
             cells = newest_cells(ledger, contract, config.windows, datetime.now(UTC))
-        found = validate_cells(
-            context, contract, cells, bigquery, harper, ledger, spark, deep=config.deep
-        )
+        found = validate_cells(context, contract, cells, resources, deep=config.deep)
         words = {verdict.check: verdict.status.value for verdict in found.verdicts}
         context.add_output_metadata(
             {"status": found.overall.value, "cells": len(cells), "checks": words}

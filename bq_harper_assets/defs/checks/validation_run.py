@@ -4,25 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dagster import Failure, OpExecutionContext
-from dagster_pyspark import LazyPySparkResource
 
 from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.evaluations import file_verdicts
 from bq_harper_assets.defs.names import target_key
-from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.resources import RunResources
 from bq_harper_assets.defs.runs.early_end import require_going_on, stoppable
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.stop_request import Stop, cancelled_by
-from bq_harper_assets.sync.turn_context import Stores
 from bq_harper_assets.validation import smoke
 from bq_harper_assets.validation.progress import progress_check
 from bq_harper_assets.validation.proof import cell_proof, table_proof
@@ -58,10 +54,7 @@ def validate_cells(
     context: OpExecutionContext,
     contract: TableContract,
     cells: Sequence[Cell],
-    bigquery: BigQueryConnectionResource,
-    harper: HarperResource,
-    ledger: LedgerResource,
-    spark: LazyPySparkResource,
+    resources: RunResources,
     *,
     checks: Sequence[str] = CHECKS,
     prove: Sequence[Cell] | None = None,
@@ -72,16 +65,18 @@ def validate_cells(
     Of the cells all are proved, or those of `prove`.
     """
     require_going_on(context)
-    limit = contract.sync.give_up_after
+    harper, limit = resources.harper, contract.sync.give_up_after
     queries = Queries(
-        BigQueryCalls(bigquery.connection(), breakers=PROCESS_BREAKERS, give_up_after=limit),
+        BigQueryCalls(
+            resources.bigquery.connection(), breakers=PROCESS_BREAKERS, give_up_after=limit
+        ),
         labels={"bqh": "validation", "bqh_table": contract.id},
     )
     try:
         with (
             doing(f"checking {contract.id}"),
             WAITS.listen(context.log.info),
-            ledger.open() as opened,
+            resources.ledger.open() as opened,
             queries.client,
             HarperClient(harper.connection(), retry=harper.retry().within(limit)) as client,
         ):
@@ -94,8 +89,8 @@ def validate_cells(
             proofs: list[CellProof] = []
             to_prove = cells if prove is None else prove
             if to_prove and cell_proof.PROOF_CHECK in checks:
-                stores = Stores(bigquery.connection(), harper.connection(), opened)
-                prover = Prover(stores, contract, spark.spark_session, harper.retry())
+                session = resources.spark.spark_session
+                prover = Prover(resources.stores(opened), contract, session, harper.retry())
                 with doing(f"proving {len(to_prove):,} cells"):
                     proofs = stoppable(
                         context, lambda stop: _proved(stop, prover, to_prove, deep=deep)

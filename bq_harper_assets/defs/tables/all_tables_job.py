@@ -9,7 +9,7 @@ from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
-from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.resources import LedgerResource, RunResources
 from bq_harper_assets.defs.tables.asset import sync_cells
 from bq_harper_assets.defs.tables.materialisations import record_done, rows_held
 from bq_harper_assets.defs.tables.schedules import newest_closed
@@ -50,6 +50,7 @@ def _step(contract: TableContract, start: datetime) -> OpDefinition:
         ledger: LedgerResource,
         spark: LazyPySparkResource,
     ) -> None:
+        resources = RunResources(bigquery, harper, ledger, spark)
         newest = newest_closed(contract, datetime.now(UTC))
         first = max(start, newest.end - config.windows * contract.window)
         cells = [
@@ -60,9 +61,9 @@ def _step(contract: TableContract, start: datetime) -> OpDefinition:
         if not cells:
             context.log.info(f"no window of {contract.id} has closed yet")
             return
-        report = sync_cells(context, contract, cells, bigquery, harper, ledger, spark)
+        report = sync_cells(context, contract, cells, resources)
         with ledger.open() as opened:
             record_done(context, contract, report, rows_held(opened, contract, report))
-        validate_cells(context, contract, cells, bigquery, harper, ledger, spark)
+        validate_cells(context, contract, cells, resources)
 
     return sync_newest

@@ -21,10 +21,11 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.names import pool_of, target_key
 from bq_harper_assets.defs.partitions import build_partitions, cells_of
-from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.resources import LedgerResource, RunResources
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way
 from bq_harper_assets.defs.runs.early_end import stoppable, told_as_stopped
 from bq_harper_assets.defs.runs.step_retries import retried
+from bq_harper_assets.defs.tables.first_window import find_start
 from bq_harper_assets.defs.tables.materialisations import cell_metadata, record_done, rows_held
 from bq_harper_assets.defs.tables.source_assets import source_key
 from bq_harper_assets.errors import BqhError, TransientError
@@ -43,7 +44,6 @@ from bq_harper_assets.sync.mirror.tables import make_system_tables
 from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets.sync.turn.turn import Run
-from bq_harper_assets.sync.turn_context import Stores
 
 # A lease that was left to expire does so within three minutes; a live run holds one for a poll.
 PATIENCE = timedelta(minutes=4)
@@ -62,10 +62,10 @@ class SyncConfig(Config):
     )
 
 
-def build_table(contract: TableContract, start: datetime, problem: str = "") -> AssetsDefinition:
+def build_table(contract: TableContract, start: datetime, remark: str = "") -> AssetsDefinition:
     """Materialising a partition makes it equal to its source at one instant.
 
-    A `problem` that refuses every run is what the asset's page says.
+    A `remark`, such as why every run is refused, is what the asset's page says.
     """
 
     @asset(
@@ -76,7 +76,7 @@ def build_table(contract: TableContract, start: datetime, problem: str = "") -> 
         pool=pool_of(contract),
         group_name="harper",
         kinds={"bigquery", "pyspark"},
-        description=problem
+        description=remark
         or f"{contract.target_table} in Harper, kept equal to its BigQuery source.",
     )
     def harper_table(
@@ -92,10 +92,7 @@ def build_table(contract: TableContract, start: datetime, problem: str = "") -> 
             context,
             contract,
             cells,
-            bigquery,
-            harper,
-            ledger,
-            spark,
+            RunResources(bigquery, harper, ledger, spark),
             allow_deletes=config.allow_deletes,
             deep=config.deep,
         )
@@ -112,30 +109,31 @@ def sync_cells(
     context: AssetExecutionContext | OpExecutionContext,
     contract: TableContract,
     cells: Sequence[Cell],
-    bigquery: BigQueryConnectionResource,
-    harper: HarperResource,
-    ledger: LedgerResource,
-    spark: LazyPySparkResource,
+    resources: RunResources,
     *,
     allow_deletes: bool = False,
     deep: bool = False,
 ) -> RunReport:
     """Tries until it is done, it cannot heal, or the run is stopped; what is done is shown."""
 
+    harper = resources.harper
+
     def do(stop: Stop) -> RunReport:
-        with ledger.open() as opened:
-            if refused := refused_declaration(opened, contract, bigquery.connection()):
+        bigquery = resources.bigquery.connection()
+        with resources.ledger.open() as opened:
+            if refused := refused_declaration(opened, contract, bigquery):
                 # Before Spark is started, and before anything is asked for.
                 raise Failure(str(refused), allow_retries=False)
+            find_start(bigquery, contract, opened)  # on record from the first sync on
             run_id = context.run.run_id
             for line in clear_the_way(context.instance, opened, contract, cells, run_id):
                 context.log.info(line)
             since = opened.now()
 
             def once() -> RunReport:
-                session = spark.spark_session
+                session = resources.spark.spark_session
                 run = Run(
-                    stores=Stores(bigquery.connection(), harper.connection(), opened),
+                    stores=resources.stores(opened),
                     contract=contract,
                     spark=session,
                     run_id=context.run.run_id,
@@ -177,7 +175,7 @@ def sync_cells(
             # The checks of a run that fails are left out.
             with suppress(Failure):
                 step = _step_of(context)
-                validate_cells(step, contract, done, bigquery, harper, ledger, spark)
+                validate_cells(step, contract, done, resources)
 
     with doing(f"at work on {len(cells):,} cells"):
         return stoppable(context, do)

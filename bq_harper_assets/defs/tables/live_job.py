@@ -23,10 +23,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
-from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.resources import LedgerResource, RunResources
 from bq_harper_assets.defs.runs.active_runs import job_is_running, last_failure
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way, end_dead_runs
 from bq_harper_assets.defs.runs.early_end import stoppable
+from bq_harper_assets.defs.tables.first_window import find_start
 from bq_harper_assets.defs.tables.materialisations import record_done
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
@@ -44,7 +45,6 @@ from bq_harper_assets.sync.revisit.pace import ASK_AGAIN_AFTER, LIVE_RUN, tick_s
 from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets.sync.turn.turn import Run
-from bq_harper_assets.sync.turn_context import Stores
 
 LIVE = "bqh/live"
 
@@ -85,8 +85,11 @@ def build_live_job(contract: TableContract) -> JobDefinition:
         ledger: LedgerResource,
         spark: LazyPySparkResource,
     ) -> None:
+        resources = RunResources(bigquery, harper, ledger, spark)
+
         def follow(stop: Stop) -> RunReport | None:
             with ledger.open() as opened:
+                find_start(bigquery.connection(), contract, opened)
                 window = open_window(contract, opened.now())
                 windows = (*left_open(opened, contract, window), window)
                 cells = [Cell(each, n) for each in windows for n in range(contract.slices)]
@@ -95,7 +98,7 @@ def build_live_job(contract: TableContract) -> JobDefinition:
                     context.log.info(line)
                 session = spark.spark_session
                 run = Run(
-                    stores=Stores(bigquery.connection(), harper.connection(), opened),
+                    stores=resources.stores(opened),
                     contract=contract,
                     spark=session,
                     run_id=run_id,
@@ -110,7 +113,7 @@ def build_live_job(contract: TableContract) -> JobDefinition:
         cells = [each.cell for each in followed.cells] if followed else []
         closed = [each.cell for each in followed.cells if not each.is_open] if followed else []
         # An open window proves nothing.
-        validate_cells(context, contract, cells, bigquery, harper, ledger, spark, prove=closed)
+        validate_cells(context, contract, cells, resources, prove=closed)
 
     @job(
         name=live_job(contract),

@@ -29,6 +29,7 @@ from bq_harper_assets.defs.runs.active_runs import (
     windows_of,
 )
 from bq_harper_assets.defs.runs.dead_runs import end_dead_runs
+from bq_harper_assets.defs.tables.first_window import find_start, known_start
 from bq_harper_assets.defs.tables.live_job import live_job
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
@@ -114,8 +115,11 @@ def build_revisit_sensor(
                 return _skipped(str(refused), cursor)
             if cursor.next_poll and now < cursor.next_poll:
                 return _skipped(f"the next poll is at {cursor.next_poll:%F %T} UTC", cursor)
-            cursor = _looked(cursor, contract, start, opened, bigquery, now)
-            stands = standing(opened, contract, start, now, cursor.changed)
+            known = _known_start(cursor, contract, opened, bigquery, now)
+            # Dagster takes no key before the partitions that it has loaded.
+            first = max(start, known) if known else start
+            cursor = _looked(cursor, contract, first, opened, bigquery, now)
+            stands = standing(opened, contract, first, now, cursor.changed)
         runs = runs_of_table(context.instance, contract)
         is_followed = job_is_running(context.instance, live_job(contract))
         # By the clock that Dagster files runs with.
@@ -124,14 +128,42 @@ def build_revisit_sensor(
             contract, stands, runs, is_followed and _has_just_closed(contract, stands, now), failed
         )
         cursor = _shown(cursor, contract, stands, now)
+        unloaded = _unloaded(contract, start, known)
+        if unloaded:
+            context.log.warning(unloaded)
         if not found:
-            return _skipped(_why_nothing(contract, stands, cursor), cursor)
+            why = _why_nothing(contract, stands, cursor)
+            return _skipped(f"{why}; {unloaded}" if unloaded else why, cursor)
         return SensorResult(
             run_requests=[_request(ask, stands, cursor, now) for ask in found],
             cursor=cursor.model_dump_json(),
         )
 
     return revisit
+
+
+def _known_start(
+    cursor: RevisitCursor,
+    contract: TableContract,
+    ledger: Ledger,
+    bigquery: BigQueryConnectionResource,
+    now: datetime,
+) -> datetime | None:
+    """Gives the start of the first window; it is looked for only when BigQuery is looked at."""
+    if cursor.next_look is not None and now < cursor.next_look:
+        return known_start(contract, ledger)
+    return find_start(bigquery.connection(), contract, ledger)
+
+
+def _unloaded(contract: TableContract, start: datetime, known: datetime | None) -> str:
+    """Says that partitions are missing, if the start was found after definitions were loaded."""
+    if known is None or start <= known:
+        return ""
+    return (
+        f"windows of {contract.id} from {known:%FT%H:%M} to {start:%FT%H:%M} are no partitions yet:"
+        " their start was found after the definitions were loaded. Reload the code location, or"
+        f" type: bqh sync {contract.id}"
+    )
 
 
 def _looked(

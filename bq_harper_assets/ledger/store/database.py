@@ -29,11 +29,13 @@ class Database:
     def __init__(self, url: SecretStr) -> None:
         parsed = _parse(url.get_secret_value())
         self.place = without_secrets(parsed.render_as_string(hide_password=True))
-        if parsed.get_backend_name() == "sqlite":
-            self._engine = _sqlite_engine(parsed, self.place)
-        else:
-            self._engine = _postgresql_engine(parsed, self.place)
+        self._engine = self._make_engine(parsed)
         self._writer = self._engine.execution_options(writes=True)
+
+    def _make_engine(self, url: URL) -> Engine:
+        if url.get_backend_name() == "sqlite":
+            return _sqlite_engine(url, self.place)
+        return _postgresql_engine(url, self.place)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

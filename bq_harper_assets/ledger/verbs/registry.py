@@ -113,6 +113,12 @@ def start_of(connection: Connection, name: str) -> datetime | None:
     return start
 
 
+def all_starts(connection: Connection) -> dict[str, datetime]:
+    """Gives every start that was recorded, by the contract's name."""
+    rows = connection.execute(select(STARTS.c.name, STARTS.c.start))
+    return {row.name: row.start for row in rows}
+
+
 def record_start(connection: Connection, name: str, start: datetime) -> datetime:
     """Records a start and gives the one that counts: the first that was recorded."""
     insert_if_absent(connection, STARTS, name=name, start=start)

@@ -1,0 +1,75 @@
+"""The oldest row is looked for by the first who needs it, never by loading definitions."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from dagster import AssetKey, MultiPartitionsDefinition
+
+from bq_harper_assets.cli.commands.sync import cells_between
+from bq_harper_assets.contract.project import Project
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.partitions import RANGE_START
+from bq_harper_assets.defs.runs.launch import launch
+from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets_tests.defs.conftest import Dagster
+from bq_harper_assets_tests.defs.ticking import Ticking
+from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.temporary_project import TemporaryProject, numbered_rows, table
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def midnight() -> datetime:
+    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+@pytest.fixture
+def declared(project: TemporaryProject, tables: SmallTables, midnight: datetime) -> Project:
+    """A table without a start, whose oldest row is of the day before yesterday."""
+    source = tables.make_from(numbered_rows(midnight - 2 * DAY + DAY / 2, rows=3))
+    return project.declare(table(source, midnight, sync=None, window="1d", safetyLag="0s"))
+
+
+def first_partition(dagster: Dagster, contract: TableContract) -> str:
+    graph = dagster.definitions().resolve_asset_graph()
+    partitions = graph.get(AssetKey(["harper", contract.target_table])).partitions_def
+    assert isinstance(partitions, MultiPartitionsDefinition)
+    windows = partitions.time_window_dimension.partitions_def
+    assert hasattr(windows, "start")
+    return f"{windows.start:%F}"
+
+
+def recorded(declared: Project, contract: TableContract) -> datetime | None:
+    with open_ledger(declared.ledger.url) as ledger:
+        return ledger.start_of(contract.id)
+
+
+def test_the_first_tick_records_the_start_and_the_next_load_has_the_partitions(
+    dagster: Dagster, declared: Project, midnight: datetime
+) -> None:
+    [contract] = declared.tables
+    ticking = Ticking(dagster=dagster, contract=contract)
+    assert recorded(declared, contract) is None
+    asked = ticking.tick()
+    assert recorded(declared, contract) == midnight - 2 * DAY
+    # Nothing of yesterday is asked for: to Dagster it would be no partition.
+    assert all(each.tags[RANGE_START] >= f"{midnight:%F}" for each in asked)
+    ticking.later()
+    assert "Reload the code location" in (ticking.skipped or "")
+
+    assert first_partition(dagster, contract) == f"{midnight - 2 * DAY:%F}"
+    reloaded = Ticking(dagster=dagster, contract=contract)
+    [request, *_] = reloaded.tick()
+    assert request.tags[RANGE_START].startswith(f"{midnight - 2 * DAY:%F}")
+
+
+def test_the_first_sync_records_the_start(
+    dagster: Dagster, declared: Project, midnight: datetime
+) -> None:
+    [contract] = declared.tables
+    definitions = dagster.definitions()
+    assert recorded(declared, contract) is None
+    cells = cells_between(contract, midnight, None, None, None)
+    assert launch(definitions, dagster.instance, contract, cells).error is None
+    assert recorded(declared, contract) == midnight - 2 * DAY
