@@ -1,1 +1,1 @@
-"""Logical types: what a column is, whichever store spells it how."""
+"""Says what a table's columns are, whichever store spells their types how, and how they change."""
