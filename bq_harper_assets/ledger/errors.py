@@ -5,7 +5,7 @@ LedgerError
 ├── LedgerRefused         the database or its contents forbid it: trying again cannot help
 │   ├── LedgerTooNew      a newer release has migrated this ledger
 │   └── LedgerNotWritable its disk is full, or its file or folder cannot be written
-├── LeaseHeld             someone else may move these slices now
+├── LeaseHeld             someone else may still write these slices
 ├── LeaseLost             the lease ended or went to someone else; nothing was recorded
 ├── LedgerConflict        a row is not in the state that the step expects
 │   ├── TableChanged      a table is declared otherwise than it was first synced

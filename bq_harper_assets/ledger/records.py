@@ -73,7 +73,7 @@ class SchemaVersion:
     recorded_at: datetime
     by: str = ""
     cause: str = ""  # why it was recorded: a sync, drift, a command
-    changes: tuple[Mapping[str, Any], ...] | None = None  # in the words of then; None if not kept
+    changes: tuple[Mapping[str, Any], ...] | None = None  # as worded then; None if not kept
     source_fingerprint: str | None = None  # counts its columns and layout; None if not kept
 
 

@@ -1,1 +1,1 @@
-"""Says what a table's columns are, whichever store spells their types how, and how they change."""
+"""Describes a table's columns independently of any store, and how they change over time."""

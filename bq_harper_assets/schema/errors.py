@@ -41,7 +41,10 @@ class SchemaRefused(BqhError):
 
 
 class UnreadableValue(BqhError):
-    """Harper holds a value that the sync cannot have written: others did, or by another schema."""
+    """Harper holds a value that the sync cannot have written under this schema.
+
+    Others have changed it, or it was written under another schema.
+    """
 
     def __init__(self, path: str, value: object, expected: str) -> None:
         self.path = path

@@ -74,7 +74,7 @@ def wkt_of(geojson: Any) -> str:
 
 
 class _Words:
-    """Reads the words, numbers and signs of a WKT text one after the other."""
+    """A word reader gives the words, numbers and signs of a WKT text one after the other."""
 
     def __init__(self, text: str) -> None:
         self._text = text

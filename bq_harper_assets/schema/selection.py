@@ -15,7 +15,7 @@ from bq_harper_assets.schema.version import TableVersion
 TIME_KINDS = (Kind.TIMESTAMP, Kind.DATETIME, Kind.DATE)
 PRIMARY_KEY = "id"
 OTHER_PRIMARY_KEY = "_id"
-# One key column of these kinds is the id itself; for any other key the id is a hash.
+# A key of one column of these kinds is the id itself; for any other key the id is a hash.
 ID_KINDS = frozenset(
     {
         Kind.STRING,

@@ -123,7 +123,7 @@ def as_markdown(changes: Sequence[Change]) -> str:
 
 
 def _code(text: str) -> str:
-    """Formats the text as code, because ARRAY<INT64> would else be taken for HTML."""
+    """Formats the text as code, because ARRAY<INT64> would otherwise be taken for HTML."""
     return f"`{text}`" if text else ""
 
 

@@ -20,7 +20,7 @@ class WindowPlace(StrEnum):
 
 @dataclass(frozen=True)
 class CellCount:
-    """A cell count says how many cells a table has in one such place and state."""
+    """A cell count says how many cells of one state are before the start, closed or open."""
 
     place: WindowPlace
     state: CellState

@@ -43,7 +43,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Opens a write transaction: committed whole, or not at all if the block raises."""
+        """Opens a write transaction, which commits whole, or not at all if the block raises."""
         with self._translated(), self._writer.begin() as connection:
             yield connection
 
@@ -73,8 +73,7 @@ def _is_full(error: BaseException | None) -> bool | None:
     state = getattr(error, "pgcode", None)
     exact = getattr(error, "sqlite_errorcode", 0)
     code = exact & 0xFF  # the higher bits say more than we need
-    # The first process to open a file, even to read it, makes another file beside it, which needs
-    # room.
+    # Whoever opens the file first, even to read it, makes a second file, which needs room too.
     has_no_room = code == sqlite3.SQLITE_FULL or exact == sqlite3.SQLITE_IOERR_SHMSIZE
     if has_no_room or state == _PG_DISK_FULL:
         return True

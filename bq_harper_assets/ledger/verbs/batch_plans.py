@@ -32,7 +32,7 @@ def plan(
     wanted: Sequence[Wanted],
     run_id: str,
 ) -> tuple[Batch, ...]:
-    """Plans a batch for each cell, with the mode it may have; PlanRefused with nothing planned.
+    """Plans a batch for each cell, with the mode it may have; PlanRefused if nothing is planned.
 
     It must be called before the first write is sent. The batches come in the order of `wanted`.
     """

@@ -31,9 +31,10 @@ def commit(
     *,
     deletes_allowed: bool = False,
 ) -> None:
-    """Commits all cells or none: leases live, batches planned under them, rows accounted for.
+    """Commits all these cells or none.
 
-    If someone allowed the deletes, they are not counted against later turns.
+    Leases must be live, batches planned under them, and rows accounted for. If someone allowed the
+    deletes, they are not counted against later turns.
     """
     table = leases.table
     if not done:

@@ -79,7 +79,7 @@ def find_beginning(
     contract: TableContract,
     found: TableDescription,
 ) -> Beginning:
-    """Takes the declared or recorded start, else where the plugin began or the oldest row's day."""
+    """Takes the declared or recorded start, else the plugin's, else the day of the oldest row."""
     plugin = read_checkpoints(harper, contract.id)
     known = contract.sync.start_timestamp or ledger.start_of(contract.id)
     if known is not None:

@@ -34,7 +34,7 @@ PRESENCE_CHECK = "presence"
 
 @dataclass(frozen=True, kw_only=True)
 class Presence:
-    """A presence is what was counted, and what of it is wrong: less, if others write rows too."""
+    """A presence has the counted rows, and says which are wrong: fewer, if others write too."""
 
     contract_id: str
     table: str

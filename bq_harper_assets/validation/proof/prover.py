@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prover:
-    """Proves cells of one contract; it writes nothing and takes no lease."""
+    """A prover proves cells of one contract; it writes nothing and takes no lease."""
 
     stores: Stores
     contract: TableContract

@@ -128,7 +128,7 @@ def count_cells(known: Sequence[ProvedCells]) -> TableCells:
 
 
 def check_table(ledger: Ledger, table: LogicalTable | None, proofs: Sequence[CellProof]) -> Verdict:
-    """Judges the table by all proofs on record; `proofs` are this run's, which are recorded."""
+    """Judges the table by the proofs on record; `proofs` are those of this run, also recorded."""
     cells = count_cells(ledger.proved_cells(table) if table else ())
     named = ledger.cells_judged(table, [ProofStatus.DIFFERS], _NAMED) if table else ()
     return table_verdict(cells, named, proofs, newest_loss(ledger, table) if table else None)

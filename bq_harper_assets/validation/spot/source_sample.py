@@ -28,9 +28,7 @@ from bq_harper_assets.sync.write.record import encode_batch
 from bq_harper_assets.sync.write.request_body import bodies
 from bq_harper_assets.validation.spot.sampled_cells import CommittedCell
 
-MOST_SAMPLED_ROWS = (
-    100_000  # read at once: rows of one time come together, for equal ones are numbered
-)
+MOST_SAMPLED_ROWS = 100_000  # rows of one time are read together, because equal rows are numbered
 TIMES_PER_QUERY = 1_000  # each is a literal of the query
 _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

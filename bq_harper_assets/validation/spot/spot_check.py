@@ -54,7 +54,7 @@ from bq_harper_assets.validation.verdict import (
     Verdict,
 )
 
-# So few rows are compared that this many times for each slice find a row in every slice.
+# A sample has at least this many times of a window per slice, so that each slice likely has a row.
 TIMES_PER_SLICE = 5
 
 
