@@ -1,1 +1,1 @@
-"""The ACID store that coordinates: who may move what, what was moved, and what was refused."""
+"""The ledger is the ACID store of who may write what, what was written, and what was refused."""

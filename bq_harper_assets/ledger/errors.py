@@ -1,11 +1,11 @@
-"""What can go wrong with the ledger.
+"""These errors say what can go wrong with the ledger.
 
 LedgerError
 ├── LedgerUnavailable     the database cannot be reached or stays busy: trying again may help
 ├── LedgerRefused         the database or its contents forbid it: trying again cannot help
 │   ├── LedgerTooNew      a newer release has migrated this ledger
 │   └── LedgerNotWritable its disk is full, or its file or folder cannot be written
-├── LeaseHeld             someone else may move these slices now
+├── LeaseHeld             someone else may still write these slices
 ├── LeaseLost             the lease ended or went to someone else; nothing was recorded
 ├── LedgerConflict        a row is not in the state that the step expects
 │   ├── TableChanged      a table is declared otherwise than it was first synced
@@ -22,7 +22,7 @@ from bq_harper_assets.errors import BqhError, TransientError
 
 
 class LedgerError(BqhError):
-    """Every error of the ledger."""
+    """Every error of the ledger is one of these."""
 
 
 class LedgerUnavailable(LedgerError, TransientError):
@@ -54,7 +54,7 @@ class LedgerTooNew(LedgerRefused):
 
 
 class LedgerNotWritable(LedgerRefused):
-    """Its disk is full, or its file or folder cannot be written: a person has to see to it."""
+    """The ledger's disk is full, or its file or folder is not writable: a person has to act."""
 
     def __init__(self, place: str, why: str, *, is_full: bool) -> None:
         what = "is on a disk that is full" if is_full else "cannot be written"
@@ -68,14 +68,14 @@ class LedgerNotWritable(LedgerRefused):
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """Who has a slice's lease; no owner means that it is free."""
+    """A holder says who has a slice's lease; without an owner the lease is free."""
 
     slice: int
     owner: str | None
     epoch: int
     until: datetime | None
     since: datetime | None = None
-    host: str | None = None  # where its process is, if the ledger knows
+    host: str | None = None  # the host of its process, if the ledger knows
 
     def __str__(self) -> str:
         if self.owner is None or self.until is None:
@@ -90,7 +90,7 @@ def _list(holders: Sequence[Holder]) -> str:
 
 
 class LeaseHeld(LedgerError, TransientError):
-    """Someone else may move these slices now, or an earlier try of the same run still may."""
+    """Someone else, or an earlier try of the same run, may still write these slices."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class LeaseHeld(LedgerError, TransientError):
 
     @property
     def who(self) -> str:
-        """Each run that holds some of the slices, once, where it is and since when."""
+        """Names each run that holds some of the slices once, with its host and since when."""
         first = {holder.owner: holder for holder in reversed(self.holders) if holder.owner}
         return " and ".join(
             f"run {owner}"
@@ -128,7 +128,7 @@ class LeaseHeld(LedgerError, TransientError):
 
     @property
     def what(self) -> str:
-        """The lease and who has it, as whoever waits for it tells it: a clause for each run."""
+        """Names the lease and who has it, with a clause for each run, for whoever waits for it."""
         by_run: dict[tuple[str | None, str | None], list[Holder]] = {}
         for holder in self.holders:
             by_run.setdefault((holder.owner, holder.host), []).append(holder)
@@ -158,13 +158,13 @@ class LedgerConflict(LedgerError):
 
 
 class TableChanged(LedgerConflict):
-    """A table is declared otherwise than it was first synced."""
+    """A table is declared differently from how it was first synced."""
 
     exit_code = 2  # what the user wrote is wrong, and nothing was started
 
 
 class SchemaMoved(LedgerConflict, TransientError):
-    """Another run has recorded a schema since this one looked."""
+    """Another run has recorded a schema since this one read the newest version."""
 
     def __init__(self, table: str, seen: int, newest: int) -> None:
         super().__init__(

@@ -1,6 +1,6 @@
-"""The ledger's face: each of its verbs and questions is one transaction.
+"""The ledger is used through one class; each of its methods is one transaction.
 
-What a verb does and refuses is said by its function, in `verbs/` or `questions/`.
+The functions in `verbs/` and `questions/` say what each method does and what it refuses.
 """
 
 import time
@@ -52,7 +52,10 @@ R = TypeVar("R")
 def open_ledger(
     url: SecretStr | str, *, monotonic: Callable[[], float] = time.monotonic
 ) -> "Ledger":
-    """Opens the ledger, made or migrated if need be; lease deadlines are told on `monotonic`."""
+    """Opens the ledger, and makes or migrates it if needed.
+
+    Lease deadlines are counted on the clock `monotonic`.
+    """
     database = Database(url if isinstance(url, SecretStr) else SecretStr(url))
     try:
         migrate(database)
@@ -78,7 +81,7 @@ def writing_method(
 def reading_method(
     question: Callable[Concatenate[Connection, P], R],
 ) -> Callable[Concatenate["Ledger", P], R]:
-    """Makes a method that asks in a transaction which locks and changes nothing."""
+    """Makes a method that reads in a transaction which locks and changes nothing."""
 
     @wraps(question)
     def method(ledger: "Ledger", /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -89,12 +92,15 @@ def reading_method(
 
 
 def _identity(connection: Connection) -> UUID:
-    """Made once, with the ledger: a target that names another one belongs to another ledger."""
+    """Gives the id made with the ledger; a target that names another id has another ledger."""
     return UUID(connection.execute(select(IDENTITY.c.uuid)).scalar_one())
 
 
 class Ledger:
-    """Who may move what, what was moved, and what was refused. Threads may share it."""
+    """The ledger knows who may write what, what was written, and what was refused.
+
+    Threads may share it.
+    """
 
     def __init__(self, database: Database, monotonic: Callable[[], float]) -> None:
         self._database = database
@@ -115,13 +121,13 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Gives all connections back."""
+        """Closes all connections."""
         self._database.close()
 
     identity = reading_method(_identity)
     now = reading_method(database_now)
 
-    # Tables, their starts and their slices.
+    # Tables, with their starts and slices.
     register_table = writing_method(registry.register_table)
     refused_change = reading_method(registry.refused_change)
     find_table = reading_method(registry.find_table)
@@ -135,7 +141,10 @@ class Ledger:
 
     @contextmanager
     def alone(self, table: LogicalTable) -> Iterator[None]:
-        """Nobody else is in such a block for this table; for steps of seconds, not of minutes."""
+        """Lets only one process at a time into such a block for this table.
+
+        It is meant for steps of seconds, not of minutes.
+        """
         with self._database.writing() as connection:
             registry.lock_table(connection, table)
             yield
@@ -152,21 +161,22 @@ class Ledger:
     def acquire(
         self, table: LogicalTable, slices: Sequence[int], owner: str, ttl: timedelta
     ) -> Leases:
-        """All slices or none; LeaseHeld says who has them and until when."""
+        """Takes the leases of all slices or of none; LeaseHeld says who has them and until when."""
         sent = self._monotonic()
         with self._database.writing() as connection:
             return slice_leases.acquire(connection, table, slices, owner, ttl, sent)
 
     def renew(self, leases: Leases, ttl: timedelta) -> Leases:
-        """The same leases with later deadlines; LeaseLost if one of them is not live any more."""
+        """Gives the same leases with later deadlines; LeaseLost if one is not live any more."""
         sent = self._monotonic()
         with self._database.writing() as connection:
             return slice_leases.renew(connection, leases, ttl, sent)
 
     def release(self, leases: Leases, mirrored_batch: int | None = None) -> None:
-        """Frees what is still held; LeaseLost for the rest, which stays with whoever has it now.
+        """Frees the leases that are still this owner's; raises LeaseLost for the others.
 
-        `mirrored_batch` is what the target's copies of these leases are known to name.
+        Those stay with whoever has them now. `mirrored_batch` is the batch that the target's copies
+        of these leases are known to name.
         """
         with self._database.writing() as connection:
             lost = slice_leases.release(connection, leases, mirrored_batch)
@@ -183,7 +193,7 @@ class Ledger:
     release_claim = writing_method(claims.release_claim)
     claims = reading_method(claims.all_claims)
 
-    # A batch's life: planned, marked, what it will delete, and its end.
+    # The life of a batch: its plan, its marks, what it will delete, and its end.
     plan = writing_method(batch_plans.plan)
     mark = writing_method(cell_marks.mark)
     intend_deletes = writing_method(intended_deletes.intend)
@@ -191,7 +201,7 @@ class Ledger:
     fail_batch = writing_method(cell_commits.fail)
     refuse_batch = writing_method(cell_commits.refuse)
 
-    # Where cells and batches stand.
+    # The state of cells and batches.
     cells = reading_method(status.cells)
     history = reading_method(status.batch_history)
     slices_committed_at_other_times = reading_method(status.slices_committed_at_other_times)

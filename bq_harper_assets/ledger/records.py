@@ -1,4 +1,4 @@
-"""What goes into the ledger and what comes out: plain, frozen data."""
+"""These records go into the ledger and come out of it: plain, frozen data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,75 +8,78 @@ from typing import Any
 
 
 class Mode(StrEnum):
-    """How a cell is moved."""
+    """A mode says how a cell is written."""
 
-    COPY = "copy"  # never touched before
-    NUMBER = "number"  # keyless with equal rows, which are numbered first
-    RECONCILE = "reconcile"  # may hold rows: compared, and what differs is put right
-    TOPUP = "topup"  # open and as it was committed: only what came since is written
+    COPY = "copy"  # no batch or mark ever named the cell
+    NUMBER = "number"  # keyless with equal rows, which are numbered before they are written
+    RECONCILE = "reconcile"  # the cell may hold rows: they are compared, and corrected
+    TOPUP = "topup"  # open and as it was committed: only rows that came since are written
 
 
 class BatchState(StrEnum):
-    """Where a batch is in its life."""
+    """A batch state says where a batch is in its life."""
 
     PLANNED = "planned"  # rows may have been written
     APPLIED = "applied"
     FAILED = "failed"  # rows may have been written
-    REFUSED = "refused"  # by the guard, before the first write
+    REFUSED = "refused"  # stopped by the delete guard, before the first write
 
 
 class CellState(StrEnum):
-    """Only a synced cell without marks is known to hold what its newest commit says."""
+    """A cell state says what happened to a cell last.
+
+    Only a synced cell without marks is known to hold what its newest commit says.
+    """
 
     PLANNED = "planned"
     SYNCED = "synced"
     FAILED = "failed"
     REFUSED = "refused"
-    TOUCHED = "touched"  # never planned as it is now, but it may hold rows
+    TOUCHED = "touched"  # not planned since it was made or distrusted, but it may hold rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableFacts:
-    """What must not change while a table's cells are to keep their meaning."""
+    """The table facts must not change, or a table's cells would mean something else."""
 
     name: str
     source: str
     target: str
     timestamp_column: str
-    key: tuple[str, ...]  # empty: the whole row
+    key: tuple[str, ...]  # empty if the whole row is the key
     window: timedelta
     slices: int
 
 
 @dataclass(frozen=True)
 class LogicalTable:
-    """A registered table: how all other calls name it."""
+    """A logical table is a registered table; all other calls name it by this."""
 
     id: int
     facts: TableFacts
 
     @property
     def name(self) -> str:
-        """The contract's id."""
+        """Gives the contract's id."""
         return self.facts.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaVersion:
-    """A table's columns under an immutable number, counted from 1."""
+    """A schema version has a table's columns under a number that never changes, counted from 1."""
 
     version: int
     body: Mapping[str, Any]
     recorded_at: datetime
     by: str = ""
-    cause: str = ""  # what led to it: a sync, drift, a command
-    changes: tuple[Mapping[str, Any], ...] | None = None  # as told then; None: not kept
-    source_fingerprint: str | None = None  # of the source's columns and layout; None: not kept
+    cause: str = ""  # why it was recorded: a sync, drift, a command
+    changes: tuple[Mapping[str, Any], ...] | None = None  # as worded then; None if not kept
+    source_fingerprint: str | None = None  # counts its columns and layout; None if not kept
 
 
 @dataclass(frozen=True)
 class NewestVersion:
-    """The number of a table's newest schema version, without its columns."""
+    """The newest version of a table's schema is given by its number, without its columns."""
 
     version: int
     recorded_at: datetime
@@ -84,7 +87,7 @@ class NewestVersion:
 
 @dataclass(frozen=True, order=True)
 class CellKey:
-    """One window of one slice."""
+    """A cell key names one window of one slice."""
 
     window_start: datetime
     window_end: datetime
@@ -96,17 +99,17 @@ class CellKey:
 
 @dataclass(frozen=True)
 class Lease:
-    """The right to move one slice, until `expires_at` by the ledger's clock."""
+    """A lease is the right to write one slice, until `expires_at` by the ledger's clock."""
 
     slice: int
     epoch: int
     expires_at: datetime
-    deadline: float  # on the owner's monotonic clock, counted from when it asked
+    deadline: float  # on the owner's monotonic clock, counted from when it sent its request
 
 
 @dataclass(frozen=True)
 class Leases:
-    """Leases taken together; `renew` gives new ones with later deadlines."""
+    """The leases were taken together; `renew` gives new ones with later deadlines."""
 
     table: LogicalTable
     owner: str
@@ -114,42 +117,43 @@ class Leases:
 
     @property
     def deadline(self) -> float:
-        """Until when the owner may count on all of them, on its monotonic clock."""
+        """Says until when the owner may rely on all leases, on its monotonic clock."""
         return min(lease.deadline for lease in self.held)
 
     @property
     def slices(self) -> tuple[int, ...]:
-        """In ascending order."""
+        """Gives the slices in ascending order."""
         return tuple(lease.slice for lease in self.held)
 
     @property
     def epochs(self) -> dict[int, int]:
-        """Epoch by slice."""
+        """Gives the epoch of each slice's lease."""
         return {lease.slice: lease.epoch for lease in self.held}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """A cell to move; what nobody ever named is moved in this mode, the rest is reconciled.
+    """A wanted cell is one that a turn asks to write, with the mode for an unknown cell.
 
-    A top-up is granted to a clean open cell that is held up to `since`.
+    A cell that some batch or mark has named is reconciled instead. A top-up is granted to a clean
+    open cell that is committed up to `since`.
     """
 
     cell: CellKey
     mode: Mode
     fingerprint: str  # of the window up to `upto`, at the plan's T
-    upto: datetime | None = None  # None: the whole window
+    upto: datetime | None = None  # None for the whole window
     since: datetime | None = None
 
     @property
     def end(self) -> datetime:
-        """Up to where the batch covers its window."""
+        """Says up to where the batch covers its window."""
         return self.upto or self.cell.window_end
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """One cell to be moved once, under the lease of one epoch."""
+    """A batch writes one cell once, under the lease of one epoch."""
 
     table: LogicalTable
     seq: int
@@ -159,12 +163,12 @@ class Batch:
     schema_version: int
     epoch: int
     upto: datetime
-    since: datetime | None = None  # of a top-up: up to where the cell is held already
+    since: datetime | None = None  # where a top-up begins: the cell is committed up to here
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A cell that is about to lose or get a row by a write that is not its own."""
+    """A mark names a cell that will lose or get a row by the write of another cell."""
 
     cell: CellKey
     row_time: datetime  # the row's timestamp in this cell
@@ -173,16 +177,19 @@ class Mark:
 
 @dataclass(frozen=True)
 class Intent:
-    """What a batch is about to take out of its cell."""
+    """An intent says what a batch is about to delete or flag in its cell."""
 
     batch: Batch
-    rows: int  # that will be lost: net of those gained; 0 for a batch that replaces as many
-    held: int  # by the target, before
+    rows: int  # rows that will be lost, less those gained; 0 for a batch that replaces as many
+    held: int  # rows that the target held before
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """A row the target refused; `payload` shows it, a replay reads the source again."""
+    """A rejection is a row that the target did not take; `payload` shows it to a person.
+
+    A replay does not use the payload: it reads the source again.
+    """
 
     row_id: str | None
     reason: str
@@ -191,7 +198,10 @@ class Rejection:
 
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
-    """What moving a cell did. `quarantined` and `rejections` come from different counters."""
+    """A cell result counts what a batch did to its cell.
+
+    `quarantined` and `rejections` come from different counters, so that they can be compared.
+    """
 
     read: int
     written: int
@@ -199,10 +209,10 @@ class CellResult:
     quarantined: int
     digest: str
     deleted: int = 0
-    moved: int = 0  # left for another cell, and brought up to date there
-    flagged: int = 0  # gone from the source, and shown as deleted
-    kept: int = 0  # gone from the source, and left as they are
-    held: int = 0  # by the target before, where that was looked at
+    moved: int = 0  # rows that are in another cell now, and were written there
+    flagged: int = 0  # gone from the source, and flagged as deleted
+    kept: int = 0  # gone from the source, and left as they are in the target
+    held: int = 0  # rows that the target held before, where they were counted
     bytes: int = 0
     seconds: float = 0.0
     rejections: tuple[Rejection, ...] = field(default=())

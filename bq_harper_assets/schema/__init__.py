@@ -1,1 +1,1 @@
-"""Logical types: what a column is, whichever store spells it how."""
+"""Describes a table's columns independently of any store, and how they change over time."""

@@ -1,4 +1,4 @@
-"""One difference between two versions of a schema, and what is done about it."""
+"""A change is one difference between two versions of a schema, and what is done about it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ChangeKind(StrEnum):
-    """What happened to a column or to the table."""
+    """A change kind says what happened to a column or to the table."""
 
     ADDED = "added"
     RETURNED = "returned"
@@ -19,7 +19,7 @@ class ChangeKind(StrEnum):
     MODE = "mode"
     INDEX = "index"
     APPLIED = "applied"  # what waited is synced from now on
-    SET_ASIDE = "set_aside"  # by a rollback
+    SET_ASIDE = "set_aside"  # a rollback stopped its sync
     NOT_SELECTED = "not_selected"
     PARTITIONING = "partitioning"
     PRIMARY_KEY = "primary_key"
@@ -27,17 +27,17 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One difference, with the words that say what is done about it."""
+    """A change is one difference between two schema versions, with the words for what is done."""
 
     kind: ChangeKind
     column: str  # as the source calls it; empty where the table as a whole changed
     before: str
     after: str
     action: str
-    severity: str = "info"  # info, warn (a person should look), error (it is not followed)
+    severity: str = "info"  # info, warn (a person should check it), error (it is not followed)
 
     def body(self) -> dict[str, Any]:
-        """As JSON."""
+        """Returns the change as JSON."""
         return {
             "kind": self.kind.value,
             "column": self.column,
@@ -49,9 +49,10 @@ class Change:
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> "Change | None":
-        """What body() gave; None for a kind that only earlier releases told, as nobody acted on it.
+        """Makes a change of what body() returned, or None for a kind that is no longer recorded.
 
-        These were the order of the columns, their descriptions and the clustering.
+        Earlier releases recorded the order of the columns, their descriptions and the clustering as
+        changes; nobody acted on them.
         """
         if body["kind"] not in set(ChangeKind):
             return None
@@ -64,7 +65,7 @@ class Change:
 
 
 def dated(change: Change, at: datetime) -> Change:
-    """A column that is gone is told with the time since when: rows written later lack it."""
+    """Adds to a removed column since when it is gone, because rows written later lack it."""
     if change.kind is not ChangeKind.REMOVED or change.severity != "warn":
         return change
     return replace(change, action=f"gone since {at:%F %T} UTC; {change.action}")

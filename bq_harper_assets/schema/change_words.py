@@ -1,4 +1,4 @@
-"""The words for a difference between two versions: what is done about it, and how grave it is."""
+"""Puts a difference between two schema versions into words: what is done, and how grave it is."""
 
 from dataclasses import dataclass, replace
 
@@ -18,18 +18,18 @@ _NOTEWORTHY = {
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaDifference:
-    """What differs in one column, or in the table as a whole, before it is put into words."""
+    """A schema difference is what differs in one column or in the whole table, not yet in words."""
 
     kind: ChangeKind
     column: str  # as the source calls it; empty where the table as a whole changed
-    types: tuple[str, str] = ("", "")  # or modes, names, layouts: before and now
+    types: tuple[str, str] = ("", "")  # the types before and now, or the modes, names or layouts
     was: VersionColumn | None = None
     now: VersionColumn | None = None
     waits: bool = False  # it has no effect until a person decides
 
 
 def change_in_words(difference: SchemaDifference, contract: TableContract) -> Change:
-    """The difference as a person hears of it, under the contract of today."""
+    """Describes the difference for a person, by what the contract says today."""
     before, after = difference.types
     return Change(
         kind=difference.kind,
@@ -74,7 +74,7 @@ def _action(difference: SchemaDifference, contract: TableContract) -> str:
 
 
 def _action_without(kind: ChangeKind, was: VersionColumn | None) -> str:
-    """Of what is no column of the version any more, or of the table as a whole."""
+    """Says what is done about a column that the version no longer has, or about the whole table."""
     match kind, was:
         case ChangeKind.REMOVED, None:
             return "it was not synced"
@@ -98,7 +98,7 @@ def _action_without(kind: ChangeKind, was: VersionColumn | None) -> str:
 def _waits(column: VersionColumn, contract: TableContract) -> str:
     if policy_of(contract, column.source) != "freeze":
         return f"waits for: bqh schema apply {contract.id}"
-    if column.written and not column.is_live:  # it is back, or was set aside
+    if column.written and not column.is_live:  # it has come back, or a rollback stopped its sync
         return (
             "not synced: the policy is freeze; to sync it again write approve, then type:"
             f" bqh schema apply {contract.id}"
@@ -115,7 +115,7 @@ def _retyped(was: VersionColumn, now: VersionColumn, waits: bool, contract: Tabl
     parts = []
     if was.source != now.source:
         parts.append(f"renamed from {was.source}")
-    # By the source's own path; a column that is no object any more has lost none.
+    # Fields are compared by the source's path. A column that is no object any more has lost none.
     had, has = (replace(each, name=now.source).paths for each in (was, now))
     if now.fields and (lost := sorted(had - has)):
         parts.append(f"without {', '.join(lost)}")
@@ -139,7 +139,7 @@ def _returned(now: VersionColumn, contract: TableContract) -> str:
 def _index(now: VersionColumn, contract: TableContract) -> str:
     if not now.indexed:
         return "the index stays in Harper"
-    # Measured: what was declared without an index gets none; what rows merely hold gets one.
+    # Measured: an attribute declared without an index never gets one; one only found in rows does.
     action = (
         "Harper builds it at the next sync if the column came after the table was made; to an older"
         " one it adds none, and searches by it read the whole table"

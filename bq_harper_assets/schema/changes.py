@@ -1,7 +1,7 @@
-"""What differs between two versions of a schema, and what a version leaves to a person.
+"""Lists what differs between two versions of a schema, and what a version leaves to a person.
 
-Descriptions, the order of the columns and the clustering are recorded and not told: no row depends
-on them, and an index that follows from the clustering is told as one.
+Descriptions, the order of the columns and the clustering are recorded but are no changes: no row
+depends on them, and an index that follows from the clustering is a change of its own.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 def changes_between(
     before: TableVersion | None, after: TableVersion, contract: TableContract
 ) -> tuple[Change, ...]:
-    """What `after` changes, in the order of its columns; nothing for the first version."""
+    """Lists what `after` changes, in the order of its columns; a first version changes nothing."""
     if before is None:
         return ()
     found = (*_column_differences(before, after), *_table_differences(before, after))
@@ -24,7 +24,7 @@ def changes_between(
 
 
 def waiting_changes(version: TableVersion, contract: TableContract) -> tuple[Change, ...]:
-    """What a version leaves to a person."""
+    """Lists the changes that a version leaves to a person."""
     return tuple(change_in_words(_waiting(version, column), contract) for column in version.waiting)
 
 
@@ -40,7 +40,7 @@ def _waiting(version: TableVersion, column: VersionColumn) -> SchemaDifference:
 
 
 def _offer(column: VersionColumn) -> SchemaDifference:
-    """The fields that the source has added to a column which goes on without them."""
+    """Gives the fields that the source has added to a column which is still synced without them."""
     types = column.type_text, column.in_source.type_text
     return SchemaDifference(
         kind=ChangeKind.WIDENED, column=column.source, types=types, now=column, waits=True
@@ -67,19 +67,19 @@ def _column_differences(before: TableVersion, after: TableVersion) -> Iterator[S
 def _retired(
     was: VersionColumn, column: VersionColumn, after: TableVersion
 ) -> Iterator[SchemaDifference]:
-    # By the name that a rename has given it.
+    # A renamed column is found by its new name.
     if any(each.state is not State.RETIRED for each in after.of_source(column.source)):
-        return  # told where its successor arrives
+        return  # its successor reports the change
     left_out = was.source in after.not_selected
     kind = ChangeKind.NOT_SELECTED if left_out else ChangeKind.REMOVED
     yield SchemaDifference(kind=kind, column=was.source, types=(was.type_text, ""), was=was)
 
 
 def _arrived(column: VersionColumn, before: TableVersion, after: TableVersion) -> SchemaDifference:
-    # What was there of the same column of the source, also under a name it had until now.
+    # The same column of the source may have had another name until now.
     names = {each.name for each in after.of_source(column.source)}
     same = (each for each in before.columns if each.source == column.source or each.name in names)
-    # Versions list the newest first.
+    # A version lists the newest column first.
     old = next((each for each in same if each.written), None)
     kind = ChangeKind.RETYPED if old else ChangeKind.ADDED
     types = old.type_text if old else "", column.type_text
@@ -128,7 +128,7 @@ def _modes(was: VersionColumn, column: VersionColumn, path: str) -> Iterator[Sch
 
 
 def _sized(column: VersionColumn) -> str:
-    """Its type, with the lengths that the source declares for it and the fields inside it."""
+    """Gives the column's type with the lengths that the source declares, for nested fields too."""
     length = f"({column.max_length})" if column.max_length else ""
     fields = ", ".join(f"{each.name} {_sized(each)}" for each in column.fields)
     single = replace(column, repeated=False)
@@ -137,7 +137,7 @@ def _sized(column: VersionColumn) -> str:
 
 
 def _table_differences(before: TableVersion, after: TableVersion) -> Iterator[SchemaDifference]:
-    """Differences of the layout, and of columns that the contract leaves out."""
+    """Yields differences in the table's layout and in the columns that the contract leaves out."""
     old, new = before.layout, after.layout
     for kind, was, now in (
         (ChangeKind.PARTITIONING, old.partition_field or "", new.partition_field or ""),

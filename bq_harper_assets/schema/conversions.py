@@ -1,7 +1,8 @@
-"""Values of one type as values of another, where that loses nothing; else None.
+"""Converts values of one type to another where nothing is lost; every other value becomes None.
 
-Numbers go by their exact value, times by their instant in UTC, and everything that has a text goes
-to and from STRING. A number or time that is written in another way in a text is still the same.
+Numbers are converted by their exact value, times by their instant in UTC, and every type that has a
+text form to and from STRING. A text may write a number or a time in another way than the sync does:
+it is still the same value.
 """
 
 import json
@@ -25,7 +26,7 @@ from bq_harper_assets.schema.version import VersionColumn
 
 _NUMBERS = (Kind.INT64, Kind.FLOAT64, Kind.NUMERIC, Kind.BIGNUMERIC, Kind.BOOL)
 _TIMES = (Kind.TIMESTAMP, Kind.DATETIME, Kind.DATE)
-_DIGITS = {Kind.NUMERIC: (29, 9), Kind.BIGNUMERIC: (38, 38)}  # before and after the point
+_DIGITS = {Kind.NUMERIC: (29, 9), Kind.BIGNUMERIC: (38, 38)}  # digits before and after the point
 _LONGEST = 400  # digits: no type has more, and a text may say 1e999999999
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)
 _CLOCK = r"\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?"
@@ -36,7 +37,7 @@ _MOMENT = re.compile(rf"{_DAY}([T ]{_CLOCK}{_ZONE}?)?", re.ASCII)
 
 
 def converted(value: Any, have: VersionColumn, want: VersionColumn) -> Any:
-    """A Python value of the one column as the other would have it."""
+    """Converts a Python value of the column `have` to the type of the column `want`."""
     if want.repeated:
         items = value if have.repeated else [] if value is None else [value]
         return [_single(item, have, want) for item in items]
@@ -70,7 +71,7 @@ def _struct(value: dict[str, Any], have: VersionColumn, want: VersionColumn) -> 
 
 
 def absent(column: VersionColumn) -> Any:
-    """What a row has in a column that it was written without."""
+    """Gives the value that a row has in a column which it was written without."""
     return [] if column.repeated else None
 
 
@@ -111,7 +112,7 @@ def _text(value: Any, kind: Kind) -> str | None:
         case Kind.RANGE:
             return range_text(value)
         case Kind.GEOGRAPHY | Kind.UNKNOWN:
-            return str(value)  # is a text
+            return str(value)  # it is text already
     return None
 
 
@@ -154,14 +155,14 @@ def _of_decimal(number: Decimal, kind: Kind) -> Any:
             double = float(number)
             is_exact = math.isfinite(double) and Decimal(repr(double)) == number
             return double if is_exact else None
-    # Not abs(): it rounds to 28 digits.
+    # abs() is not used, because it rounds to 28 digits.
     whole, _, fraction = decimal_text(number).removeprefix("-").partition(".")
     most_whole, most_fraction = _DIGITS[kind]
     return number if len(whole) <= most_whole and len(fraction) <= most_fraction else None
 
 
 def _moment(value: date) -> datetime:
-    """In UTC, without a zone."""
+    """Gives the moment in UTC as a datetime without a zone."""
     if not isinstance(value, datetime):
         return datetime(value.year, value.month, value.day)  # noqa: DTZ001
     return value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)

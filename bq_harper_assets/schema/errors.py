@@ -1,4 +1,4 @@
-"""What can be wrong between a contract, the source's real schema and the values that come back.
+"""These errors say what does not fit between contract, source schema and stored values.
 
 BqhError
 ├── SchemaMismatch       the contract asks for what the source does not have, or Harper cannot take
@@ -12,7 +12,7 @@ from bq_harper_assets.errors import BqhError
 
 
 class SchemaMismatch(BqhError):
-    """Contract and source do not fit: every problem at once, nothing was started."""
+    """The contract does not fit the source: all problems are listed, and nothing was started."""
 
     exit_code = 2
 
@@ -27,7 +27,7 @@ class SchemaMismatch(BqhError):
 
 
 class SchemaRefused(BqhError):
-    """A change that would give rows other ids or windows: nothing is synced until it is settled."""
+    """Rows would get other ids or windows: nothing is synced until somebody settles the change."""
 
     def __init__(self, table: str, problems: Sequence[str]) -> None:
         self.table = table
@@ -41,7 +41,10 @@ class SchemaRefused(BqhError):
 
 
 class UnreadableValue(BqhError):
-    """A stored value that the sync cannot have written: changed by others, or another schema."""
+    """Harper holds a value that the sync cannot have written under this schema.
+
+    Others have changed it, or it was written under another schema.
+    """
 
     def __init__(self, path: str, value: object, expected: str) -> None:
         self.path = path

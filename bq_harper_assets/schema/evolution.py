@@ -1,8 +1,9 @@
-"""The next version of a schema: nothing that was written is lost, and no column mixes types.
+"""Makes the next version of a schema: no written value is lost, and no column mixes types.
 
 A new column is synced, a removed one is retired and keeps its values, and one whose type changed
-gets a successor: speed, speed_v2, speed_v3. Where the policy is not to follow by itself, what is
-new waits; what is gone or no longer fits is left out all the same, because it cannot be read.
+gets a successor: speed, speed_v2, speed_v3. Where the policy is not to follow the source by itself,
+what is new waits. What is gone or no longer fits is left out under every policy, because it cannot
+be read.
 """
 
 import re
@@ -17,15 +18,15 @@ _NUMBERED = re.compile(r"(?P<base>.+)_v(?P<number>[2-9]|[1-9]\d+)")
 
 @dataclass(frozen=True)
 class Rules:
-    """What the contract says about following the source."""
+    """The rules are what the contract says about following the source's changes."""
 
-    follows: Callable[[str], bool]  # a change of this source column, by itself
-    renames: Mapping[str, str]  # new name: old name
+    follows: Callable[[str], bool]  # whether this source column changes without a person's decision
+    renames: Mapping[str, str]  # the old name by the new name
     reserved: Collection[str] = ()  # attributes that no column may have: id, _hash
 
 
 def holds(before: VersionColumn, after: VersionColumn) -> bool:
-    """Whether values of `after` may go where values of `before` are: Harper stores them alike."""
+    """Says whether `before` can hold the values of `after`, because Harper stores both alike."""
     if (before.form, before.repeated) != (after.form, after.repeated):
         return False
     if before.kind != after.kind and (before.kind, after.kind) != (Kind.NUMERIC, Kind.BIGNUMERIC):
@@ -33,20 +34,20 @@ def holds(before: VersionColumn, after: VersionColumn) -> bool:
     if before.kind in (Kind.RANGE, Kind.UNKNOWN) and before.spelling != after.spelling:
         return False
     inner = {each.name: each for each in after.fields}
-    # An upsert replaces a whole object: without this field its old values would be gone.
+    # An upsert replaces a whole object, so without this field its old values would be lost.
     return all(each.name in inner and holds(each, inner[each.name]) for each in before.fields)
 
 
 def evolve(
     before: TableVersion, found: Sequence[VersionColumn], rules: Rules
 ) -> tuple[VersionColumn, ...]:
-    """The columns of the next version, given what the source has now."""
+    """Gives the columns of the next version, from the version `before` and what the source has."""
     sources = {column.source for column in found}
-    # A column that is still there is not the one that was renamed.
+    # If the source still has the old column, it was not renamed.
     gone = {new: old for new, old in rules.renames.items() if old not in sources}
     rules = replace(rules, renames=gone)
     taken = {column.name for column in before.columns} | set(rules.reserved)
-    # A name that is free may be another column's own.
+    # A name that is free so far may be the own name of another new column.
     taken |= {column.source for column in found if not any(before.of_source(column.source))}
     kept: dict[str, VersionColumn] = {}
     for column in found:
@@ -58,7 +59,7 @@ def evolve(
         replace(
             column,
             state=State.RETIRED,
-            # Under its new name, so that it is still known to be this column's.
+            # It gets the new name, so that it still counts as an attribute of this column.
             source=(source := renamed.get(column.source, column.source)),
             waited=source not in sources and _waited(before, column.source),
         )
@@ -69,7 +70,7 @@ def evolve(
 
 
 def _waited(before: TableVersion, *sources: str) -> bool:
-    """Whether such a column, or a change of it, was left to a person who has not decided since."""
+    """Says whether such a column, or a change of it, still waits for a person's decision."""
     columns = [*before.of_source(*sources)]
     if any(column.is_live and not column.waits for column in columns):
         return False
@@ -79,7 +80,7 @@ def _waited(before: TableVersion, *sources: str) -> bool:
 def _successor(
     before: TableVersion, found: VersionColumn, rules: Rules, taken: Collection[str]
 ) -> VersionColumn:
-    """Where the values of this column of the source go from now on."""
+    """Gives the column that takes the values of this source column from now on."""
     chosen = _place(before, found, rules)
     old = rules.renames.get(found.source)
     sources = (found.source, *([old] if old else []))
@@ -92,7 +93,7 @@ def _successor(
             written=goes_live,
         )
     state = chosen.state
-    if state is State.RETIRED:  # it is back
+    if state is State.RETIRED:  # the column has come back
         state = State.LIVE if goes_live else State.WAITING
     follows = goes_live or not chosen.written
     fields = found.fields if follows else _known_fields(found, chosen)
@@ -107,7 +108,7 @@ def _successor(
 
 
 def _known_fields(found: VersionColumn, known: VersionColumn) -> tuple[VersionColumn, ...]:
-    """The fields of `found` that `known` has too: the change that adds others waits as one."""
+    """Keeps the fields that `known` has too; all fields that are new wait as one change."""
     had = {field.name: field for field in known.fields}
     return tuple(
         replace(field, fields=_known_fields(field, had[field.name]))
@@ -117,7 +118,7 @@ def _known_fields(found: VersionColumn, known: VersionColumn) -> tuple[VersionCo
 
 
 def _place(before: TableVersion, found: VersionColumn, rules: Rules) -> VersionColumn | None:
-    """The column of `before` that goes on; None if this one needs a place of its own."""
+    """Finds the column of `before` that continues; None if the found one needs a new attribute."""
     old = rules.renames.get(found.source)
     renamed = _newest(before.of_source(old)) if old is not None else None
     if renamed is not None and holds(renamed, found) and not _follows(before, found, renamed):
@@ -126,18 +127,18 @@ def _place(before: TableVersion, found: VersionColumn, rules: Rules) -> VersionC
     for column in same:
         if column.state is not State.RETIRED:
             return column
-    # Of an older one, rows written since hold values that the source has long replaced.
+    # An older attribute is not used again: its rows hold values that the source has long replaced.
     newest = _newest(before.of_source(found.source))
     return newest if newest in same else None
 
 
 def _follows(before: TableVersion, found: VersionColumn, renamed: VersionColumn) -> bool:
-    """Whether the rename is history: what it left behind are only older types."""
+    """Says whether the rename took effect earlier, so that it left only older types behind."""
     return any(_base(column) == _base(renamed) for column in before.of_source(found.source))
 
 
 def _newest(columns: Iterator[VersionColumn]) -> VersionColumn | None:
-    """Of those that rows hold values of."""
+    """Finds the newest of the columns that rows hold values of."""
     written = [column for column in columns if column.written]
     return max(written, key=_number, default=None)
 
@@ -157,7 +158,7 @@ def _free_name(
 
 
 def _number(column: VersionColumn) -> int:
-    """2 of speed_v2, and 1 of speed, or of a column that the source itself calls so."""
+    """Gives 2 for speed_v2 and 1 for speed; also 1 if the source itself calls a column speed_v2."""
     numbered = _NUMBERED.fullmatch(column.name)
     return int(numbered["number"]) if numbered and column.name != column.source else 1
 
@@ -168,7 +169,7 @@ def _base(column: VersionColumn) -> str:
 
 
 def applied(before: TableVersion, columns: Collection[str] | None = None) -> TableVersion:
-    """With what waits now live: all of it, or these columns of the source."""
+    """Makes waiting columns live: all of them, or those that have these names in the source."""
     return replace(
         before,
         columns=tuple(
@@ -181,10 +182,11 @@ def applied(before: TableVersion, columns: Collection[str] | None = None) -> Tab
 
 
 def rolled_back(newest: TableVersion, to: TableVersion) -> TableVersion:
-    """The newest version with the columns of an earlier one live, as far as the source has them.
+    """Makes the columns of an earlier version live again, as far as the source still has them.
 
-    What came since waits, so that the next look does not bring it back; nothing is forgotten. It
-    goes by whole columns: without a field that came since, an upsert would lose the field's values.
+    Columns that came since then wait, so that the next comparison with the source does not bring
+    them back; none is forgotten. Only whole columns are rolled back: without a field that came
+    since, an upsert would lose the field's values.
     """
     wanted = to.live_names
     return replace(

@@ -1,4 +1,4 @@
-"""Values read back from Harper as the values BigQuery had: the inverse of how the sync writes."""
+"""Reads values back from Harper as BigQuery had them: the inverse of how the sync writes them."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -13,14 +13,15 @@ from bq_harper_assets.schema.text_forms import read_text
 
 
 def row_from_harper(row: Mapping[str, Any], columns: Iterable[HarperColumn]) -> dict[str, Any]:
-    """The source's columns of a record; one that the record lacks is NULL, or an empty array."""
+    """Reads the source's columns from a record; a column it lacks is NULL, or an empty array."""
     return {column.name: from_harper(row.get(column.name), column) for column in columns}
 
 
 def from_harper(value: Any, column: HarperColumn, path: str = "") -> Any:
-    """A JSON value as the Python value of its kind; UnreadableValue if it cannot be one.
+    """Reads a JSON value as the Python value of its kind; raises UnreadableValue if it is none.
 
-    A GEOGRAPHY is WKT, a JSON its value, a STRUCT a dict; see text_forms for Interval and Range.
+    A GEOGRAPHY becomes WKT, a JSON its value, and a STRUCT a dict; text_forms describes Interval
+    and Range.
     """
     path = path or column.name
     if not column.repeated:

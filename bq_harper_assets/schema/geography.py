@@ -1,4 +1,4 @@
-"""GEOGRAPHY values: the WKT that BigQuery reads out, and the GeoJSON that Harper keeps."""
+"""Converts GEOGRAPHY values between BigQuery's WKT and the GeoJSON that Harper stores."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _NAMES = {
     "MULTIPOLYGON": "MultiPolygon",
 }
 _WKT_NAMES = {json_name: name for name, json_name in _NAMES.items()}
-# How many lists of positions lie in one another.
+# The number says how deep a geometry nests its lists of positions.
 _DEPTHS = {
     "LINESTRING": 1,
     "MULTIPOINT": 1,
@@ -32,14 +32,17 @@ Json = dict[str, Any]
 
 
 def geojson_texts(wkt: pa.Array) -> pa.Array:
-    """GeoJSON texts of WKT texts; NULL where there is none or it cannot be read."""
+    """Converts WKT texts to GeoJSON texts; NULL and texts that cannot be read become NULL."""
     return pa.array(
         [None if text is None else _text_or_none(text) for text in wkt.to_pylist()], pa.string()
     )
 
 
 def geojson_of(wkt: str) -> Json:
-    """ValueError if it is not WKT, or a geometry that GeoJSON lacks (FULLGLOBE, Z and M values)."""
+    """Converts WKT to GeoJSON; ValueError if it is not WKT, or GeoJSON has no such geometry.
+
+    GeoJSON has no FULLGLOBE, and no Z and M values.
+    """
     words = _Words(wkt)
     geometry = _geometry(words)
     words.end()
@@ -47,7 +50,7 @@ def geojson_of(wkt: str) -> Json:
 
 
 def wkt_of(geojson: Any) -> str:
-    """As BigQuery writes it; ValueError if it is no geometry."""
+    """Converts GeoJSON to WKT as BigQuery writes it; raises ValueError if it is no geometry."""
     if not isinstance(geojson, dict):
         raise ValueError(f"{geojson!r} is no geometry")
     name = geojson.get("type")
@@ -71,7 +74,7 @@ def wkt_of(geojson: Any) -> str:
 
 
 class _Words:
-    """The words, numbers and signs of a WKT text, one after the other."""
+    """A word reader gives the words, numbers and signs of a WKT text one after the other."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -94,7 +97,7 @@ class _Words:
         return word
 
     def takes(self, word: str) -> bool:
-        """Whether the next word is this one, which is then used up."""
+        """Skips the next word if it is this one, and says whether it was."""
         if self._ahead is None or self._ahead.upper() != word:
             return False
         self.next()
@@ -147,7 +150,7 @@ def _nested(words: _Words, depth: int) -> list[Any]:
 
 
 def _member_point(words: _Words) -> list[Any]:
-    """Both MULTIPOINT(1 2, 3 4) and MULTIPOINT((1 2), (3 4)) are in use."""
+    """Reads a point of a MULTIPOINT: both (1 2, 3 4) and ((1 2), (3 4)) are in use."""
     if not words.opens:
         return _position(words)
     (position,) = _nested(words, 1)

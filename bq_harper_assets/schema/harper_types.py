@@ -1,4 +1,4 @@
-"""How each column is stored in Harper: the attribute's type, and what its values are in JSON."""
+"""Says how Harper stores each column: the attribute's type, and what its values are in JSON."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from bq_harper_assets.schema.overrides import overrides_of
 
 
 class Form(StrEnum):
-    """What a value is in Harper's JSON; a repeated column is an array of it."""
+    """A form says what a value is in Harper's JSON; a repeated column is an array of them."""
 
     NUMBER = "number"
     TEXT = "text"
     BOOLEAN = "boolean"
-    OBJECT = "object"  # any JSON value where the kind is JSON
+    OBJECT = "object"  # a column of kind JSON may hold any JSON value
 
 
 class HarperType(StrEnum):
-    """The types we declare: Harper checks them at each write, and Any not at all."""
+    """A Harper type is one we declare: Harper checks it at each write, except Any."""
 
-    LONG = "Long"  # whole numbers to +-2^53, exactly those that JSON keeps
+    LONG = "Long"  # whole numbers from -2^53 to 2^53, which are those that JSON keeps exactly
     FLOAT = "Float"
     BOOLEAN = "Boolean"
-    # Never Harper's Date: it drops microseconds, and stores null for a text it cannot read.
+    # Harper's Date is never used: it drops microseconds, and stores null for a text it cannot read.
     STRING = "String"
     ANY = "Any"
 
@@ -38,7 +38,7 @@ NATIVE = {
     Kind.JSON: Form.OBJECT,
     Kind.GEOGRAPHY: Form.OBJECT,
     Kind.STRUCT: Form.OBJECT,
-}  # all others are text
+}  # every other kind is stored as text
 _OVERRIDES = {
     "number": Form.NUMBER,
     "string": Form.TEXT,
@@ -50,14 +50,14 @@ _FALLBACK = (Kind.INTERVAL, Kind.RANGE, Kind.UNKNOWN)
 
 @dataclass(frozen=True, kw_only=True)
 class HarperColumn:
-    """A column or nested field as it is stored."""
+    """A Harper column is a column or nested field as Harper stores it."""
 
     name: str
     kind: Kind
     form: Form
     repeated: bool = False
     fields: tuple["HarperColumn", ...] = ()
-    source_name: str = ""  # only where the source calls it otherwise
+    source_name: str = ""  # set only where the source has another name for it
 
     def __post_init__(self) -> None:
         native = NATIVE.get(self.kind, Form.TEXT)
@@ -74,9 +74,9 @@ class HarperColumn:
         forms: Mapping[str, Form] | None = None,
         path: str = "",
     ) -> "HarperColumn":
-        """In its native form; kinds that a policy keeps as text are so at any depth.
+        """Gives the column in its native form; kinds in `as_text` are stored as text at any depth.
 
-        `forms` says it for single columns and fields, by the path that the source has them under.
+        `forms` sets the form of single columns and fields, by their path in the source.
         """
         path = f"{path}.{column.name}" if path else column.read_as
         native = Form.TEXT if column.kind in as_text else NATIVE.get(column.kind, Form.TEXT)
@@ -93,12 +93,12 @@ class HarperColumn:
 
     @property
     def read_as(self) -> str:
-        """What the source calls it."""
+        """Gives the name that the column has in the source."""
         return self.source_name or self.name
 
     @property
     def type(self) -> HarperType:
-        """The type its attribute is declared with."""
+        """Gives the type that the column's attribute is declared with."""
         if self.repeated or self.form is Form.OBJECT:
             return HarperType.ANY
         if self.form is Form.TEXT:
@@ -109,7 +109,7 @@ class HarperColumn:
 
 
 def harper_column(column: Column, contract: TableContract) -> HarperColumn:
-    """The column under the contract's overrides and value policies."""
+    """Gives the stored column that follows from the contract's overrides and value policies."""
     forms = {
         path: _OVERRIDES[override.type]
         for path, override in overrides_of(contract).items()
@@ -119,12 +119,12 @@ def harper_column(column: Column, contract: TableContract) -> HarperColumn:
 
 
 def form_of(column: Column, contract: TableContract) -> Form:
-    """The form of a top-level column: the override's, else the policies', else its native one."""
+    """Gives a top-level column's form: from its override, else from the policies, else native."""
     return harper_column(column, contract).form
 
 
 def impossible_override(column: Column, override: ColumnOverride) -> str | None:
-    """Why the source's type cannot be stored as the type asked for; None if it can."""
+    """Says why the source's type cannot be stored as the type asked for; None if it can."""
     if override.type is None:
         return None
     native = NATIVE.get(column.kind, Form.TEXT)
@@ -140,7 +140,7 @@ def impossible_override(column: Column, override: ColumnOverride) -> str | None:
 
 
 def fallback_warnings(columns: tuple[Column, ...], path: str = "") -> Iterator[str]:
-    """One text for each column, at any depth, whose type has no counterpart and is kept as text."""
+    """Warns of each column, at any depth, that is stored as text because Harper lacks its type."""
     for column in columns:
         name = f"{path}.{column.name}" if path else column.name
         if column.kind in _FALLBACK:

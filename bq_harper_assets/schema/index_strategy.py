@@ -1,4 +1,4 @@
-"""Which columns Harper indexes, each with the reason: an index makes every write dearer."""
+"""Decides which columns Harper indexes, and why: each index makes every write more expensive."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ NO_RULE = "no rule"
 _NAMES = ("id", "created_at", "updated_at")
 _TIME_WORDS = ("time", "timestamp", "datetime")
 _DATE_WORDS = ("date", "datetime")
-# The word alone does not say it: time_to_port is a length of time, is_date_known a yes or no.
+# A name is not enough: time_to_port is a length of time, is_date_known a yes or no.
 _TIME_NAMED = (
     Kind.TIMESTAMP,
     Kind.DATETIME,
@@ -29,7 +29,11 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+")
 
 @dataclass(frozen=True)
 class IndexDecision:
-    """One column: timestampColumn, partition, cluster, name:<rule>, refused: <why>, override..."""
+    """An index decision says whether a column is indexed, and by which rule.
+
+    Reasons are timestampColumn, partition, cluster, override, name:<rule>, refused: <why> and no
+    rule.
+    """
 
     column: str
     indexed: bool
@@ -42,7 +46,7 @@ def decide_indexes(
     contract: TableContract,
     sampled_lengths: Mapping[str, int] | None = None,
 ) -> tuple[IndexDecision, ...]:
-    """One decision per column; `sampled_lengths` holds the longest text seen in a column."""
+    """Decides for each column; `sampled_lengths` has the longest text found in a column."""
     lengths = sampled_lengths or {}
     return tuple(
         _decide(column, selection, schema, contract, lengths) for column in selection.columns
@@ -66,7 +70,7 @@ def _decide(
         return IndexDecision(name, override.indexed, "override")
     if why := _unindexable(column, contract):
         return IndexDecision(name, False, f"refused: {why}")
-    # Whoever cut the table by a column searches by it, however long its texts may be.
+    # Users search by the columns that partition or cluster the table, however long their texts are.
     if source == schema.partition_field:
         return IndexDecision(name, True, "partition")
     if source in schema.clustering:

@@ -1,4 +1,4 @@
-"""What a table's columns are, independent of how BigQuery, Arrow or Harper spell them."""
+"""Describes a table's columns independently of how BigQuery, Arrow or Harper spell their types."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """The logical types: BigQuery's, and UNKNOWN for those it may add."""
+    """A kind is a logical type: one of BigQuery's, or UNKNOWN for a type that BigQuery may add."""
 
     INT64 = "INT64"
     FLOAT64 = "FLOAT64"
@@ -30,41 +30,41 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column or nested field."""
+    """A column is one column of a table, or one field inside a STRUCT."""
 
     name: str  # Harper's attribute where the column is planned, else the source's own name
     kind: Kind
     repeated: bool = False
     required: bool = False
-    fields: tuple["Column", ...] = ()  # of a STRUCT
+    fields: tuple["Column", ...] = ()  # the fields of a STRUCT
     spelling: str = ""  # the source's own type name where the kind does not say it all
     description: str = ""
-    max_length: int | None = None  # of a STRING or BYTES, where the source declares one
-    source_name: str = ""  # only where the source calls it otherwise
+    max_length: int | None = None  # the length that the source declares for a STRING or BYTES
+    source_name: str = ""  # set only where the source has another name for it
 
     @property
     def read_as(self) -> str:
-        """What the source calls it."""
+        """Gives the name that the column has in the source."""
         return self.source_name or self.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableSchema:
-    """A table's columns in order, and what its store says about how it is laid out."""
+    """A table schema is a table's columns in order, with what its store says about its layout."""
 
     columns: tuple[Column, ...]
     partition_field: str | None = None
     clustering: tuple[str, ...] = ()
     primary_key: tuple[str, ...] = ()
-    is_table: bool = True  # not a view or the like, which only a query can read
+    is_table: bool = True  # False for a view or the like, which only a query can read
 
     def fingerprint(self) -> str:
-        """Equal for equal columns, in the same order and layout, in every release."""
+        """Hashes columns, their order and the layout; equal schemas are equal in every release."""
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
 
     def column(self, name: str) -> Column:
-        """KeyError if there is none of that name."""
+        """Finds a column by its name; raises KeyError if there is none."""
         for column in self.columns:
             if column.name == name:
                 return column

@@ -1,4 +1,4 @@
-"""A record that was written under one version of its table's schema, read as a row of another."""
+"""Reads a record that was written under one schema version as a row of another version."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,10 +11,10 @@ from bq_harper_assets.schema.version import TableVersion, VersionColumn
 def as_version(
     record: Mapping[str, Any], written: TableVersion, wanted: TableVersion
 ) -> dict[str, Any]:
-    """The row by the names that the source had at `wanted`, with values of the types it had.
+    """Gives the row with the names and types that the source had in version `wanted`.
 
     A column that the row was written without is None, or an empty array, whatever an older batch
-    may have left in its attribute; so is a value that has no counterpart of the wanted type.
+    may have left in its attribute. A value that has no counterpart in the wanted type is None too.
     """
     return {column.source: _value(record, column, written, wanted) for column in wanted.live}
 
@@ -31,7 +31,7 @@ def _value(
 def _holder(
     column: VersionColumn, written: TableVersion, wanted: TableVersion
 ) -> VersionColumn | None:
-    """Where rows of `written` have the values of a column of `wanted`."""
+    """Finds the column in which rows of `written` hold the values of a column of `wanted`."""
     itself = written.find(column.name)
     if itself is not None and itself.is_live:
         return itself
@@ -41,14 +41,14 @@ def _holder(
 def _are_one(
     each: VersionColumn, column: VersionColumn, written: TableVersion, wanted: TableVersion
 ) -> bool:
-    """Whether both are the same column of the source, by the version that knows both attributes.
+    """Says whether both are the same source column, by the version that knows both attributes.
 
-    A name alone does not say it: it may belong to another column since one was renamed.
+    The name alone is not enough: since a rename it may belong to another column.
     """
     own = wanted.find(each.name)
     if own is not None and own.is_live:
         return False
     if (known := written.find(column.name)) is not None:
         return each.source == known.source
-    # The later of two versions has all attributes of the earlier.
+    # The later of two versions has all attributes of the earlier one.
     return own is not None and own.source == column.source

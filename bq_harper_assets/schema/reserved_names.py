@@ -1,9 +1,9 @@
-"""Column names that cannot be kept in Harper, and why."""
+"""Lists the column names that Harper cannot store, and says why."""
 
 from bq_harper_assets.contract.identifiers import ROW_METADATA
 
 LONGEST_NAME = 250  # bytes of UTF-8; Harper answers 400 to a longer attribute
-# Harper 4.7.29 answers 400 to a record that has one: what every JavaScript object inherits.
+# Every JavaScript object inherits these; Harper 4.7.29 answers 400 to a record that has one.
 _INHERITED = frozenset(
     {
         "__defineGetter__",
@@ -20,17 +20,17 @@ _INHERITED = frozenset(
         "valueOf",
     }
 )
-# Taken when written, and then such a row is an error message or missing when it is read; declared
-# in create_table, `then` stops a server thread for good.
+# Harper accepts these in a write, but the row is then missing or an error message when it is read;
+# if create_table declares `then`, a server thread stops for good.
 _CALLED_WHEN_READ = frozenset({"then", "toJSON"})
-# Harper fills these itself and drops what was sent; an upsert with one of the others is a 500.
+# Harper fills these itself and drops what was sent; it answers 500 to an upsert with the next two.
 _KEPT_BY_HARPER = frozenset({"__createdtime__", "__updatedtime__"})
 _CALLED_WHEN_WRITTEN = frozenset({"getChanges", "getRecord"})
 _REFUSED_NESTED = frozenset({"__proto__", "then"})
 
 
 def refusal_of_column(name: str) -> str | None:
-    """Why a top-level column of this name cannot be stored; None if it can."""
+    """Says why a top-level column of this name cannot be stored; None if it can."""
     for reserved in ROW_METADATA:
         if name.lower() == reserved.lower():
             return f"{reserved} is written by the sync into every record"
@@ -50,5 +50,5 @@ def refusal_of_column(name: str) -> str | None:
 
 
 def refusal_of_field(name: str) -> str | None:
-    """The same for a field of a STRUCT, where Harper takes more."""
+    """Says why a field of a STRUCT cannot have this name; Harper accepts more names there."""
     return "Harper cannot keep a field of this name" if name in _REFUSED_NESTED else None

@@ -1,4 +1,4 @@
-"""What a contract lets a schema do, and changes that no sync can survive."""
+"""Says what a contract lets a schema do, and which changes a sync has to stop at."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ from bq_harper_assets.schema.version import TableVersion, VersionColumn
 
 
 def rules_of(contract: TableContract, before: TableVersion) -> Rules:
-    """A column follows by itself if the policy of it and of all its fields is to."""
+    """Makes the rules: a column follows the source if it and all its fields have policy evolve."""
     reserved = {*ROW_METADATA, before.primary_key} - set(before.key)
     return Rules(
         lambda source: policy_of(contract, source) == "evolve",
@@ -23,7 +23,7 @@ def rules_of(contract: TableContract, before: TableVersion) -> Rules:
 
 
 def policy_of(contract: TableContract, source: str) -> str:
-    """The strictest that is said of the column or of a field inside it; else the table's."""
+    """Gives the strictest policy declared for the column or a field of it, else the table's."""
     said = {
         override.policy
         for path, override in overrides_of(contract).items()
@@ -38,7 +38,7 @@ def refuse_broken_rows(
     columns: Sequence[VersionColumn],
     chosen: Selection,
 ) -> None:
-    """SchemaRefused if rows would get other ids or other windows."""
+    """Raises SchemaRefused if rows would get other ids or other windows."""
     if problems := tuple(_problems(contract, before, columns, chosen)):
         raise SchemaRefused(contract.id, problems)
 
@@ -67,7 +67,7 @@ def _problems(
             f" its old type in customQuery (SELECT * REPLACE (CAST({name} AS ...) AS {name})), or"
             " sync into a new targetTable under another id"
         )
-    # A column that loses a field of these is not live any more: it has a successor.
+    # If a STRUCT among them loses a field, it is not live any more, because it has a successor.
     for name in before.id_paths:
         if name in live or name == contract.timestamp_column or "." in name:
             continue

@@ -1,4 +1,4 @@
-"""The columns that a contract selects, held against the source's real schema."""
+"""Selects the contract's columns from the source's real schema, and checks that they fit."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from bq_harper_assets.schema.version import TableVersion
 TIME_KINDS = (Kind.TIMESTAMP, Kind.DATETIME, Kind.DATE)
 PRIMARY_KEY = "id"
 OTHER_PRIMARY_KEY = "_id"
-# Kinds whose value is the id itself; of other keys, and of several columns, the id is a hash.
+# A key of one column of these kinds is the id itself; for any other key the id is a hash.
 ID_KINDS = frozenset(
     {
         Kind.STRING,
@@ -34,22 +34,23 @@ _NO_KEYS = frozenset({Kind.JSON, Kind.GEOGRAPHY, Kind.STRUCT, Kind.RANGE, Kind.U
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What is synced of a table; the key is empty where the whole row identifies it."""
+    """A selection is what is synced of a table; its key is empty if the whole row identifies it."""
 
     columns: tuple[Column, ...]
     timestamp: Column
     key: tuple[str, ...]
     primary_key: str  # Harper's attribute
-    id_column: Column | None  # whose value is the id; None where ids are hashes
+    id_column: Column | None  # the column whose value is the id; None where ids are hashes
 
 
 def select_columns(
     contract: TableContract, schema: TableSchema, before: TableVersion | None = None
 ) -> Selection:
-    """The contract's columns in the source's order; SchemaMismatch tells all that does not fit.
+    """Gives the contract's columns in the source's order.
 
-    A column that the version before had may be gone; rows keep the key and the ids they had in it,
-    whatever BigQuery calls its primary key by now.
+    SchemaMismatch lists all that does not fit. A column that the version `before` had may be gone.
+    Rows keep the key and the ids that they have in that version, whatever BigQuery's primary key is
+    by now.
     """
     key = contract.key or (before.key if before else schema.primary_key)
     known = {*_paths_so_far(before)} if before else set()
@@ -84,13 +85,13 @@ def select_columns(
 
 
 def _paths_so_far(before: TableVersion) -> Iterator[str]:
-    """Of all columns and fields that the source has ever had, as it called them."""
+    """Yields the paths of all columns and fields that the source ever had, by their names there."""
     for column in before.columns:
         yield from replace(column, name=column.source).paths
 
 
 def _is_stored_as_id(contract: TableContract, id_column: Column | None) -> bool:
-    """Whether the source's own `id`, as it is stored, can be the primary key."""
+    """Says whether the source's own `id`, as it is stored, can be the primary key."""
     if id_column is None or id_column.name != PRIMARY_KEY:
         return False
     return id_column.kind is Kind.INT64 or form_of(id_column, contract) is Form.TEXT
@@ -208,7 +209,7 @@ def _override_problems(
 
 
 def _at(path: str, schema: TableSchema) -> Column | None:
-    """The column or nested field; None if there is none."""
+    """Finds the column or nested field at a path; None if there is none."""
     columns, found = schema.columns, None
     for name in path.split("."):
         found = next((column for column in columns if column.name == name), None)
@@ -232,6 +233,6 @@ def _no_such_path(path: str, schema: TableSchema) -> Iterator[str]:
 
 
 def type_text(column: Column) -> str:
-    """The source's type as a user knows it: ARRAY<INT64>."""
+    """Gives the source's type as a user knows it: ARRAY<INT64>."""
     name = column.spelling or column.kind
     return f"ARRAY<{name}>" if column.repeated else name

@@ -1,4 +1,4 @@
-"""All that a contract and a source schema decide about one Harper table."""
+"""Plans one Harper table from a contract and the schema of its source."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,19 +18,19 @@ from bq_harper_assets.schema.schema_rules import refuse_broken_rows, rules_of
 from bq_harper_assets.schema.selection import Selection, select_columns
 from bq_harper_assets.schema.version import Layout, TableVersion, VersionColumn, paths_of
 
-# Declared from the first day, so that they can be searched and shown like any other.
+# These are declared when the table is made, so that they can be searched and shown like any other.
 _METADATA = {
     "_syncedAt": HarperType.STRING,
     "_batch": HarperType.LONG,
     "_hash": HarperType.STRING,
 }
 _Nested = TypeVar("_Nested", Column, HarperColumn)
-DELETED_AT = "_deletedAt"  # only where rows gone from the source are marked instead of deleted
+DELETED_AT = "_deletedAt"  # only where rows gone from the source are marked, not deleted
 
 
 @dataclass(frozen=True)
 class PlannedAttribute:
-    """An attribute as it is declared when the table is made."""
+    """A planned attribute is an attribute as it is declared when the table is made."""
 
     name: str
     type: HarperType
@@ -39,7 +39,7 @@ class PlannedAttribute:
 
 @dataclass(frozen=True, kw_only=True)
 class TablePlan:
-    """The Harper table that a contract wants."""
+    """A table plan describes the Harper table that a contract wants."""
 
     table: str
     selection: Selection
@@ -48,7 +48,7 @@ class TablePlan:
     attributes: tuple[PlannedAttribute, ...]  # the primary key first
     version: TableVersion
     warnings: tuple[str, ...] = ()
-    source_fingerprint: str = ""  # of the source's schema, all of it
+    source_fingerprint: str = ""  # counts the whole schema of the source
 
     @property
     def primary_key(self) -> str:
@@ -56,22 +56,22 @@ class TablePlan:
 
     @property
     def id_columns(self) -> tuple[Column, ...]:
-        """Of a keyless table: what ids are made of, without fields that came later."""
+        """Gives the columns that a keyless table's ids are made of, without later fields."""
         return _within(self.selection.columns, self.version.id_paths)
 
     @property
     def stored_id_columns(self) -> tuple[HarperColumn, ...]:
-        """The same, as they are stored."""
+        """Gives the columns that a keyless table's ids are made of, as Harper stores them."""
         return _within(self.columns, self.version.id_paths)
 
     @property
     def flags_deletes(self) -> bool:
-        """Whether rows gone from the source are marked instead of deleted."""
+        """Says whether rows gone from the source are marked instead of deleted."""
         return any(attribute.name == DELETED_AT for attribute in self.attributes)
 
     @property
     def indexed(self) -> tuple[str, ...]:
-        """The attributes that must have an index."""
+        """Names the attributes that must have an index."""
         return tuple(attribute.name for attribute in self.attributes if attribute.indexed)
 
 
@@ -81,7 +81,10 @@ def plan_table(
     before: TableVersion | None = None,
     sampled_lengths: Mapping[str, int] | None = None,
 ) -> TablePlan:
-    """What follows on the version `before`; SchemaMismatch if contract and source do not fit."""
+    """Plans the version that follows `before`; SchemaMismatch if contract and source do not fit.
+
+    SchemaRefused if rows would get other ids or windows.
+    """
     chosen = select_columns(contract, schema, before)
     found = [_as_found(column, contract) for column in chosen.columns]
     columns = found if before is None else evolve(before, found, rules_of(contract, before))
@@ -113,13 +116,13 @@ def plan_table(
 
 
 def restricted(plan: TablePlan, paths: Collection[str]) -> TablePlan:
-    """Of some of its columns and fields only, to compare rows that were synced without the rest."""
+    """Limits the plan to these paths, to compare rows that were synced without the others."""
     selection = replace(plan.selection, columns=_within(plan.selection.columns, paths))
     return replace(plan, selection=selection, columns=_within(plan.columns, paths))
 
 
 def named_as(plan: TablePlan, then: TableVersion) -> TablePlan:
-    """The same columns under the names that the source had for them in an earlier version."""
+    """Gives the same columns the names that the source had for them in an earlier version."""
     selection = replace(plan.selection, columns=_renamed(plan.selection.columns, then))
     return replace(plan, selection=selection, columns=_renamed(plan.columns, then))
 
@@ -177,7 +180,7 @@ def _planned(
 
 
 def _id_type(selection: Selection, columns: tuple[HarperColumn, ...]) -> HarperType:
-    """An INT64 key stays a number; every other id is text. Harper's own ID would refuse numbers."""
+    """Keeps an INT64 key a number; every other id is text. Harper's own type ID refuses numbers."""
     if selection.id_column is None or selection.id_column.kind is not Kind.INT64:
         return HarperType.STRING
     return next(column.type for column in columns if column.name == selection.id_column.name)

@@ -1,4 +1,4 @@
-"""The texts in which values are stored, as single values: how each is written, and read again.
+"""Writes single values as the texts in which Harper stores them, and reads these texts again.
 
 TIMESTAMP  2026-11-16T07:00:00.000000Z   27 characters: in Harper's ranges text order is time order
 DATETIME   2026-11-16T07:00:00.000000
@@ -31,7 +31,7 @@ _Value = TypeVar("_Value")
 
 
 class Interval(NamedTuple):
-    """Equal to Arrow's month_day_nano value."""
+    """An interval has the three parts of Arrow's month_day_nano value, and equals it."""
 
     months: int
     days: int
@@ -39,21 +39,21 @@ class Interval(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Half-open; None is unbounded."""
+    """A range is half-open; a bound of None means unbounded."""
 
     start: Any
     end: Any
 
 
 def timestamp_text(value: datetime) -> str:
-    """Of an aware datetime."""
+    """Writes an aware datetime as the text of a TIMESTAMP, in UTC."""
     if value.tzinfo is None:
         raise ValueError("a TIMESTAMP is an instant, and this datetime has no time zone")
     return f"{datetime_text(value.astimezone(UTC).replace(tzinfo=None))}Z"
 
 
 def datetime_text(value: datetime) -> str:
-    """Of a naive datetime."""
+    """Writes a naive datetime as the text of a DATETIME."""
     return value.isoformat(timespec="microseconds")
 
 
@@ -90,7 +90,7 @@ def range_text(value: Range) -> str:
 
 
 def read_text(kind: Kind, text: str) -> Any:
-    """The value whose text this is; ValueError if it is none of the kind's."""
+    """Reads the value that a text stands for; raises ValueError if no value of the kind has it."""
     if kind not in _READERS:
         return text
     return _READERS[kind](text)

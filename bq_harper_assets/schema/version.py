@@ -1,4 +1,4 @@
-"""A schema version: every column a table has had, how both stores spell it, and what is synced."""
+"""A schema version lists every column a table has had, its spelling in both stores, its state."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,16 +10,16 @@ from bq_harper_assets.schema.logical import Column, Kind
 
 
 class State(StrEnum):
-    """What a version does with a column."""
+    """A state says what a version does with a column."""
 
-    LIVE = "live"  # read, written, hashed, proved
-    RETIRED = "retired"  # not read any more; Harper keeps what was written
-    WAITING = "waiting"  # in the source, and not synced until somebody says so
+    LIVE = "live"  # it is read, written, hashed and proved
+    RETIRED = "retired"  # it is not read any more; Harper keeps what was written
+    WAITING = "waiting"  # the source has it, and it is not synced until somebody decides so
 
 
 @dataclass(frozen=True, kw_only=True)
 class VersionColumn:
-    """One column or nested field of a version."""
+    """A version column is one column or nested field of a schema version."""
 
     name: str  # Harper's attribute
     source: str  # what BigQuery calls it
@@ -34,12 +34,12 @@ class VersionColumn:
     indexed: bool = False
     state: State = State.LIVE
     written: bool = True  # rows may hold values under this name
-    waited: bool = False  # retired while it waited: it waits again when it is back
-    offered: tuple["VersionColumn", ...] = ()  # the fields that the source has, where that waits
+    waited: bool = False  # it was retired while it waited, so it waits again when it comes back
+    offered: tuple["VersionColumn", ...] = ()  # all fields that the source has, if some wait
 
     @classmethod
     def of(cls, column: Column, stored: HarperColumn, *, indexed: bool = False) -> "VersionColumn":
-        """A planned column, as it is synced."""
+        """Makes a live column of a planned one and of how it is stored."""
         return cls(
             name=column.name,
             source=column.read_as,
@@ -56,10 +56,10 @@ class VersionColumn:
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> "VersionColumn":
-        """From what body() gave; versions of the first release had less in them."""
+        """Makes a column of what body() returned; the first release recorded fewer entries."""
         kind = Kind(body["kind"])
         synced = _without_waiting(body["fields"])
-        # Earlier releases let single fields wait; what waits now is all that the source offers.
+        # Earlier releases let single fields wait; now all that the source offers wait as one.
         offered = body.get("offered", ()) if synced == body["fields"] else body["fields"]
         return cls(
             name=body["name"],
@@ -80,7 +80,7 @@ class VersionColumn:
         )
 
     def body(self) -> dict[str, Any]:
-        """As JSON."""
+        """Returns the column as JSON."""
         return {
             "name": self.name,
             "source": self.source,
@@ -96,29 +96,29 @@ class VersionColumn:
             "indexed": self.indexed,
             "state": self.state.value,
             "written": self.written,
-            # Left out of most, so that versions on record stay what they are.
+            # These are left out where they say nothing, so that recorded versions stay equal.
             **({"waited": True} if self.waited else {}),
             **({"offered": [each.body() for each in self.offered]} if self.offered else {}),
         }
 
     @property
     def is_live(self) -> bool:
-        """Whether the version syncs it."""
+        """Says whether the version syncs the column."""
         return self.state is State.LIVE
 
     @property
     def waits(self) -> bool:
-        """Whether somebody has to decide on it, or on fields that the source has added to it."""
+        """Says whether a person has to decide on the column, or on fields added to it."""
         return self.state is State.WAITING or (self.is_live and bool(self.offered))
 
     @property
     def in_source(self) -> "VersionColumn":
-        """The column with all fields that the source has in it."""
+        """Gives the column with all fields that the source has in it."""
         return replace(self, fields=self.offered, offered=()) if self.offered else self
 
     @property
     def logical(self) -> Column:
-        """How it is read."""
+        """Describes the column for reading it from the source."""
         return Column(
             name=self.name,
             kind=self.kind,
@@ -133,7 +133,7 @@ class VersionColumn:
 
     @property
     def stored(self) -> HarperColumn:
-        """How it is written."""
+        """Describes the column for writing it to Harper."""
         fields = tuple(each.stored for each in self.fields)
         return HarperColumn(
             name=self.name,
@@ -150,12 +150,12 @@ class VersionColumn:
 
     @property
     def paths(self) -> frozenset[str]:
-        """Of itself and the fields inside it: address, address.zip."""
+        """Gives the paths of the column and of the fields inside it: address, address.zip."""
         return frozenset(paths_of((self,)))
 
     @property
     def type_text(self) -> str:
-        """The source's type as a user knows it, with its fields: ARRAY<STRUCT<a INT64>>."""
+        """Gives the source's type as a user knows it, with its fields: ARRAY<STRUCT<a INT64>>."""
         name = self.spelling or self.kind.value
         if self.fields:
             inner = ", ".join(f"{each.name} {each.type_text}" for each in self.fields)
@@ -164,7 +164,7 @@ class VersionColumn:
 
     @property
     def mode(self) -> str:
-        """As BigQuery says it."""
+        """Gives BigQuery's word for the mode: REPEATED, REQUIRED or NULLABLE."""
         if self.repeated:
             return "REPEATED"
         return "REQUIRED" if self.required else "NULLABLE"
@@ -172,7 +172,7 @@ class VersionColumn:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the source lays its rows out, as far as it was seen."""
+    """A layout says how the source partitions and clusters its rows, as far as that was read."""
 
     partition_field: str | None = None
     clustering: tuple[str, ...] = ()
@@ -181,19 +181,19 @@ class Layout:
 
 @dataclass(frozen=True, kw_only=True)
 class TableVersion:
-    """A table's columns at one version of its schema."""
+    """A table version has a table's columns at one version of its schema."""
 
     columns: tuple[VersionColumn, ...]  # those of the source in its order, then retired ones
     key: tuple[str, ...] = ()
     primary_key: str = "id"
-    id_paths: tuple[str, ...] = ()  # of a keyless table: what its ids were made of; (): free yet
+    id_paths: tuple[str, ...] = ()  # what a keyless table's ids are made of; empty while undecided
     layout: Layout = field(default=Layout())
     not_selected: tuple[str, ...] = ()  # columns of the source that the contract leaves out
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> "TableVersion":
-        """From what body() gave."""
-        indexed = set(body.get("indexed", ()))  # as versions of the first release had it
+        """Makes a version of what body() returned."""
+        indexed = set(body.get("indexed", ()))  # versions of the first release list them here
         columns = tuple(
             VersionColumn.parse({"indexed": c["name"] in indexed} | c) for c in body["columns"]
         )
@@ -215,7 +215,7 @@ class TableVersion:
         )
 
     def body(self) -> dict[str, Any]:
-        """As the ledger keeps it."""
+        """Returns the version as the JSON that the ledger stores."""
         return {
             "columns": [column.body() for column in self.columns],
             "key": list(self.key),
@@ -231,35 +231,35 @@ class TableVersion:
 
     @property
     def live(self) -> tuple[VersionColumn, ...]:
-        """What is synced."""
+        """Gives the columns that are synced."""
         return tuple(column for column in self.columns if column.is_live)
 
     @property
     def live_names(self) -> frozenset[str]:
-        """Harper's attributes that are synced."""
+        """Gives the names of Harper's attributes that are synced."""
         return frozenset(column.name for column in self.live)
 
     @property
     def live_paths(self) -> frozenset[str]:
-        """The same with the fields inside them: address, address.zip."""
+        """Gives the paths of the synced columns and of their fields: address, address.zip."""
         return frozenset(paths_of(self.live))
 
     @property
     def known_paths(self) -> frozenset[str]:
-        """All that a row may hold: what is synced, was synced once, or waits to be."""
+        """Gives all paths that a row may hold: synced now, synced once, or waiting to be synced."""
         return frozenset(paths_of(column.in_source for column in self.columns))
 
     @property
     def waiting(self) -> tuple[VersionColumn, ...]:
-        """What somebody has to decide on, in whole or in part."""
+        """Gives the columns on which a person has to decide, in whole or in part."""
         return tuple(column for column in self.columns if column.waits)
 
     def find(self, name: str) -> VersionColumn | None:
-        """By Harper's name."""
+        """Finds a column by its name in Harper; None if there is none."""
         return next((column for column in self.columns if column.name == name), None)
 
     def of_source(self, *sources: str) -> Iterator[VersionColumn]:
-        """All columns, whatever their state, that the source had under one of these names."""
+        """Yields the columns, in whatever state, that had one of these names in the source."""
         return (column for column in self.columns if column.source in sources)
 
 
@@ -288,7 +288,10 @@ def _decided(field: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _id_paths(recorded: Sequence[str], columns: Iterable[VersionColumn]) -> Iterator[str]:
-    """A STRUCT without its fields is as the first releases wrote it, who hashed all it had then."""
+    """Yields the paths that ids are made of, also for versions that the first releases recorded.
+
+    They recorded a STRUCT without its fields, and hashed all fields that it had then.
+    """
     by_name = {column.name: column for column in columns}
     for path in recorded:
         is_whole = any(other.startswith(f"{path}.") for other in recorded)

@@ -1,1 +1,1 @@
-"""Whether a synced table is what it should be: checks that end in a verdict, and their record."""
+"""Checks whether a synced table is what it should be, and records the verdicts."""

@@ -1,4 +1,4 @@
-"""Each validation leaves a record: in the ledger, and in Harper's table SyncAudit for all to see.
+"""Records each validation in the ledger, and in Harper's table SyncAudit where users see it.
 
 SyncAudit has a row for the validation as a whole, whose status is healthy, issues_detected or
 error, and one for each check that did not pass, whose status is failed.
@@ -33,7 +33,10 @@ def record_validation(
     *,
     cell: Cell | None = None,
 ) -> str | None:
-    """Of the whole table or of one cell; a warning if Harper did not take it: the ledger has it."""
+    """Records the verdicts on the whole table or on one cell.
+
+    Returns a warning if Harper did not take them; the ledger has them even then.
+    """
     results = {verdict.check: verdict.as_json() for verdict in verdicts}
     subject = cell.key if cell else table.name
     word = overall(verdicts).value
@@ -51,7 +54,7 @@ def record_validation(
 def audit_rows(
     table: str, verdicts: Sequence[Verdict], at: datetime, cell: Cell | None = None
 ) -> list[dict[str, Any]]:
-    """What SyncAudit keeps of one validation."""
+    """Makes the rows that SyncAudit keeps of one validation."""
     number = uuid.uuid4().hex[:12]
 
     def row(check: str, status: str, message: str, shown: Sequence[Verdict]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One record of Harper held against what it should be, column by column."""
+"""Compares one record of Harper with what it should be, column by column."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from bq_harper_assets.schema.table_plan import DELETED_AT
 def differing_columns(
     expected: Mapping[str, Any], actual: Mapping[str, Any], columns: Sequence[HarperColumn]
 ) -> dict[str, tuple[Any, Any]]:
-    """Columns that mean something else, each with (source, target) as Harper stores them."""
+    """Finds the columns whose values differ; gives (source, target) as Harper stores them."""
     found = {
         column.name: (expected.get(column.name), actual.get(column.name))
         for column in columns
@@ -25,7 +25,10 @@ def differing_columns(
 
 
 def _meaning(value: Any, column: HarperColumn) -> Any:
-    """A missing array is an empty one, 1 is 1.0; what cannot be read equals nothing but itself."""
+    """Reads a stored value, so that a missing array equals an empty one, and 1 equals 1.0.
+
+    A value that cannot be read equals only itself.
+    """
     try:
         return from_harper(value, column)
     except UnreadableValue:

@@ -1,4 +1,7 @@
-"""Has the source's schema changed, and has all of it taken effect? Told from the ledger alone."""
+"""Checks whether the source's schema has changed, and whether all changes have taken effect.
+
+It asks the ledger alone.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,23 +18,23 @@ from bq_harper_assets.sync.schema_sync.version_history import version_steps
 from bq_harper_assets.validation.verdict import Severity
 
 SCHEMA_DRIFT_CHECK = "schema_drift"
-_ACCEPTED = "schema_accepted"  # of the ledger's notes: by whom, and up to which version
+_ACCEPTED = "schema_accepted"  # kind of an audit entry: who accepted changes, up to which version
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriftVerdict:
-    """What is to be said of one table's schema."""
+    """A drift verdict says what is known of changes to one table's schema."""
 
     message: str
     version: int = 0  # 0: never synced
     passed: bool = True
     severity: Severity = Severity.WARN
     changes: tuple[Change, ...] = ()
-    is_due: bool = False  # there is something to be done in Harper, and nobody has to be asked
+    is_due: bool = False  # something has to be done in Harper, and nobody has to be asked
 
     @property
     def signature(self) -> str:
-        """The same for two looks that found the same, so that it is told once."""
+        """Gives a text that is equal for two equal findings, so that each is reported once."""
         word = "passed" if self.passed else self.severity.value
         problem = "" if self.changes else self.message
         return f"{self.version} {word} {'' if self.passed else problem}".strip()
@@ -40,10 +43,12 @@ class DriftVerdict:
 def check_drift(
     ledger: Ledger, contract: TableContract, told: int = 0, problem: str | None = None
 ) -> DriftVerdict:
-    """What has changed since the version `told`, or is not settled; `problem` is the last look's.
+    """Lists what has changed since the version `told`, or is not settled yet.
 
-    Nothing is new to who was told nothing (0): then only what is not settled counts, and what a
-    person should look at: that stays until somebody has accepted it, or it is gone.
+    `problem` is the error of the last comparison with the source, which the verdict then reports.
+    If no version was reported yet (`told` is 0), nothing counts as new. Then only two things count:
+    what is not settled, and what a person should check, which stays until somebody accepts it or it
+    is gone.
     """
     table = ledger.find_table(contract.id)
     newest = ledger.newest_schema(table) if table else None
@@ -78,7 +83,7 @@ def check_drift(
     message = f"schema version {newest.version}: {'; '.join(map(str, found))}"
     first = min(before, accepted) if lasting else before
     if first < newest.version:
-        # Without numbers it compares the newest version with BigQuery, and these are equal.
+        # Without numbers the command compares the newest version with BigQuery: both are equal.
         message += f". See it with: bqh schema diff {contract.id} --from {first}"
         message += f" --to {newest.version}"
         if any(each.severity != "info" for each in (*changes, *lasting)):
@@ -96,19 +101,19 @@ def check_drift(
 
 
 def accepted_version(ledger: Ledger, table: LogicalTable) -> int:
-    """Up to which somebody has seen the changes; the first version changed nothing."""
+    """Gives the version up to which changes were accepted; the first version changed nothing."""
     notes = ledger.audit(table, 1, kind=_ACCEPTED)
     return int(notes[0].detail["version"]) if notes else 1
 
 
 def accept_changes(ledger: Ledger, table: LogicalTable, version: int, by: str) -> None:
-    """What a person has seen up to this version is not told any more."""
+    """Records that a person accepted all changes up to this version, which ends their report."""
     detail = {"version": version, "by": by}
     ledger.record_audit(table, Note(_ACCEPTED, f"version {version}", "accepted", detail))
 
 
 def as_markdown(changes: Sequence[Change]) -> str:
-    """What changed and what is done, as a table."""
+    """Shows changes and what is done about them as a Markdown table."""
     head = [("column", "change", "before", "now", "what is done"), ("---",) * 5]
     rows = [
         (c.column or "(table)", c.kind.replace("_", " "), _code(c.before), _code(c.after), c.action)
@@ -118,7 +123,7 @@ def as_markdown(changes: Sequence[Change]) -> str:
 
 
 def _code(text: str) -> str:
-    """Else ARRAY<INT64> would be taken for HTML."""
+    """Formats the text as code, because ARRAY<INT64> would otherwise be taken for HTML."""
     return f"`{text}`" if text else ""
 
 
@@ -129,7 +134,7 @@ def _since(
     changes = changes_between(TableVersion.parse(known.body), now, contract) if known else ()
     if not any(change.kind is ChangeKind.REMOVED for change in changes):
         return changes
-    # Whoever was told nothing for some versions still learns when each column went.
+    # A reader who missed some versions still learns in which one each column was removed.
     steps = version_steps(ledger, contract)[before:]
     gone = {c.column: c for each in steps for c in each.changes if c.kind is ChangeKind.REMOVED}
     return tuple(gone.get(c.column, c) if c.kind is ChangeKind.REMOVED else c for c in changes)

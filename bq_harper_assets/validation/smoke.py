@@ -1,4 +1,4 @@
-"""Does the query that a user would send find the newest rows?"""
+"""Checks whether the query that a user would send finds the newest rows."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,7 +19,7 @@ from bq_harper_assets.validation.verdict import Severity, SmokeStatus, Verdict
 
 SMOKE_CHECK = "smoke"
 RECENT = timedelta(minutes=5)
-# Where progress begins to call a table lagging: the two never say pass and error of one state.
+# Progress calls a table lagging from here on, so the two checks never say pass and error at once.
 _LATE = timedelta(minutes=10)
 MOST_COUNTED = 1_000
 _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
@@ -29,9 +29,9 @@ _MICROSECOND = timedelta(microseconds=1)
 def check_smoke(
     subject: Subject, now: datetime | None = None, newest_of_run: Window | None = None
 ) -> Verdict:
-    """The last five minutes; after a run of older windows, the newest window of the run.
+    """Searches the last five minutes; after a turn of older windows, the newest of these windows.
 
-    Old windows that are synced again say nothing of the last five minutes.
+    Old windows that are synced again say nothing about the last five minutes.
     """
     now = now or now_of(subject)
     contract = subject.contract
@@ -63,7 +63,7 @@ def _check_window(subject: Subject, window: Window, now: datetime) -> Verdict:
 
 
 def now_of(subject: Subject) -> datetime:
-    """BigQuery's, or this machine's while BigQuery is away."""
+    """Asks BigQuery for the time; gives this machine's time if BigQuery does not answer."""
     try:
         return server_time(subject.queries)
     except BqhError:
@@ -71,7 +71,7 @@ def now_of(subject: Subject) -> datetime:
 
 
 def _asked(subject: Subject, expected: Span) -> Waiting | BqhError:
-    """What BigQuery has there, or why it could not be asked."""
+    """Counts the rows that BigQuery has in the span, or gives the error if it does not answer."""
     try:
         return waiting_in(subject, [expected]).get(expected, Waiting())
     except BqhError as error:
@@ -91,7 +91,7 @@ def _without_rows(
     metadata: dict[str, Any],
     waiting: Waiting | BqhError,
 ) -> Verdict:
-    """Silence is fine if the source is silent too; else it depends on for how long."""
+    """Passes if the source has no row either; else the verdict depends on how long one is due."""
     shown = {"rows_found": 0, **metadata}
     if isinstance(waiting, BqhError):
         text = (
@@ -120,15 +120,15 @@ def _failed(subject: Subject, error: BqhError, asked: Span) -> Verdict:
 
 
 def _is_there(subject: Subject) -> bool:
-    """Asked apart: a search says 400 of a missing table, as it does of many other things."""
+    """Asks whether the table exists, because a search answers 400 to that and to much else."""
     try:
         return subject.harper.describe_table(subject.contract.target_table) is not None
     except BqhError:
-        return True  # nobody knows: what failed is the query
+        return True  # unknown, so the failure counts as the query's
 
 
 def _count(subject: Subject, asked: Span) -> int:
-    """Up to a limit; one row is fetched whole, as a user would."""
+    """Counts rows up to a limit; first it fetches one whole row, as a user would."""
     target, column = subject.contract.target_table, subject.time_column()
     bounds = [text_of(column.kind, moment) for moment in asked]
     within = [Condition(column.name, "gelt", bounds)]
@@ -139,7 +139,7 @@ def _count(subject: Subject, asked: Span) -> int:
 
 
 def _newest(subject: Subject, now: datetime) -> datetime | None:
-    """Of the rows before now: one of the future says nothing about how recent the data is."""
+    """Finds the newest time before now: a future row does not show how recent the data is."""
     column = subject.time_column()
     rows = subject.harper.search_by_conditions(
         subject.contract.target_table,
@@ -152,7 +152,7 @@ def _newest(subject: Subject, now: datetime) -> datetime | None:
     try:
         return instant_of(column.kind, rows[0][column.name]) if rows else None
     except ValueError:
-        return None  # no sync wrote that text: what BigQuery has is compared with nothing
+        return None  # no sync wrote this text, so the newest time is unknown
 
 
 def _verdict(

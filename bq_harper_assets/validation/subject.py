@@ -1,4 +1,4 @@
-"""A table under validation: its contract, where it lives, and what the ledger knows of it."""
+"""A subject is a table under validation: its contract, its stores, and the ledger."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -14,7 +14,7 @@ from bq_harper_assets.sync.cells.window import floor_to_window
 
 @dataclass(frozen=True)
 class Subject:
-    """What a check looks at; it changes nothing in any of it."""
+    """A subject is the table that a check reads; the check changes nothing in it."""
 
     contract: TableContract
     queries: Queries
@@ -22,16 +22,16 @@ class Subject:
     ledger: Ledger
 
     def table(self) -> LogicalTable | None:
-        """None if it was never synced."""
+        """Finds the table in the ledger; None if it was never synced."""
         return self.ledger.find_table(self.contract.id)
 
     def start(self) -> datetime | None:
-        """Where its first window begins; None while that was never decided."""
+        """Says where the table's first window begins; None if that was never decided."""
         start = self.contract.sync.start_timestamp or self.ledger.start_of(self.contract.id)
         return floor_to_window(start, self.contract.window) if start else None
 
     def time_column(self) -> Column:
-        """As the newest schema version has it."""
+        """Gives the timestamp column as the newest schema version has it."""
         name = self.contract.timestamp_column
         table = self.table()
         version = self.ledger.newest_schema(table) if table else None
@@ -42,7 +42,7 @@ class Subject:
 
 
 def instant_of(kind: Kind, text: str) -> datetime:
-    """The instant of a stored text; ValueError if it is none."""
+    """Reads the instant of a stored text; raises ValueError if the text is no time."""
     if kind is Kind.DATE:
         day = date.fromisoformat(text)
         return datetime(day.year, day.month, day.day, tzinfo=UTC)

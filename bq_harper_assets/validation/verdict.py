@@ -1,4 +1,4 @@
-"""What a check found, in the words that users search for."""
+"""A verdict says what a check found, in the words that users search for."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,25 +7,25 @@ from typing import Any
 
 
 class Severity(StrEnum):
-    """How much a check that did not pass matters."""
+    """A severity says how much it matters that a check did not pass."""
 
     WARN = "warn"
     ERROR = "error"
 
 
 class ProgressStatus(StrEnum):
-    """Whether the sync keeps up."""
+    """A progress status says whether the sync keeps up."""
 
     HEALTHY = "healthy"
     LAGGING = "lagging"
     SEVERELY_LAGGING = "severely_lagging"
     STALLED = "stalled"
     NO_CHECKPOINT = "no_checkpoint"
-    ROWS_WITHOUT_TIME = "rows_without_time"  # which no window has, so that they are never copied
+    ROWS_WITHOUT_TIME = "rows_without_time"  # no window holds such rows, so they are never copied
 
 
 class SmokeStatus(StrEnum):
-    """Whether a user's query finds recent rows."""
+    """A smoke status says whether a user's query finds recent rows."""
 
     HEALTHY = "healthy"
     NO_RECENT_DATA = "no_recent_data"
@@ -34,7 +34,7 @@ class SmokeStatus(StrEnum):
 
 
 class SpotStatus(StrEnum):
-    """Whether rows picked at random are the same in both stores."""
+    """A spot status says whether rows picked at random are the same in both stores."""
 
     HEALTHY = "healthy"
     ISSUES_FOUND = "issues_found"
@@ -43,12 +43,12 @@ class SpotStatus(StrEnum):
 
 
 class ProofStatus(StrEnum):
-    """Whether a whole cell is the same in both stores, or all cells of a table."""
+    """A proof status says whether a cell, or each cell of a table, is the same in both stores."""
 
     PROVED = "proved"
-    PARTLY_PROVED = "partly_proved"  # of a table: some cells were not proved since their sync
+    PARTLY_PROVED = "partly_proved"  # only for a table: some cells were not proved since their sync
     DIFFERS = "differs"
-    OPEN = "open"  # equal as far as it goes, but rows may still arrive
+    OPEN = "open"  # equal so far, but rows may still arrive
     SOURCE_CHANGED = "source_changed"  # since its sync, and BigQuery has no past to compare with
     NOT_SYNCED = "not_synced"
     MOVING = "moving"  # a run is at work on it, or it is marked and waits for one
@@ -59,16 +59,16 @@ Status = ProgressStatus | SmokeStatus | SpotStatus | ProofStatus
 
 
 class DifferenceKind(StrEnum):
-    """What is wrong with a row."""
+    """A difference kind says what is wrong with a row."""
 
-    MISSING = "missing"  # in BigQuery, and not in Harper
-    CHANGED = "changed"  # in both, with different values
-    PHANTOM = "phantom"  # in Harper, and not in BigQuery
-    LOST = "lost"  # in Harper, and no window finds it
+    MISSING = "missing"  # BigQuery has it, and Harper does not
+    CHANGED = "changed"  # both have it, with different values
+    PHANTOM = "phantom"  # Harper has it, and BigQuery does not
+    LOST = "lost"  # Harper has it, but no window finds it
 
 
 class Overall(StrEnum):
-    """All verdicts in one word."""
+    """The overall outcome sums up all verdicts of a validation in one word."""
 
     HEALTHY = "healthy"
     ISSUES_DETECTED = "issues_detected"
@@ -77,7 +77,7 @@ class Overall(StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """A row that is not the same in both stores; values are as Harper stores them."""
+    """A difference is a row that differs between the stores; values are as Harper stores them."""
 
     kind: DifferenceKind
     id: str | int
@@ -88,14 +88,14 @@ class Difference:
         return f"{self.kind} {self.id}" + (f" ({values})" if values else "")
 
     def as_json(self) -> dict[str, Any]:
-        """For metadata and audit records."""
+        """Returns the difference as JSON, for metadata and audit records."""
         columns = {name: list(values) for name, values in self.columns.items()}
         return {"kind": self.kind.value, "id": self.id, "columns": columns}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The outcome of one check; `metadata` and `rows` can be written as JSON."""
+    """A verdict is the outcome of one check; `metadata` and `rows` can be written as JSON."""
 
     check: str
     status: Status
@@ -107,7 +107,7 @@ class Verdict:
 
     @property
     def could_not_look(self) -> bool:
-        """Nothing is known of the table: a store did not answer."""
+        """Says whether a store did not answer the check, so that nothing is known."""
         return self.status in (
             SmokeStatus.QUERY_FAILED,
             SpotStatus.CHECK_FAILED,
@@ -115,7 +115,7 @@ class Verdict:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """For audit records."""
+        """Returns the verdict as JSON, for audit records."""
         return {
             "status": self.status.value,
             "passed": self.passed,
@@ -127,7 +127,7 @@ class Verdict:
 
 
 def overall(verdicts: Iterable[Verdict]) -> Overall:
-    """The worst of them: a check that could not look is worse than one that found something."""
+    """Gives the worst outcome: a check without an answer is worse than one that found something."""
     failed = [verdict for verdict in verdicts if not verdict.passed]
     if any(verdict.could_not_look for verdict in failed):
         return Overall.ERROR

@@ -1,4 +1,4 @@
-"""What runs that ended without a word have left in the ledger: planned batches and leases."""
+"""Finds planned batches and leases of runs that may have ended without ending them."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from bq_harper_assets.ledger.store.tables import BATCHES, LEASES
 
 @dataclass(frozen=True)
 class LeftOver:
-    """What a run that works or has died has of a table: cells planned and not ended, or a lease."""
+    """A left-over is what a run has of a table: cells planned and not ended, or a lease."""
 
     run_id: str
     cells: tuple[CellKey, ...]
@@ -22,7 +22,7 @@ class LeftOver:
 
 
 def left_over(connection: Connection, table: LogicalTable) -> tuple[LeftOver, ...]:
-    """What each run has planned and not ended, or holds: it is at work, or it died."""
+    """Lists what each run has planned and not ended, or leases: it is at work, or it died."""
     planned = (
         select(BATCHES.c.run_id, BATCHES.c.slice, BATCHES.c.window_start, BATCHES.c.planned_at)
         .where(BATCHES.c.table_id == table.id, BATCHES.c.state == BatchState.PLANNED)
@@ -42,7 +42,7 @@ def left_over(connection: Connection, table: LogicalTable) -> tuple[LeftOver, ..
 
 
 def _held(connection: Connection, table: LogicalTable) -> dict[str, datetime]:
-    """Until when each owner holds a lease of the table that has not expired."""
+    """Says until when each owner has a lease of the table that has not expired."""
     until = func.max(LEASES.c.expires_at)
     query = (
         select(LEASES.c.owner, until)

@@ -1,6 +1,6 @@
-"""What runs took out of the target lately: the delete guard counts it as if it were one run.
+"""Counts what turns deleted lately; the delete guard counts it as if it were one turn.
 
-A batch without a commit counts with what it was about to take out, for it may have done so.
+A batch without a commit counts with what it was about to delete, for it may have done so.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LOST_ROWS
 
 _TAKEN = BATCHES.c.rows_deleted + BATCHES.c.rows_flagged
-# Of what a batch took out only what it said before is a loss: rows whose place others took, and
-# rows older than the declared retention, are none.
+# Only what a batch announced before is a loss: rows that others replaced, and rows older than the
+# declared retention, are none.
 _LOST = case(
     (BATCHES.c.deletes_intended < _TAKEN, BATCHES.c.deletes_intended),
     else_=func.coalesce(_TAKEN, BATCHES.c.deletes_intended),
@@ -26,23 +26,23 @@ _LOST = case(
 
 @dataclass(frozen=True, kw_only=True)
 class CellLoss:
-    """Rows that a cell has lost, of those it held before; some may have been replaced since."""
+    """A cell loss counts the rows that a cell lost; some may have been replaced since."""
 
     cell: CellKey
     lost: int
     held: int
-    rows: int  # that it surely holds now
+    rows: int  # rows that it surely holds now
     since: datetime  # when the first of them was recorded
-    until: datetime  # and the last
-    is_committed: bool  # else some were to be taken out, and may be there still
+    until: datetime  # when the last of them was recorded
+    is_committed: bool  # if not, some were only to be deleted, and may be there still
 
 
 def losses(
     connection: Connection, table: LogicalTable, period: timedelta, besides: Sequence[Batch] = ()
 ) -> tuple[CellLoss, ...]:
-    """Rows that batches but `besides` took out of cells, or were about to, in the period up to now.
+    """Counts rows that batches deleted in the period up to now, or were about to.
 
-    What someone allowed is left out, and so is all that was before it.
+    The batches `besides` are left out, and so is what someone allowed and all that was before it.
     """
     recent = connection.execute(_recent(table, database_now(connection) - period)).all()
     after = max((row.seq for row in recent if row.deletes_allowed), default=0)
@@ -56,7 +56,7 @@ def losses(
 
 
 def _recent(table: LogicalTable, begin: datetime) -> CompoundSelect[Any]:
-    """Batches that ended since, or were planned since and have not ended, with their cells.
+    """Selects batches that ended since, or were planned since and have not ended, with their cells.
 
     Each half is a range of the index of such batches: a table's whole history is not read.
     """
@@ -85,7 +85,10 @@ def _recent(table: LogicalTable, begin: datetime) -> CompoundSelect[Any]:
 
 
 def _loss(table: LogicalTable, batches: Sequence[Row[Any]]) -> CellLoss | None:
-    """Of one cell, oldest first; what was refused has taken nothing out, but seen what is there."""
+    """Sums up the batches of one cell, oldest first.
+
+    A refused batch deleted nothing, but it counted the rows that are there.
+    """
     counted = [row for row in batches if row.state != BatchState.REFUSED]
     if not counted:
         return None

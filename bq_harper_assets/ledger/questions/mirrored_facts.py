@@ -1,4 +1,4 @@
-"""What the ledger says of a table that Harper's own copies can be held against."""
+"""Gives the ledger's facts about a table that can be compared with Harper's own copies."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from bq_harper_assets.ledger.store.tables import CELLS, LEASES, LOGICAL_TABLES
 
 @dataclass(frozen=True)
 class Mirrored:
-    """What the copy of one slice's lease was last known to say."""
+    """A mirrored lease is what Harper's copy of one slice's lease was last known to say."""
 
     slice: int
     epoch: int
@@ -20,16 +20,16 @@ class Mirrored:
 
 @dataclass(frozen=True)
 class Newest:
-    """How far the ledger itself has come."""
+    """The newest epochs and batch say how far the ledger itself has come."""
 
-    epochs: dict[int, int]  # by slice
-    batch: int  # the newest of the table
-    has_cells: bool  # whether any batch or mark ever named one
+    epochs: dict[int, int]  # the epoch of each slice
+    batch: int  # the newest batch of the table
+    has_cells: bool  # whether any batch or mark ever named a cell
     has_commits: bool
 
 
 def copies_known(connection: Connection, table: LogicalTable) -> tuple[Mirrored, ...]:
-    """What the target's copies of leases must say at least, of slices whose copy is known."""
+    """Gives what the target's copies of leases must say at least, for slices with a known copy."""
     query = select(LEASES).where(
         LEASES.c.table_id == table.id, LEASES.c.mirrored_epoch.is_not(None)
     )
@@ -40,7 +40,7 @@ def copies_known(connection: Connection, table: LogicalTable) -> tuple[Mirrored,
 
 
 def newest_of(connection: Connection, table: LogicalTable) -> Newest:
-    """What the target's copies of leases can say at most."""
+    """Gives the most that the target's copies of leases can say."""
     epochs = select(LEASES.c.slice, LEASES.c.epoch).where(LEASES.c.table_id == table.id)
     batch = select(LOGICAL_TABLES.c.last_batch).where(LOGICAL_TABLES.c.id == table.id)
     mine = select(CELLS.c.slice).where(CELLS.c.table_id == table.id).limit(1)
@@ -53,7 +53,7 @@ def newest_of(connection: Connection, table: LogicalTable) -> Newest:
 
 
 def rows_surely_held(connection: Connection, table: LogicalTable) -> int:
-    """How many rows the target holds in cells that no batch moves and no mark calls in question."""
+    """Counts the rows that the target holds in synced cells without marks."""
     cells = (
         select(CELLS.c.rows, marks_of_cell().label("marks"))
         .where(CELLS.c.table_id == table.id, CELLS.c.state == CellState.SYNCED)

@@ -1,4 +1,4 @@
-"""How far a table has come: what its lag and phase are computed from."""
+"""Says how far a table is synced; its lag and phase are computed from this."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,26 +11,26 @@ from bq_harper_assets.ledger.store.tables import CELLS, MARKS, QUARANTINE
 
 
 class WindowPlace(StrEnum):
-    """A window lies before the start, is closed, or is still open."""
+    """A window is before the start, is closed, or is still open."""
 
-    BEFORE = "before"  # the first window: the start was earlier once
+    BEFORE = "before"  # before the first window: the start was earlier once
     CLOSED = "closed"
     OPEN = "open"
 
 
 @dataclass(frozen=True)
 class CellCount:
-    """How many cells a table has in one place and state."""
+    """A cell count says how many cells of one state are before the start, closed or open."""
 
     place: WindowPlace
     state: CellState
     cells: int
-    synced_upto: datetime | None  # the least that a committed one of them reaches
+    synced_upto: datetime | None  # the earliest point up to which one of them is committed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Counted from the first window on."""
+    """Progress is counted from the table's first window on."""
 
     synced_until: datetime  # every cell from the start up to here was committed
     newest_t: datetime | None
@@ -43,7 +43,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """How far one slice has come."""
+    """A checkpoint says how far one slice is synced."""
 
     slice: int
     until: datetime  # committed without a gap up to here
@@ -51,7 +51,7 @@ class Checkpoint:
 
 
 def progress(connection: Connection, table: LogicalTable, start: datetime) -> Progress:
-    """What lag and phase are computed from, counted from the window that begins at `start`."""
+    """Counts what lag and phase are computed from, from the window that begins at `start` on."""
     states = connection.execute(
         select(
             CELLS.c.state,
@@ -88,7 +88,7 @@ def progress(connection: Connection, table: LogicalTable, start: datetime) -> Pr
 def cell_counts(
     connection: Connection, table: LogicalTable, start: datetime, closed: datetime
 ) -> tuple[CellCount, ...]:
-    """All cells by state and place: before `start`, closed by `closed`, or open."""
+    """Counts all cells by state, and by whether they are before `start`, closed or open."""
     place = case(
         (CELLS.c.window_start < start, WindowPlace.BEFORE.value),
         (CELLS.c.window_end <= closed, WindowPlace.CLOSED.value),
@@ -108,7 +108,10 @@ def cell_counts(
 
 
 def _synced_until(connection: Connection, table: LogicalTable, start: datetime) -> datetime:
-    """A cell that is being moved again still counts: repairing an old window is no lag."""
+    """Finds the end of the committed windows without a gap; a cell that is written again counts.
+
+    So repairing an old window is no lag.
+    """
     complete = (
         select(CELLS.c.window_start, CELLS.c.window_end, func.min(CELLS.c.upto).label("upto"))
         .where(
@@ -136,7 +139,7 @@ def _synced_until(connection: Connection, table: LogicalTable, start: datetime) 
 def checkpoints(
     connection: Connection, table: LogicalTable, start: datetime
 ) -> tuple[Checkpoint, ...]:
-    """How far each slice has come, counted from the window that begins at `start`."""
+    """Says how far each slice is synced, from the window that begins at `start` on."""
     after = CELLS.alias("after")
     goes_on = (
         (after.c.table_id == CELLS.c.table_id)

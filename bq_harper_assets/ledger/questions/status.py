@@ -1,4 +1,4 @@
-"""Questions to the ledger: where each table stands. None of them locks or changes anything."""
+"""Says in which state each table's cells, batches and leases are; nothing is locked or changed."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -22,22 +22,22 @@ from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LEASES, QUARANT
 
 @dataclass(frozen=True, kw_only=True)
 class CellCommit:
-    """What a cell's newest commit recorded."""
+    """A cell commit is what a cell's newest commit recorded."""
 
     batch: int
     t: datetime
     schema_version: int
     rows: int
     digest: str
-    fingerprint: str  # of the window up to `upto`, at T
+    fingerprint: str  # counts the window up to `upto`, at T
     committed_at: datetime
     upto: datetime
-    is_closed: bool  # up to the window's end
-    rebased_to: int | None = None  # the later schema version that the fingerprint was told under
+    is_closed: bool  # whether it reaches the window's end
+    rebased_to: int | None = None  # the later schema version that the fingerprint is computed under
 
     @property
     def fingerprint_version(self) -> int:
-        """The schema version whose columns the fingerprint counts."""
+        """Gives the schema version whose columns the fingerprint counts."""
         return self.schema_version if self.rebased_to is None else self.rebased_to
 
 
@@ -47,35 +47,35 @@ class GuardRefusal:
 
     t: datetime
     schema_version: int
-    fingerprint: str  # of the window up to where the batch would have covered it, at T
-    until: datetime | None = None  # when its cause is forgotten; None: a person decides
+    fingerprint: str  # counts the window up to where the batch would have covered it, at T
+    until: datetime | None = None  # when the refusal ends by itself; None if a person decides
 
     def is_forgotten(self, now: datetime) -> bool:
-        """Whether the guard may judge otherwise now, though the source is the same."""
+        """Says whether the guard may decide anew now, though the source is the same."""
         return self.until is not None and self.until <= now
 
 
 @dataclass(frozen=True, kw_only=True)
 class CellRecord:
-    """A cell that some batch or mark has named."""
+    """A cell record describes a cell that some batch or mark has named."""
 
     cell: CellKey
     state: CellState
-    commit: CellCommit | None  # holds in the target only while the cell is clean
+    commit: CellCommit | None  # true of the target only while the cell is clean
     marks: int
-    refusal: GuardRefusal | None = None  # while the cell is refused
+    refusal: GuardRefusal | None = None  # set while the cell is refused
 
     @property
     def is_clean(self) -> bool:
-        """It holds in the target exactly what it held at its commit."""
+        """Says whether the target surely holds exactly what the cell held at its commit."""
         return self.state is CellState.SYNCED and self.marks == 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRecord:
-    """A batch as the ledger remembers it.
+    """A batch record describes a batch as the ledger remembers it.
 
-    Counts are None unless it was applied, but of what a batch was about to delete.
+    Counts are set when the batch is applied; `deletes_intended` and `rows_held` may be set earlier.
     """
 
     seq: int
@@ -110,7 +110,7 @@ class BatchRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseRecord:
-    """A slice's lease as it is now."""
+    """A lease record describes a slice's lease as it is now."""
 
     slice: int
     owner: str | None
@@ -124,7 +124,7 @@ class LeaseRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class QuarantinedRow:
-    """A row that the newest commit of its cell could not write."""
+    """A quarantined row is a row that the newest commit of its cell could not write."""
 
     cell: CellKey
     batch: int
@@ -140,7 +140,7 @@ def cells(
     end: datetime,
     slices: Sequence[int] | None = None,
 ) -> tuple[CellRecord, ...]:
-    """Cells whose window starts in [start, end), by window and slice; none if never named."""
+    """Lists the recorded cells whose window starts in [start, end), by window and slice."""
     query = (
         select(CELLS, marks_of_cell().label("marks"))
         .where(
@@ -187,7 +187,7 @@ def cells(
 def _refusals(
     connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
 ) -> dict[tuple[int, datetime], GuardRefusal]:
-    """The newest of each place."""
+    """Gives the newest refusal of each cell, by slice and window start."""
     if not cells:
         return {}
     query = (
@@ -206,7 +206,7 @@ def _refusals(
 def slices_committed_at_other_times(
     connection: Connection, table: LogicalTable, t: datetime
 ) -> frozenset[int]:
-    """Slices with a cell that was committed, and last at another snapshot than `t`.
+    """Finds slices with a cell that was last committed at another snapshot than `t`.
 
     Only in these can a write of `t` take a row out of a cell that does not know of it.
     """
@@ -219,7 +219,7 @@ def slices_committed_at_other_times(
 def batch_history(
     connection: Connection, table: LogicalTable, cell: CellKey | None = None, limit: int = 100
 ) -> tuple[BatchRecord, ...]:
-    """The newest batches of the table or of one cell, newest first."""
+    """Lists the newest batches of the table or of one cell, newest first."""
     query = (
         select(BATCHES)
         .where(BATCHES.c.table_id == table.id)
@@ -246,7 +246,7 @@ def _batch(table: LogicalTable, row: dict[str, Any]) -> BatchRecord:
 def schema_versions_of_batches(
     connection: Connection, table: LogicalTable, seqs: Collection[int]
 ) -> dict[int, int]:
-    """The schema version that each of these batches wrote under; unknown batches are left out."""
+    """Gives the schema version that each batch wrote under; unknown batches are left out."""
     query = select(BATCHES.c.seq, BATCHES.c.schema_version).where(
         BATCHES.c.table_id == table.id, BATCHES.c.seq.in_(seqs)
     )
@@ -254,7 +254,7 @@ def schema_versions_of_batches(
 
 
 def leases(connection: Connection, table: LogicalTable) -> tuple[LeaseRecord, ...]:
-    """Who holds which slice; live means not released and not expired by the database's clock."""
+    """Says who has which slice; a live lease is neither released nor expired (database's clock)."""
     now = database_now(connection)
     query = select(LEASES).where(LEASES.c.table_id == table.id).order_by(LEASES.c.slice)
     return tuple(
@@ -275,7 +275,7 @@ def leases(connection: Connection, table: LogicalTable) -> tuple[LeaseRecord, ..
 def quarantined(
     connection: Connection, table: LogicalTable, cell: CellKey | None = None, limit: int = 1000
 ) -> tuple[QuarantinedRow, ...]:
-    """Rows now in quarantine, of the table or of one cell."""
+    """Lists the rows that are in quarantine now, of the table or of one cell."""
     query = (
         select(QUARANTINE, CELLS.c.window_end)
         .join(CELLS)

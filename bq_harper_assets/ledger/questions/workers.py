@@ -1,4 +1,4 @@
-"""Who is at work on a table, and who was when its lease ran out."""
+"""Says which runs are at work on a table, and which were when their leases ran out."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,21 +12,21 @@ from bq_harper_assets.ledger.store.tables import BATCHES, LEASES
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:
-    """A run that has not released its leases."""
+    """A worker is a run that has not released its leases."""
 
     owner: str
     slices: tuple[int, ...]
     since: datetime
     until: datetime  # its leases end then, unless it renews them
     is_live: bool
-    cells: int  # planned under these leases
-    left: int  # of them, neither committed nor failed
+    cells: int  # cells planned under these leases
+    left: int  # of these cells, those neither committed nor failed
 
 
 def workers(connection: Connection, table: LogicalTable) -> tuple[Worker, ...]:
-    """Runs that hold leases, or let them run out, with the cells they planned under these.
+    """Lists the runs that hold leases or let them run out, with the cells planned under these.
 
-    Live means that its leases have not expired by the database's clock.
+    A live run's leases have not expired by the database's clock.
     """
     now = database_now(connection)
     of_lease = (

@@ -1,4 +1,4 @@
-"""Where a cell's rows are in the ledger's tables, and which cells a table can have."""
+"""Finds a cell's rows in the ledger's tables, and checks which cells a table can have."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -13,12 +13,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def place_of(row: Any) -> tuple[int, datetime]:
-    """What names a cell within its table: of the cell, or of any row that is about it."""
+    """Gives what names a cell within its table, from the cell or from any row about it."""
     return row.slice, row.window_start
 
 
 def among(rows: Table, table: LogicalTable, cells: Sequence[CellKey]) -> ColumnElement[bool]:
-    """The range of windows and slices around the cells: few parameters, however many cells."""
+    """Selects the range of windows and slices around the cells, with few parameters."""
     starts = [cell.window_start for cell in cells]
     return and_(
         rows.c.table_id == table.id,
@@ -28,7 +28,7 @@ def among(rows: Table, table: LogicalTable, cells: Sequence[CellKey]) -> ColumnE
 
 
 def marks_of_cell() -> ScalarSelect[int]:
-    """How many marks the cell has, in a query of cells."""
+    """Counts the marks of a cell, inside a query of cells."""
     return (
         select(func.count())
         .where(
@@ -42,11 +42,11 @@ def marks_of_cell() -> ScalarSelect[int]:
 
 
 def misplaced(leases: Leases, cells: Iterable[CellKey]) -> Iterator[str]:
-    """What is wrong with the cells: not under these leases, or not windows of the table."""
+    """Says what is wrong with cells: not under these leases, or no windows of the table."""
     window = leases.table.facts.window
     for cell in cells:
         if cell.slice not in leases.epochs:
             yield f"the lease of slice {cell.slice} was not taken"
-        # Windows that overlap would let one row belong to two cells.
+        # If windows overlapped, one row could belong to two cells.
         if cell.window_end - cell.window_start != window or (cell.window_start - _EPOCH) % window:
             yield f"{cell.window_start} to {cell.window_end} is not a window of {window}"

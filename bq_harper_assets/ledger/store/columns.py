@@ -1,4 +1,4 @@
-"""How the ledger stores instants and arbitrary text, and how it asks the database for the time."""
+"""Stores instants and arbitrary text, and asks the database for the time."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -17,12 +17,12 @@ _ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
 
 
 def duration_micros(duration: timedelta) -> int:
-    """The duration as a whole number, exactly."""
+    """Gives the duration as an exact whole number of microseconds."""
     return duration // _MICROSECOND
 
 
 class Instant(TypeDecorator[datetime]):
-    """Microseconds since 1970 in UTC: the same order in every database and time zone."""
+    """An instant is stored as microseconds since 1970 in UTC, in one order in every database."""
 
     impl = BigInteger
     cache_ok = True
@@ -36,24 +36,27 @@ class Instant(TypeDecorator[datetime]):
         return duration_micros(value - _EPOCH)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        """In UTC."""
+        """Reads the instant in UTC."""
         return None if value is None else _EPOCH + timedelta(microseconds=int(value))
 
 
 class AnyText(TypeDecorator[str]):
-    """Any Python string: PostgreSQL takes no NUL, UTF-8 no lone surrogate; rows may hold both."""
+    """Any Python string can be stored: rows may hold NUL and lone surrogates.
+
+    PostgreSQL takes no NUL, and UTF-8 has no lone surrogates.
+    """
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """The few characters that cannot be stored, and the backslash, are written as \\uXXXX."""
+        """Writes the few characters that cannot be stored, and the backslash, as \\uXXXX."""
         if value is None:
             return None
         return _UNSTORABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
-        """As it was given."""
+        """Reads the text as it was given."""
         if value is None:
             return None
         return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
@@ -67,17 +70,17 @@ class _DatabaseNow(FunctionElement[datetime]):
 
 @compiles(_DatabaseNow, "sqlite")
 def _sqlite_now(element: _DatabaseNow, compiler: SQLCompiler, **options: Any) -> str:
-    # Julian days hold milliseconds exactly once rounded; unixepoch('subsec') is too new to rely on.
+    # Rounded Julian days are exact to the millisecond; unixepoch('subsec') is too new to rely on.
     return "(CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)"
 
 
 @compiles(_DatabaseNow, "postgresql")
 def _postgresql_now(element: _DatabaseNow, compiler: SQLCompiler, **options: Any) -> str:
-    # Not now(), which stands still in a transaction: a lease may expire while it waits for a lock.
+    # now() is not used: it stands still in a transaction, and a lease may expire during a wait.
     return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
 
 
 def database_now(connection: Connection) -> datetime:
-    """The database's clock, which all owners share; their own clocks may differ."""
+    """Reads the database's clock, which all owners share; their own clocks may differ."""
     now: datetime = connection.execute(select(_DatabaseNow())).scalar_one()
     return now

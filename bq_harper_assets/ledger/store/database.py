@@ -1,4 +1,4 @@
-"""Connections and transactions: SQLite and PostgreSQL made to behave alike."""
+"""Opens connections and transactions, and makes SQLite and PostgreSQL behave alike."""
 
 import errno
 import sqlite3
@@ -24,7 +24,7 @@ _PATIENCE_S = 30  # how long a step waits for the locks of others before it give
 
 
 class Database:
-    """Transactions on one database; errors of the driver come out as the ledger's own."""
+    """A database runs transactions, and turns the driver's errors into the ledger's own."""
 
     def __init__(self, url: SecretStr) -> None:
         parsed = _parse(url.get_secret_value())
@@ -39,18 +39,18 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A read transaction; each statement sees what was committed before it."""
+        """Opens a read transaction; each statement sees what was committed before it."""
         with self._translated(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A write transaction: committed whole at the end, or not at all if the block raises."""
+        """Opens a write transaction, which commits whole, or not at all if the block raises."""
         with self._translated(), self._writer.begin() as connection:
             yield connection
 
     def close(self) -> None:
-        """Gives all connections back."""
+        """Closes all connections."""
         self._engine.dispose()
 
     @contextmanager
@@ -58,7 +58,7 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            # The first line only: PostgreSQL's further ones may quote the row.
+            # Only the first line is shown, because PostgreSQL's further lines may quote the row.
             why = without_secrets(str(error.orig)).strip().partition("\n")[0]
             if (is_full := _is_full(error.orig)) is not None:
                 raise LedgerNotWritable(self.place, why, is_full=is_full) from error
@@ -71,12 +71,11 @@ class Database:
 
 
 def _is_full(error: BaseException | None) -> bool | None:
-    """Whether the disk is full, or else it must not be written; None if it is neither."""
+    """Says whether the disk is full (True) or not writable (False); None for other errors."""
     state = getattr(error, "pgcode", None)
     exact = getattr(error, "sqlite_errorcode", 0)
-    code = exact & 0xFF  # the rest says more than we need
-    # Whoever opens a file first, even to read it, makes another beside it, for which there must be
-    # room.
+    code = exact & 0xFF  # the higher bits say more than we need
+    # Whoever opens the file first, even to read it, makes a second file, which needs room too.
     has_no_room = code == sqlite3.SQLITE_FULL or exact == sqlite3.SQLITE_IOERR_SHMSIZE
     if has_no_room or state == _PG_DISK_FULL:
         return True
@@ -85,13 +84,13 @@ def _is_full(error: BaseException | None) -> bool | None:
 
 
 def insert_if_absent(connection: Connection, table: Table, **values: Any) -> bool:
-    """True if the row is new; False if a unique column has one of these values already."""
+    """Inserts the row; False if a unique column has one of these values already."""
     statement = insert_into(connection, table).values(**values).on_conflict_do_nothing()
     return connection.execute(statement).rowcount == 1
 
 
 def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """An insert that can say what to do with rows that are there already."""
+    """Makes an insert that can say what to do with rows that are there already."""
     if connection.dialect.name == "postgresql":
         return postgresql.insert(table)
     return sqlite.insert(table)
@@ -113,7 +112,7 @@ def _parse(text: str) -> URL:
             drivername="postgresql+psycopg2"
         )  # what we install; SQLAlchemy's choice varies
     if password := url.query.get("password"):
-        # Moved to where SQLAlchemy hides it.
+        # SQLAlchemy hides a password only here.
         url = url.set(password=str(password)).difference_update_query(["password"])
     return url
 
@@ -141,7 +140,7 @@ def _sqlite_engine(url: URL, place: str) -> Engine:
     def _prepare(connection: sqlite3.Connection, record: object) -> None:
         with _told(place):
             _enter_wal(connection)
-        # A plan that a power cut undid would let the next run copy over rows it does not know of.
+        # If a power cut undid a plan, the next turn would copy over rows that it does not know of.
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA foreign_keys=ON")
 
@@ -150,7 +149,7 @@ def _sqlite_engine(url: URL, place: str) -> Engine:
         if not connection.get_execution_options().get("writes", False):
             connection.exec_driver_sql("BEGIN")
             return
-        # A writer that began by reading cannot be made to wait: SQLite fails it at its first write.
+        # If a writer began by reading, SQLite would not let it wait but fail its first write.
         with _told(place):
             connection.exec_driver_sql("BEGIN IMMEDIATE")
 
@@ -158,13 +157,16 @@ def _sqlite_engine(url: URL, place: str) -> Engine:
 
 
 def _told(place: str) -> AbstractContextManager[None]:
-    """For a block that others may keep waiting."""
+    """Reports that the block waits for the lock of another process."""
     ends = f"gives up at {clock_text(_PATIENCE_S)}"
     return WAITS.waiting(f"the lock of the ledger at {place}, which another process holds", ends)
 
 
 def _make_private(file: Path) -> None:
-    """It holds quarantined rows. SQLite gives the files beside it the mode of the first."""
+    """Makes the file private, because it holds rejected rows.
+
+    SQLite gives the files beside it the mode of the first.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     make_private_file(file)
     for ending in ("-wal", "-shm"):
@@ -172,7 +174,7 @@ def _make_private(file: Path) -> None:
 
 
 def _enter_wal(connection: sqlite3.Connection) -> None:
-    """Lets readers go on beside a writer. SQLite turns some first openers away without waiting."""
+    """Lets readers go on beside a writer; tries again, as SQLite may refuse without waiting."""
     give_up = time.monotonic() + _PATIENCE_S
     while True:
         try:
@@ -189,7 +191,7 @@ def _postgresql_engine(url: URL, place: str) -> Engine:
         url,
         hide_parameters=True,
         pool_pre_ping=True,
-        # A step that waited for a lock must see what it waited for.
+        # A step that waited for a lock must see what the other step committed.
         isolation_level="READ COMMITTED",
         connect_args={"connect_timeout": 10},
     )
@@ -198,7 +200,7 @@ def _postgresql_engine(url: URL, place: str) -> Engine:
     def _prepare(connection: Any, record: object) -> None:
         with connection.cursor() as cursor:
             cursor.execute(f"SET lock_timeout = '{_PATIENCE_S}s'")
-            # A client that froze in mid-step must not hold the others up for ever.
+            # A client that froze in mid-step must not block the others for ever.
             cursor.execute(f"SET idle_in_transaction_session_timeout = '{2 * _PATIENCE_S}s'")
         connection.commit()
 
@@ -207,6 +209,6 @@ def _postgresql_engine(url: URL, place: str) -> Engine:
         what = f"the ledger at {place} to answer"
         with WAITS.waiting(what, f"gives up at {clock_text(_PATIENCE_S)} if others hold its locks"):
             cursor.execute(statement, parameters)
-        return True  # it is done
+        return True  # tells SQLAlchemy that the statement has run
 
     return engine

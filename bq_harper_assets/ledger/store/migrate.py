@@ -16,7 +16,7 @@ _LOCK = 4_823_105_776  # any number that no other user of the PostgreSQL databas
 
 
 def migrate(database: Database) -> None:
-    """Of several processes that open a ledger at once, one migrates and the others wait for it."""
+    """Migrates the ledger; of several processes that open it, one migrates and the others wait."""
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     scripts = ScriptDirectory.from_config(config)

@@ -1,4 +1,4 @@
-"""The ledger's tables as they are now; `migrations/` says how they came about."""
+"""Declares the ledger's tables as they are now; `migrations/` has the steps that made them."""
 
 from sqlalchemy import (
     BigInteger,
@@ -54,7 +54,7 @@ LOGICAL_TABLES = Table(
     UniqueConstraint("target"),
 )
 
-# By contract: the first window may be asked for before the table is first synced.
+# Starts are kept by contract: the first window may be needed before the table is first synced.
 STARTS = Table(
     "starts",
     METADATA,
@@ -71,8 +71,8 @@ SCHEMA_VERSIONS = Table(
     Column("recorded_at", Instant, nullable=False),
     Column("recorded_by", Text, nullable=False, server_default=""),
     Column("cause", Text, nullable=False, server_default=""),
-    Column("changes", AnyText),  # JSON; NULL: recorded before it was kept
-    Column("source_fingerprint", Text),  # likewise
+    Column("changes", AnyText),  # JSON; NULL if it was recorded before releases kept it
+    Column("source_fingerprint", Text),  # NULL likewise
 )
 
 LEASES = Table(
@@ -80,31 +80,31 @@ LEASES = Table(
     METADATA,
     Column("table_id", Integer, ForeignKey("logical_tables.id"), primary_key=True),
     Column("slice", Integer, primary_key=True, autoincrement=False),
-    Column("owner", Text),  # NULL: released, or never taken
+    Column("owner", Text),  # NULL if released, or never taken
     Column("epoch", BigInteger, nullable=False),
     Column("acquired_at", Instant),
     Column("expires_at", Instant),
     Column("snapshot", Instant),  # newest snapshot ever planned in the slice; outlives the lease
-    Column("schema_version", Integer),  # likewise
-    # What Harper's own copy of the lease is known to say: one that says less is an older Harper.
+    Column("schema_version", Integer),  # the newest one, likewise
+    # What Harper's copy of the lease is known to say; a copy that says less is of an older Harper.
     Column("mirrored_epoch", BigInteger),
     Column("mirrored_batch", BigInteger),
 )
 
-# As leases, for what concerns no single table.
+# Claims are like leases, for what concerns no single table.
 CLAIMS = Table(
     "claims",
     METADATA,
     Column("name", Text, primary_key=True),
-    Column("owner", Text),  # NULL: released, or never taken
+    Column("owner", Text),  # NULL if released, or never taken
     Column("epoch", BigInteger, nullable=False),
     Column("acquired_at", Instant),
     Column("expires_at", Instant),
     Column("note", Text, nullable=False),  # from one owner to the next
 )
 
-# Made by the first plan or mark that names the cell; leaves only with its slice, when every window
-# is given cells of the new slices. Only its absence allows copy mode.
+# The first plan or mark that names a cell makes its row. It is removed only with its slice, after
+# every window got cells of the new slices. Copy mode is allowed only where there is no row.
 CELLS = Table(
     "cells",
     METADATA,
@@ -113,21 +113,21 @@ CELLS = Table(
     Column("window_start", Instant, primary_key=True, autoincrement=False),
     Column("window_end", Instant, nullable=False),
     Column("state", Text, nullable=False),
-    # What the newest commit recorded, also while a later batch is planned or has failed.
+    # These are what the newest commit recorded, also while a later batch is planned or has failed.
     Column("batch", BigInteger),
     Column("snapshot", Instant),
-    Column("upto", Instant),  # before the window's end: the cell is open
+    Column("upto", Instant),  # before the window's end if the cell is open
     Column("schema_version", Integer),
     Column("rows", BigInteger),
     Column("digest", Text),
     Column("fingerprint", Text),
     Column("committed_at", Instant),
-    Column("fingerprint_version", Integer),  # NULL: it was told under the commit's schema version
+    Column("fingerprint_version", Integer),  # NULL if it is the commit's schema version
     Index("cells_by_window", "table_id", "window_start"),
 )
 
-# Dirty cells. Of one snapshot a cell keeps the greatest row time only: a commit that clears that
-# mark would clear those of all earlier rows too, so that the cell is dirty neither more nor less.
+# Marks make cells dirty. For one snapshot a cell has its greatest row time only: a commit that
+# clears this mark would clear those of all earlier rows too, so they would add nothing.
 MARKS = Table(
     "marks",
     METADATA,
@@ -141,10 +141,10 @@ MARKS = Table(
     ForeignKeyConstraint(_CELL, [f"cells.{name}" for name in _CELL]),
 )
 
-# Of a batch: what it took out, or while that is not known, what it was about to take out.
+# A batch lost rows that it took out, or while that is not known, that it was about to take out.
 LOST_ROWS = text("coalesce(rows_deleted + rows_flagged, deletes_intended) > 0")
 
-# Their cells may have left meanwhile: this is history.
+# Batches are history: their cells may have been removed meanwhile.
 BATCHES = Table(
     "batches",
     METADATA,
@@ -154,7 +154,7 @@ BATCHES = Table(
     Column("window_start", Instant, nullable=False),
     Column("snapshot", Instant, nullable=False),
     Column("upto", Instant, nullable=False),
-    Column("since", Instant),  # of a top-up: where it begins
+    Column("since", Instant),  # where a top-up begins
     Column("schema_version", Integer, nullable=False),
     Column("owner", Text, nullable=False),
     Column("epoch", BigInteger, nullable=False),
@@ -172,14 +172,14 @@ BATCHES = Table(
     Column("rows_moved", BigInteger),
     Column("rows_flagged", BigInteger),
     Column("rows_kept", BigInteger),
-    Column("deletes_intended", BigInteger),  # NULL: none; rows to be lost, net of those gained
-    Column("rows_held", BigInteger),  # by the target before, where that was looked at
-    Column("deletes_allowed", Boolean),  # by a person: the guard was not asked
+    Column("deletes_intended", BigInteger),  # rows to be lost, less those gained; NULL if none
+    Column("rows_held", BigInteger),  # in the target before, where they were counted
+    Column("deletes_allowed", Boolean),  # by a person, so that the guard was not asked
     Column("bytes", BigInteger),
     Column("seconds", Float),
     Column("digest", Text),
     Column("error", AnyText),
-    Column("refused_until", Instant),  # NULL: until somebody allows it, or the source changes
+    Column("refused_until", Instant),  # NULL if until somebody allows it, or the source changes
     ForeignKeyConstraint(
         ("table_id", "schema_version"), ("schema_versions.table_id", "schema_versions.version")
     ),
@@ -212,14 +212,14 @@ QUARANTINE = Table(
     Column("window_start", Instant, primary_key=True, autoincrement=False),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("batch", BigInteger, nullable=False),
-    Column("row_id", AnyText),  # NULL: the row has no id, because its key is NULL
+    Column("row_id", AnyText),  # NULL if the row has no id, because its key is NULL
     Column("reason", AnyText, nullable=False),
     Column("payload", AnyText, nullable=False),
     Column("at", Instant, nullable=False),
     ForeignKeyConstraint(_CELL, [f"cells.{name}" for name in _CELL]),
 )
 
-# The newest judgement of each cell; it counts while the batch is still the cell's newest commit.
+# A cell has its newest finding, which counts while the batch is still the cell's newest commit.
 PROOFS = Table(
     "proofs",
     METADATA,
@@ -228,15 +228,15 @@ PROOFS = Table(
     Column("window_start", Instant, primary_key=True, autoincrement=False),
     Column("batch", BigInteger, nullable=False),
     Column("status", Text, nullable=False),
-    Column("deep", Boolean, nullable=False),  # by all values, not by stored hashes
-    Column("source_changed", Boolean, nullable=False),  # since the commit's snapshot
+    Column("deep", Boolean, nullable=False),  # whether all values were compared, not stored hashes
+    Column("source_changed", Boolean, nullable=False),  # it changed since the commit's snapshot
     Column("at", Instant, nullable=False),
 )
 
 AUDIT = Table(
     "audit",
     METADATA,
-    # SQLite counts up by itself only in a column that is called INTEGER.
+    # SQLite numbers rows by itself only in a column whose type is called INTEGER.
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     Column("at", Instant, nullable=False),
     Column("kind", Text, nullable=False),

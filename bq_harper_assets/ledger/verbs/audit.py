@@ -1,4 +1,4 @@
-"""What happened, in order: written in the transaction of what it tells of."""
+"""Records what happened, in order, in the transaction of the step that it describes."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from bq_harper_assets.ledger.store.tables import AUDIT
 
 @dataclass(frozen=True, kw_only=True)
 class AuditEntry:
-    """One thing that happened."""
+    """An audit entry describes one thing that happened."""
 
     id: int
     at: datetime
@@ -27,7 +27,7 @@ class AuditEntry:
 
 @dataclass(frozen=True)
 class Note:
-    """What is to be put on record."""
+    """A note is what an audit entry is made of."""
 
     kind: str
     subject: str
@@ -64,7 +64,7 @@ def entries(
     *,
     kind: str | None = None,
 ) -> tuple[AuditEntry, ...]:
-    """The newest `limit` entries of one table or of all, of one kind or of all; newest first."""
+    """Lists the newest `limit` entries, newest first, of one table or all, of one kind or all."""
     query = select(AUDIT).order_by(AUDIT.c.id.desc()).limit(limit)
     if table is not None:
         query = query.where(AUDIT.c.table_id == table.id)

@@ -1,4 +1,4 @@
-"""Plans: the one transaction that decides, before any write, what each cell's batch will do."""
+"""Plans batches: one transaction decides, before any write, what each cell's batch will do."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,9 +32,9 @@ def plan(
     wanted: Sequence[Wanted],
     run_id: str,
 ) -> tuple[Batch, ...]:
-    """Plans a batch per cell, with the mode it may take; PlanRefused with nothing planned.
+    """Plans a batch for each cell, with the mode it may have; PlanRefused if nothing is planned.
 
-    To be done before the first write is sent. The batches come in the order asked.
+    It must be called before the first write is sent. The batches come in the order of `wanted`.
     """
     table = leases.table
     if refusals := list(_unfit(leases, wanted)):
@@ -116,7 +116,7 @@ def _unfit(leases: Leases, wanted: Sequence[Wanted]) -> Iterator[str]:
 def _known(
     connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
 ) -> dict[CellKey, Row[Any]]:
-    """Those that an earlier batch or mark named, in whatever state."""
+    """Finds the cells that an earlier batch or mark named, in whatever state."""
     query = select(CELLS, marks_of_cell().label("marks")).where(among(CELLS, table, cells))
     rows = {place_of(row): row for row in connection.execute(query)}
     return {cell: rows[place_of(cell)] for cell in cells if place_of(cell) in rows}
@@ -137,7 +137,7 @@ def _mode(want: Wanted, row: Row[Any] | None) -> Mode:
         and row.state == CellState.SYNCED
         and row.marks == 0
         and row.upto == want.since
-        and want.end < row.window_end  # closing reconciles
+        and want.end < row.window_end  # a window that closes is always reconciled
     ):
         return Mode.TOPUP
     return Mode.RECONCILE
@@ -190,7 +190,7 @@ def _supersede(
     numbers: Sequence[int],
     now: datetime,
 ) -> None:
-    """A batch left planned by a run that died, or by this one, ends as failed: it cannot commit."""
+    """Fails batches that a dead run, or this one, left planned in these cells: none can commit."""
     successors = dict(zip(cells, numbers, strict=True))
     by_place = {place_of(cell): cell for cell in cells}
     left = select(BATCHES).where(

@@ -1,4 +1,4 @@
-"""Commits: a moved cell becomes the ledger's word, or its batch is recorded as failed."""
+"""Commits cells that were written, or records that their batches failed or were refused."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -31,9 +31,10 @@ def commit(
     *,
     deletes_allowed: bool = False,
 ) -> None:
-    """Commits all of them or none: leases live, batches planned under them, rows accounted for.
+    """Commits all these cells or none.
 
-    What someone allowed to be deleted is not counted against later runs.
+    Leases must be live, batches planned under them, and rows accounted for. If someone allowed the
+    deletes, they are not counted against later turns.
     """
     table = leases.table
     if not done:
@@ -89,7 +90,7 @@ def commit(
 def fail(connection: Connection, batch: Batch, error: str) -> None:
     """Ends a batch without a commit; its cell may hold some of its rows.
 
-    This needs no lease: a failed cell is trusted no more than a planned one, whoever says so.
+    This needs no lease: a failed cell is trusted no more than a planned one, whoever reports it.
     """
     _give_up(connection, batch, BatchState.FAILED, CellState.FAILED, error)
 
@@ -97,7 +98,7 @@ def fail(connection: Connection, batch: Batch, error: str) -> None:
 def refuse(
     connection: Connection, batch: Batch, reason: str, until: datetime | None = None
 ) -> None:
-    """Ends a batch that the guard stopped; its cell waits until someone allows it, or `until`."""
+    """Ends a batch that the guard stopped; its cell waits for a person, or for the time `until`."""
     _give_up(connection, batch, BatchState.REFUSED, CellState.REFUSED, reason, refused_until=until)
 
 
@@ -119,7 +120,7 @@ def _give_up(
 def _held_rows(
     connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
 ) -> dict[CellKey, int]:
-    """How many rows the cells hold, to which a top-up adds."""
+    """Counts the rows of the cells before a top-up, which adds to them."""
     if not cells:
         return {}
     query = select(CELLS.c.slice, CELLS.c.window_start, CELLS.c.rows).where(
@@ -142,7 +143,10 @@ def _note(batch: Batch, result: CellResult) -> audit.Note:
 def _recorded(
     connection: Connection, leases: Leases, batches: Sequence[Batch]
 ) -> Iterator[Row[Any]]:
-    """Each batch as planned, which must be under this lease: others may have written since."""
+    """Reads each batch as it was planned; LedgerConflict if that was not under this lease.
+
+    Under another lease others may have written the cell since.
+    """
     numbers = [batch.seq for batch in batches]
     query = select(BATCHES).where(
         BATCHES.c.table_id == leases.table.id, BATCHES.c.seq.between(min(numbers), max(numbers))

@@ -1,4 +1,4 @@
-"""Marks: a cell is told of a row that another cell's write is about to take from it or give it."""
+"""A mark records that another cell's write is about to take a row from a cell or give it one."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from bq_harper_assets.ledger.store.tables import CELLS, MARKS
 from bq_harper_assets.ledger.verbs import audit, slice_leases
 
 _SHOWN = 20  # cells named in an audit entry
-# A mark outlives every commit that read the source before the row moved, or did not reach the row.
+# A mark stays after a commit that read the source too early, or that did not reach the row.
 _CLEAR = delete(MARKS).where(
     MARKS.c.table_id == bindparam("of_table"),
     MARKS.c.slice == bindparam("of_slice"),
@@ -32,8 +32,8 @@ def mark(
 ) -> tuple[CellKey, ...]:
     """Marks cells, and gives those that are dirty now.
 
-    To be done before the write that moves the rows is sent. With the flag, a cell whose commit at
-    `t` holds the row already is left as it is.
+    It must be called before the write that changes the rows is sent. With `unless_committed_at_t`,
+    a cell whose commit at `t` covers the row already is left as it is.
     """
     table = leases.table
     if not marks:
@@ -60,7 +60,7 @@ def mark(
 
 
 def clear(connection: Connection, table: LogicalTable, committed: Sequence[Batch]) -> None:
-    """Takes away the marks that these commits have made good."""
+    """Removes the marks that these commits have settled."""
     rows = [
         {
             "of_table": table.id,

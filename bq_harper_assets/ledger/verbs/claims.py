@@ -1,6 +1,6 @@
-"""Claims: who may do a thing that concerns no single table, such as looking for changed schemas.
+"""A claim says who may do a thing that concerns no single table, such as comparing schemas.
 
-As with leases, a step locks the row, asks for the time, then decides.
+As with leases, a step locks the row, reads the time, then decides.
 """
 
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ from bq_harper_assets.ledger.verbs import audit
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """The right to do what `name` says, until `expires_at` by the ledger's clock."""
+    """A claim is the right to do what `name` says, until `expires_at` by the ledger's clock."""
 
     name: str
     owner: str
     epoch: int
     acquired_at: datetime
     expires_at: datetime
-    note: str = ""  # what the owner before has left
+    note: str = ""  # the note of the owner before
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimRecord:
-    """A claim as it is now; no owner means that it is free."""
+    """A claim record describes a claim as it is now; without an owner it is free."""
 
     name: str
     owner: str | None
@@ -41,7 +41,7 @@ class ClaimRecord:
 
 
 def claim(connection: Connection, name: str, owner: str, ttl: timedelta) -> Claim | ClaimRecord:
-    """Takes the claim; if someone has it, gives the record of who and until when."""
+    """Takes the claim; if someone has it, gives the record of who has it and until when."""
     insert_if_absent(connection, CLAIMS, name=name, epoch=0, note="")
     row, now = _lock(connection, name)
     if row.owner is not None and row.expires_at >= now:
@@ -76,14 +76,14 @@ def release_claim(connection: Connection, claim: Claim, note: str | None = None)
 
 
 def all_claims(connection: Connection) -> tuple[ClaimRecord, ...]:
-    """All claims by name; live means not released and not expired by the database's clock."""
+    """Lists all claims by name; a live one is not released, nor expired by the database's clock."""
     now = database_now(connection)
     rows = connection.execute(select(CLAIMS).order_by(CLAIMS.c.name))
     return tuple(_record(row, now) for row in rows)
 
 
 def _lock(connection: Connection, name: str) -> tuple[Row[Any], datetime]:
-    """The time is asked last, because waiting for the row may outlast a claim."""
+    """Locks the claim, then reads the time, because waiting for the row may outlast a claim."""
     row = connection.execute(select(CLAIMS).where(CLAIMS.c.name == name).with_for_update()).one()
     return row, database_now(connection)
 

@@ -1,4 +1,4 @@
-"""Nothing that was recorded of a table's cells is believed: all of them are to be compared."""
+"""Distrusts all that was recorded of a table's cells, so that each is compared again."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,10 +22,10 @@ def distrust(
     epoch: int,
     batch: int,
 ) -> None:
-    """All cells known, and those of the windows that begin at `starts`, may hold anything.
+    """Makes all known cells, and those of windows that begin at `starts`, ones that may hold rows.
 
-    Epochs and batches go on after `epoch` and `batch`, which others may have used. LeaseHeld while
-    anyone may be moving a cell.
+    Epochs and batches continue after `epoch` and `batch`, which others may have used. LeaseHeld
+    while anyone may be writing a cell.
     """
     rows, now = slice_leases.lock_all(connection, table, then=f"bqh reconcile {table.name}")
     end_batches(connection, table, now, "left planned; then every cell was to be compared")
@@ -40,7 +40,7 @@ def distrust(
 
 
 def _touch(connection: Connection, table: LogicalTable, starts: Sequence[datetime]) -> None:
-    """Rule 9 of the protocol: only a cell that nothing ever named may be copied."""
+    """Records all these cells as touched: only a cell without a record may be copied (rule 9)."""
     connection.execute(
         update(CELLS)
         .where(CELLS.c.table_id == table.id)

@@ -1,4 +1,4 @@
-"""Fingerprints told anew: a schema that lost columns counts fewer of them in every window."""
+"""Records fingerprints computed again, without the columns that a newer schema version lacks."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from bq_harper_assets.ledger.records import CellKey, LogicalTable
 from bq_harper_assets.ledger.store.tables import CELLS
 from bq_harper_assets.ledger.verbs import audit, schema_versions, slice_leases
 
-# Only of the very commit whose rows were counted, and never back to an older schema.
+# Only the commit whose rows were counted is changed, and never back to an older schema.
 _REBASE = update(CELLS).where(
     CELLS.c.table_id == bindparam("of_table"),
     CELLS.c.slice == bindparam("of_slice"),
@@ -25,9 +25,9 @@ def rebase(
     version: int,
     prints: Sequence[tuple[CellKey, int, str]],
 ) -> int:
-    """Gives cells, each named with its batch, their fingerprint under `version`; says how many.
+    """Gives cells their fingerprint under `version`, each named with its batch; says how many.
 
-    A cell that was committed again since that batch keeps its own.
+    A cell that was committed again since that batch keeps its own fingerprint.
     """
     if not prints:
         return 0
@@ -36,7 +36,7 @@ def rebase(
             f"{table.name} has no schema version {version} to tell fingerprints under. Nothing was"
             f" changed. See where the table stands with: bqh status {table.name}"
         )
-    # In the order of a commit, so that neither waits for the other.
+    # The locks are taken in the order of a commit, so that neither waits for the other.
     _, now = slice_leases.lock(connection, table, sorted({cell.slice for cell, _, _ in prints}))
     rows = [
         {

@@ -1,6 +1,6 @@
-"""What batches are about to take out of the target: on record before the first of it is sent.
+"""Records what batches are about to delete in the target, before the first delete is sent.
 
-Of a run that fails half way nobody else can tell what it has deleted.
+If a turn fails half way, only this record says what it may have deleted.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from bq_harper_assets.ledger.verbs.transitions import change_batch
 def intend(
     connection: Connection, leases: Leases, intents: Sequence[Intent], *, allowed: bool
 ) -> None:
-    """Records what batches will delete or flag, all or none; before their first write is sent.
+    """Records what all these batches will delete or flag, before their first write is sent.
 
-    Leases must be live and batches still planned. Later runs count it until the batch is committed
-    or refused, unless someone allowed it.
+    Leases must be live and batches still planned, or nothing is recorded. Later turns count these
+    rows until the batch is committed or refused, unless someone allowed them.
     """
     if not intents:
         return

@@ -1,7 +1,7 @@
-"""What the newest proof of each cell found, and what all of them say of the table together.
+"""Records what the newest proof of each cell found, and counts this for the whole table.
 
-A judgement counts while the batch that it looked at is the cell's newest commit and the cell is
-clean: what is synced again or marked has to be proved anew.
+A finding counts while the batch that was compared is the cell's newest commit and the cell is
+clean: a cell that is synced again or marked has to be proved again.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,34 +26,34 @@ _DELETE = delete(PROOFS).where(
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """What a proof found in one cell."""
+    """A judgement is what a proof found in one cell."""
 
     cell: CellKey
-    batch: int  # whose rows it looked at
+    batch: int  # the batch whose rows were compared
     status: str
-    deep: bool  # by all values, not by stored hashes
-    source_changed: bool  # since the snapshot of the batch
+    deep: bool  # whether all values were compared, not stored hashes
+    source_changed: bool  # whether the source changed since the snapshot of the batch
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProvedCells:
-    """So many committed cells that are alike in what is known of them."""
+    """Proved cells are a number of committed cells of which the same is known."""
 
     cells: int
     is_clean: bool
     is_closed: bool
-    status: str | None  # None: not proved since their sync
+    status: str | None  # None if they were not proved since their sync
     deep: bool
     source_changed: bool
-    oldest: datetime  # of the snapshots of their commits
+    oldest: datetime  # the oldest snapshot of their commits
     newest: datetime
 
 
 def record_proofs(connection: Connection, table: LogicalTable, judged: Sequence[Judged]) -> None:
-    """Records what proofs found; it counts until their cells are synced again.
+    """Records what proofs found, which counts until their cells are synced again.
 
-    The newest counts; a quick proof that agrees with a deep one of the same batch adds nothing.
-    The table's row is locked, so that two proofs of one cell do not meet.
+    The newest proof counts; a quick proof that agrees with a deep one of the same batch adds
+    nothing. The table's row is locked, so that two proofs of one cell are not recorded at once.
     """
     if not judged:
         return
@@ -93,7 +93,7 @@ def _around(table: LogicalTable, judged: Sequence[Judged]) -> Select[Any]:
 
 
 def counted(connection: Connection, table: LogicalTable) -> tuple[ProvedCells, ...]:
-    """Counts all committed cells of the table by what their newest proofs found; one query."""
+    """Counts all committed cells of the table by what their newest proofs found, in one query."""
     alike = _current(table).subquery()
     kinds = [alike.c[name] for name in ("clean", "closed", "status", "deep", "source_changed")]
     query = select(
@@ -120,7 +120,7 @@ def counted(connection: Connection, table: LogicalTable) -> tuple[ProvedCells, .
 def cells_with(
     connection: Connection, table: LogicalTable, statuses: Collection[str], limit: int
 ) -> tuple[CellKey, ...]:
-    """The first clean cells whose newest proof found one of these."""
+    """Lists the first clean cells whose newest proof found one of these statuses."""
     found = _current(table).subquery()
     query = (
         select(found.c.window_start, found.c.window_end, found.c.slice)
@@ -134,7 +134,7 @@ def cells_with(
 
 
 def _current(table: LogicalTable) -> Select[Any]:
-    """Each committed cell with the judgement that counts; NULL where there is none."""
+    """Selects each committed cell with the finding that counts; NULL where there is none."""
     is_clean = and_(CELLS.c.state == CellState.SYNCED, marks_of_cell() == 0)
     here = and_(
         PROOFS.c.table_id == CELLS.c.table_id,

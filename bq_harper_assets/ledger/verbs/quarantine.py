@@ -1,4 +1,4 @@
-"""Rows that the target does not take: kept with their cell until a commit replaces them."""
+"""Keeps rejected rows in quarantine with their cell, until a commit of the cell replaces them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,7 +24,7 @@ def record_rejections(
     done: Sequence[tuple[Batch, CellResult]],
     now: datetime,
 ) -> None:
-    """The rejections of a commit replace those of its cell; a top-up's are added to them."""
+    """Replaces the rejected rows of a cell with those of its commit; a top-up's are added."""
     added = [batch.cell for batch, _ in done if batch.mode is Mode.TOPUP]
     replaced = [batch.cell for batch, _ in done if batch.mode is not Mode.TOPUP]
     if replaced:
@@ -63,9 +63,9 @@ def drop(
     numbers: Sequence[int] | None,
     who: str,
 ) -> int:
-    """Drops a cell's rows of these numbers, or all (None), from quarantine; says how many.
+    """Removes the rows of these numbers, or all (None), from a cell's quarantine; says how many.
 
-    The audit says who dropped which, and never what was in them.
+    The audit says who removed which rows, and never what was in them.
     """
     dropped = delete(QUARANTINE).where(
         QUARANTINE.c.table_id == table.id,

@@ -1,4 +1,4 @@
-"""Which tables the ledger knows, and what about them must not change."""
+"""Registers the tables that the ledger knows, and what about them must not change."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ from bq_harper_assets.ledger.verbs import audit, slice_leases
 
 
 def register_table(connection: Connection, facts: TableFacts) -> LogicalTable:
-    """Gives the table by its name, made if new; TableChanged if its cells would change meaning."""
+    """Finds the table by its name, or makes it; TableChanged if its cells would change meaning."""
     now = database_now(connection)
     is_new = insert_if_absent(
         connection,
@@ -52,9 +52,10 @@ def register_table(connection: Connection, facts: TableFacts) -> LogicalTable:
 
 
 def refused_change(connection: Connection, facts: TableFacts) -> TableChanged | None:
-    """Why the table cannot be declared so; None if it can, as before its first batch it always can.
+    """Says why the table cannot be declared so; None if it can.
 
-    Until then no row is in a window or under an id by the old declaration.
+    Before its first batch it always can: until then no row is in a window or under an id by the old
+    declaration.
     """
     known = find_table(connection, facts.name)
     other = select(LOGICAL_TABLES.c.name).where(
@@ -93,13 +94,13 @@ def find_table(connection: Connection, name: str) -> LogicalTable | None:
 
 
 def load_table(connection: Connection, table_id: int) -> LogicalTable:
-    """As it is now."""
+    """Reads the table as it is registered now."""
     query = select(LOGICAL_TABLES).where(LOGICAL_TABLES.c.id == table_id)
     return _table(connection.execute(query).one())
 
 
 def lock_table(connection: Connection, table: LogicalTable) -> None:
-    """Until the transaction ends; on SQLite the transaction itself is the lock."""
+    """Locks the table until the transaction ends; on SQLite the transaction itself is the lock."""
     connection.execute(
         select(LOGICAL_TABLES.c.id).where(LOGICAL_TABLES.c.id == table.id).with_for_update()
     )
@@ -136,7 +137,7 @@ def begin_earlier(connection: Connection, name: str, start: datetime) -> datetim
 
 
 def all_tables(connection: Connection) -> tuple[LogicalTable, ...]:
-    """All tables, by name."""
+    """Lists all tables by name."""
     rows = connection.execute(select(LOGICAL_TABLES).order_by(LOGICAL_TABLES.c.name))
     return tuple(_table(row) for row in rows)
 
@@ -147,11 +148,11 @@ def _has_cells(connection: Connection, table: LogicalTable) -> bool:
 
 
 def _declare_anew(connection: Connection, table: LogicalTable, facts: TableFacts) -> LogicalTable:
-    """A table none of whose cells was ever planned; LeaseHeld while a run is about to."""
+    """Changes a table of which no cell was ever planned; LeaseHeld while a run may plan one."""
     rows, now = slice_leases.lock_all(connection, table, then=f"bqh sync {table.name}")
     slice_leases.remake(connection, table, rows, facts.slices)
     mine = SCHEMA_VERSIONS.c.table_id == table.id
-    connection.execute(delete(SCHEMA_VERSIONS).where(mine))  # its ids and key are the old ones
+    connection.execute(delete(SCHEMA_VERSIONS).where(mine))  # they name the old ids and the old key
     if table.facts.timestamp_column != facts.timestamp_column:
         connection.execute(delete(STARTS).where(STARTS.c.name == table.name))
     connection.execute(
@@ -173,7 +174,7 @@ def _columns(facts: TableFacts) -> dict[str, Any]:
     }
 
 
-# As config/tables.yaml calls and writes them.
+# The names and texts are those of config/tables.yaml.
 _WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
     "name": ("id", str),
     "source": ("the source", str),

@@ -1,4 +1,4 @@
-"""The numbered versions of a table's schema: each is written once and never changed."""
+"""Records the numbered versions of a table's schema; each is written once and never changed."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from bq_harper_assets.ledger.verbs import audit
 
 
 def newest(connection: Connection, table: LogicalTable) -> SchemaVersion | None:
-    """The newest version, asked before the source's columns are read; None before the first."""
+    """Finds the newest version, before the source's columns are read; None before the first."""
     row = connection.execute(
         select(SCHEMA_VERSIONS)
         .where(SCHEMA_VERSIONS.c.table_id == table.id)
@@ -25,7 +25,7 @@ def newest(connection: Connection, table: LogicalTable) -> SchemaVersion | None:
 
 
 def newest_of_all(connection: Connection) -> dict[str, NewestVersion]:
-    """The newest version of all tables, by name, in one query; tables without one are left out."""
+    """Finds the newest version of each table that has one, by the table's name, in one query."""
     number, at = func.max(SCHEMA_VERSIONS.c.version), func.max(SCHEMA_VERSIONS.c.recorded_at)
     rows = connection.execute(
         select(LOGICAL_TABLES.c.name, number, at)
@@ -46,7 +46,7 @@ def find(connection: Connection, table: LogicalTable, version: int) -> SchemaVer
 
 
 def history(connection: Connection, table: LogicalTable) -> tuple[SchemaVersion, ...]:
-    """All versions, oldest first."""
+    """Lists all versions, oldest first."""
     mine = select(SCHEMA_VERSIONS).where(SCHEMA_VERSIONS.c.table_id == table.id)
     rows = connection.execute(mine.order_by(SCHEMA_VERSIONS.c.version))
     return tuple(_schema(row) for row in rows)
@@ -62,14 +62,15 @@ def record_schema(
     changes: Sequence[Mapping[str, Any]] | None = None,
     source_fingerprint: str | None = None,
 ) -> SchemaVersion:
-    """Gives the newest version if its body is equal, else records the next one; SchemaMoved.
+    """Gives the newest version if its body is equal, else records the next one.
 
-    `seen` is the newest number before the source was read (0 for none): if another run has recorded
-    a version since, `body` may be older than that one, and must not get the higher number.
+    `seen` is the newest number before the source was read (0 for none). SchemaMoved if another run
+    has recorded a version since: `body` may be older than that one, and must not get the higher
+    number.
     """
     _lock(connection, table)
     known = newest(connection, table)
-    # Through JSON, so that a tuple here equals a list there.
+    # The body is read back from JSON, so that a tuple here equals a list there.
     given = json.loads(_canonical(body))
     if known is not None and known.body == given:
         return known
@@ -109,7 +110,7 @@ def _canonical(body: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
 
 
 def _lock(connection: Connection, table: LogicalTable) -> None:
-    # key_share: rows that refer to the table may still be inserted by others meanwhile.
+    # With key_share, others may still insert rows that refer to the table.
     row = select(LOGICAL_TABLES.c.id).where(LOGICAL_TABLES.c.id == table.id)
     connection.execute(row.with_for_update(key_share=True)).one()
 

@@ -1,4 +1,4 @@
-"""Another number of slices: rows change their cells, so that all cells are to be reconciled."""
+"""Changes the number of slices: rows change their cells, so that all cells are reconciled."""
 
 from datetime import datetime
 
@@ -18,9 +18,9 @@ NO_COMMIT = dict.fromkeys(
 
 
 def change_slices(connection: Connection, table: LogicalTable, slices: int) -> LogicalTable:
-    """Gives the table that many slices, all its cells to be reconciled.
+    """Gives the table that many slices, and leaves all its cells to be reconciled.
 
-    LeaseHeld while anyone may be moving one of its cells.
+    LeaseHeld while anyone may be writing one of its cells.
     """
     if slices < 1:
         raise LedgerConflict(
@@ -46,7 +46,7 @@ def change_slices(connection: Connection, table: LogicalTable, slices: int) -> L
 
 
 def end_batches(connection: Connection, table: LogicalTable, now: datetime, error: str) -> None:
-    """Those that runs which are over have left planned."""
+    """Ends the batches that are still planned though their runs are over."""
     left = (BATCHES.c.table_id == table.id, BATCHES.c.state == BatchState.PLANNED)
     connection.execute(
         update(BATCHES).where(*left).values(state=BatchState.FAILED, ended_at=now, error=error)
@@ -55,7 +55,7 @@ def end_batches(connection: Connection, table: LogicalTable, now: datetime, erro
 
 def _remake_cells(connection: Connection, table: LogicalTable, slices: int) -> None:
     mine = CELLS.c.table_id == table.id
-    # Before any cell leaves: a window that only leaving slices know must stay known.
+    # New cells are made before old ones are removed, so that every known window stays known.
     for number in range(slices):
         known = select(CELLS.c.window_start).where(mine, CELLS.c.slice == number)
         windows = (

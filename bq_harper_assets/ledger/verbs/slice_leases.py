@@ -1,4 +1,4 @@
-"""Leases: who may move a slice now. A step locks the rows, asks for the time, then decides."""
+"""A lease says who may write a slice now; each step locks the rows, reads the time and decides."""
 
 import socket
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import LEASES, LOGICAL_TABLES
 from bq_harper_assets.ledger.verbs import audit
 
-_LOOKED_AT = 500  # newest notes; a lease that is still held was taken not long ago
+_LOOKED_AT = 500  # newest entries that are searched; a lease still held was taken not long ago
 
 
 def acquire(
@@ -31,7 +31,7 @@ def acquire(
     ttl: timedelta,
     sent: float,
 ) -> Leases:
-    """All of them or none: each must be released, or expired by the database's clock."""
+    """Takes all leases or none: each must be released, or expired by the database's clock."""
     wanted = tuple(sorted(set(slices)))
     rows, now = lock(connection, table, wanted)
     _check_slices(connection, table)
@@ -63,7 +63,7 @@ def acquire(
 
 
 def renew(connection: Connection, leases: Leases, ttl: timedelta, sent: float) -> Leases:
-    """The same leases, longer; refused once one of them has expired, even if nobody took it."""
+    """Extends the leases; LeaseLost once one of them has expired, even if nobody took it."""
     rows, now = lock_live(connection, leases, leases.slices, "renew the lease")
     renewed = []
     for row, lease in zip(rows, leases.held, strict=True):
@@ -76,9 +76,10 @@ def renew(connection: Connection, leases: Leases, ttl: timedelta, sent: float) -
 
 
 def release(connection: Connection, leases: Leases, mirrored_batch: int | None) -> LeaseLost | None:
-    """Frees those still this owner's; gives the error to raise for the others once committed.
+    """Frees the leases that are still this owner's.
 
-    With the batch, Harper's copies of them are known to name it and these epochs.
+    Returns the error for the others, which the caller raises after the commit. If `mirrored_batch`
+    is given, Harper's copies of the leases are known to name it and these epochs.
     """
     rows, now = lock(connection, leases.table, leases.slices)
     lost = []
@@ -100,7 +101,7 @@ def release(connection: Connection, leases: Leases, mirrored_batch: int | None) 
 
 
 def note_mirrored(connection: Connection, leases: Leases, batch: int) -> None:
-    """Harper's copies of these leases are known to name the batch; LeaseLost if one is not live."""
+    """Records that Harper's copies of these leases name the batch; LeaseLost if one is not live."""
     rows, _ = lock_live(connection, leases, leases.slices, "note what Harper was told")
     for row in rows:
         _change(connection, leases.table, row, mirrored_epoch=row.epoch, mirrored_batch=batch)
@@ -109,10 +110,10 @@ def note_mirrored(connection: Connection, leases: Leases, batch: int) -> None:
 def lock(
     connection: Connection, table: LogicalTable, slices: Sequence[int]
 ) -> tuple[list[Row[Any]], datetime]:
-    """The lease rows in ascending order, locked until the transaction ends, and then the time.
+    """Locks the lease rows until the transaction ends, and then reads the time.
 
-    The order keeps two owners of overlapping slices from waiting for each other; the time is asked
-    last, because waiting for a lock may outlast a lease.
+    The rows are locked in ascending order, which keeps two owners of overlapping slices from
+    waiting for each other. The time is read last, because waiting for a lock may outlast a lease.
     """
     query = (
         select(LEASES)
@@ -133,7 +134,7 @@ def lock(
 def lock_live(
     connection: Connection, leases: Leases, slices: Sequence[int], step: str
 ) -> tuple[list[Row[Any]], datetime]:
-    """As `lock`; raises LeaseLost unless each is this owner's, in this epoch, and not expired."""
+    """Locks the rows; raises LeaseLost unless each is this owner's, in this epoch, and live."""
     rows, now = lock(connection, leases.table, slices)
     lost = [row for row in rows if not _is_owned(row, leases) or row.expires_at <= now]
     if lost:
@@ -144,7 +145,10 @@ def lock_live(
 def lock_all(
     connection: Connection, table: LogicalTable, then: str
 ) -> tuple[list[Row[Any]], datetime]:
-    """The rows of all slices, locked; LeaseHeld, with what to type `then`, if one is not free."""
+    """Locks the rows of all slices; raises LeaseHeld if one is not free.
+
+    The error tells the user to type the command `then`.
+    """
     query = select(LEASES).where(LEASES.c.table_id == table.id).order_by(LEASES.c.slice)
     rows, now = list(connection.execute(query.with_for_update())), database_now(connection)
     if held := [holder(row) for row in rows if not _is_free(row, now)]:
@@ -165,10 +169,10 @@ def remake(
     *,
     beyond: int = 0,
 ) -> None:
-    """Free leases for so many slices, as if each had been used like the most used of `rows`.
+    """Makes free leases for so many slices, each with the highest numbers of the old `rows`.
 
-    A row may come from any of them: no slice may go back to an older snapshot, schema or epoch,
-    nor to one that is not `beyond` what another ledger has used.
+    A row may come from any old slice. So no new slice may go back to an older snapshot, schema
+    version or epoch, and its epoch must be above `beyond`, which another ledger has used.
     """
     like_all = {
         "epoch": max(beyond, *(row.epoch for row in rows)) + 1,
@@ -183,12 +187,12 @@ def remake(
 def remember(
     connection: Connection, table: LogicalTable, row: Row[Any], t: datetime, schema_version: int
 ) -> None:
-    """Notes the newest snapshot and schema used in the slice, for every later owner."""
+    """Records the newest snapshot and schema version used in the slice, for every later owner."""
     _change(connection, table, row, snapshot=t, schema_version=schema_version)
 
 
 def holder(row: Row[Any]) -> Holder:
-    """Who has it."""
+    """Says who has the lease."""
     return Holder(
         slice=row.slice,
         owner=row.owner,
@@ -201,7 +205,7 @@ def holder(row: Row[Any]) -> Holder:
 def _with_hosts(
     connection: Connection, table: LogicalTable, rows: Sequence[Row[Any]]
 ) -> list[Holder]:
-    """Who has them and where, as was put on record when they were taken."""
+    """Says who has the leases and on which host, by the audit entries of when they were taken."""
     taken = audit.entries(connection, table, _LOOKED_AT, kind="lease")
     hosts = {
         (note.detail.get("owner"), note.detail.get("epoch")): note.detail.get("host")
@@ -211,7 +215,7 @@ def _with_hosts(
 
 
 def _check_slices(connection: Connection, table: LogicalTable) -> None:
-    """Someone who counts slices otherwise would put rows into the cells of others."""
+    """Raises TableChanged if this run's number of slices is old: rows would go to wrong cells."""
     slices = _slices(connection, table)
     if slices != table.facts.slices:
         raise TableChanged(
@@ -236,7 +240,7 @@ def _is_owned(row: Row[Any], leases: Leases) -> bool:
 
 
 def _change(connection: Connection, table: LogicalTable, seen: Row[Any], **values: Any) -> None:
-    """Changes the lease only if it is still as it was seen."""
+    """Changes the lease only if its owner and epoch are still those that were read."""
     changed = connection.execute(
         update(LEASES)
         .where(

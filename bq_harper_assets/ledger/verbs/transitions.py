@@ -1,4 +1,4 @@
-"""The compare-and-set steps of a batch and its cell: each checks that it hit exactly one row."""
+"""Changes a batch or its cell by compare-and-set: each step checks that it changed one row."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.records import BatchState, CellKey, LogicalTable
 from bq_harper_assets.ledger.store.tables import BATCHES, CELLS
 
-# Made once: for a run of many cells, building statements would cost more than running them.
+# The statements are made once: for many cells, making them would cost more than running them.
 _THIS_BATCH = (
     BATCHES.c.table_id == bindparam("of_table"),
     BATCHES.c.seq == bindparam("of_seq"),

@@ -1,4 +1,4 @@
-"""Can a Harper table that others made and filled be taken over, and what would become of it?"""
+"""Checks whether a Harper table that others made can be taken over, and what would change."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -40,7 +40,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where the windows of the table will begin."""
+    """A beginning says where the windows of the table will begin."""
 
     start: datetime | None  # None while the source has no row
     plugin: PluginCheckpoints | None
@@ -48,25 +48,25 @@ class Beginning:
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """All that was seen; nothing was changed."""
+    """An inspection is all that was found out about a table; it changes nothing."""
 
     table: TableDescription
     attributes: tuple[AttributeFit, ...]
     beginning: Beginning
     sample: StoredSample
-    is_searchable: bool  # by ranges of the timestamp
-    outside: Outside | None  # rows of Harper that no window holds; None if they cannot be asked for
+    is_searchable: bool  # whether Harper finds rows by ranges of the timestamp
+    outside: Outside | None  # Harper's rows outside all windows; None if it cannot search for them
     problems: tuple[str, ...]  # why it does not fit
     notes: tuple[str, ...]
 
     @property
     def fits(self) -> bool:
-        """Whether a sync can take it over."""
+        """Says whether a sync can take the table over."""
         return not self.problems
 
     @property
     def compared(self) -> int:
-        """About how many of its rows the first syncs will compare."""
+        """Estimates how many of the table's rows the first syncs will compare."""
         beyond = self.outside
         out = beyond.without_time + beyond.before_start + beyond.in_future if beyond else 0
         return max(self.table.record_count - out, 0)
@@ -79,7 +79,7 @@ def find_beginning(
     contract: TableContract,
     found: TableDescription,
 ) -> Beginning:
-    """As declared or recorded; else where the plugin began, or on the day of the oldest row."""
+    """Takes the declared or recorded start, else the plugin's, else the day of the oldest row."""
     plugin = read_checkpoints(harper, contract.id)
     known = contract.sync.start_timestamp or ledger.start_of(contract.id)
     if known is not None:
@@ -100,7 +100,7 @@ def inspect(
     found: TableDescription,
     beginning: Beginning,
 ) -> Inspection:
-    """What fits and what does not, and some rows of it held against the source."""
+    """Finds out what fits and what does not, and compares some rows with the source."""
     searchable = _is_searchable(found, contract.timestamp_column)
     problems = list(unfit(found, pin.plan))
     sample, outside = StoredSample(), None
@@ -134,7 +134,7 @@ def inspect(
 
 
 def _is_searchable(found: TableDescription, timestamp: str) -> bool:
-    """Whether a range of its texts is answered from an index."""
+    """Says whether Harper answers a range of the timestamp's texts from an index."""
     return any(
         each.name == timestamp and each.indexed and each.type in (None, "String", "ID")
         for each in found.attributes

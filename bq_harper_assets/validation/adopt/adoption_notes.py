@@ -1,4 +1,4 @@
-"""What a user should know before a table is taken over, in words."""
+"""Writes what a user should know before a table is taken over."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from bq_harper_assets.validation.adopt.foreign_rows import StoredSample
 
 
 def unfit_rows(sample: StoredSample) -> Iterator[str]:
-    """Why rows that are there would never be compared."""
+    """Says why the sync would never compare rows that the table holds."""
     if sample.lost:
         yield (
             f"rows have a timestamp such as {sample.lost} by which no window will find them: it is"
@@ -26,7 +26,7 @@ def unfit_rows(sample: StoredSample) -> Iterator[str]:
 
 
 def notes_on_attributes(found: TableDescription, plan: TablePlan) -> Iterator[str]:
-    """What a sync adds to the table's declaration, and what it does not."""
+    """Says what a sync adds to the table's declaration, and what it does not add."""
     if not is_seen(found):
         yield "the role of this login is shown no attributes, so nothing is known of their types"
     if added := undeclared(found, read_back_by(plan)):
@@ -44,7 +44,7 @@ def notes_on_attributes(found: TableDescription, plan: TablePlan) -> Iterator[st
 
 
 def notes_on_rows(contract: TableContract, sample: StoredSample) -> Iterator[str]:
-    """What the first sync does to rows that are there."""
+    """Says what the first sync does to rows that the table holds."""
     if unmarked := sample.rows - sample.with_hash:
         yield (
             f"{unmarked} of {sample.rows} rows were not written by a sync: the first one writes"
@@ -63,7 +63,7 @@ def notes_on_rows(contract: TableContract, sample: StoredSample) -> Iterator[str
 def notes_on_range(
     plugin: PluginCheckpoints | None, outside: Outside | None, left_out: int, *, searchable: bool
 ) -> Iterator[str]:
-    """What stays outside."""
+    """Says which rows stay outside all windows."""
     if outside and (told := _outside_in_words(outside)):
         yield f"no window will ever hold these rows of Harper: {told}"
     if left_out:

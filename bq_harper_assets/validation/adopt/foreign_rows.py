@@ -1,4 +1,4 @@
-"""Rows that somebody else wrote into Harper, some of them, held against what a sync would write."""
+"""Compares some rows that somebody else wrote into Harper with what a sync would write."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,30 +22,30 @@ from bq_harper_assets.validation.spot.source_sample import read_source_rows, row
 from bq_harper_assets.validation.subject import instant_of
 
 ROWS_FROM_EACH_END = 50
-_SEARCHES = 5  # for rows whose time is written in another way
+_SEARCHES = 5  # for rows whose time has another form
 _SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredSample:
-    """What some rows of the table are like; the last four counts are of those with a time."""
+    """A stored sample describes some rows of the table; counts from `equal` on need a time."""
 
     rows: int = 0
     with_hash: int = 0  # written by a sync
     without_time: int = 0
-    other_form: int = 0  # times that a sync would write in another way
-    form: str = ""  # an example of them
-    lost: str = ""  # a time by which a search finds no row, though a row has it
+    other_form: int = 0  # their time has another form than a sync writes
+    form: str = ""  # an example of such a time
+    lost: str = ""  # a time by which a search does not find the row that has it
     other_type: str = ""  # an id that is a number where a sync writes text, or the reverse
     equal: int = 0
     changed: int = 0
-    other_id: int = 0  # the values of a row of the source, under another id
-    not_in_source: int = 0  # no row of that id or these values at that time
-    crowded: int = 0  # too many rows of the source have this time
+    other_id: int = 0  # has the values of a source row, under another id
+    not_in_source: int = 0  # no source row at that time has the id or the values
+    crowded: int = 0  # not compared: too many source rows have this time
 
 
 def rows_at_both_ends(harper: HarperClient, table: str, primary_key: str) -> list[Row]:
-    """The first and the last by id, each once."""
+    """Fetches the first and the last rows by id, each row once."""
     ends = (
         harper.search_by_value(table, primary_key, "*", limit=ROWS_FROM_EACH_END, reverse=reverse)
         for reverse in (False, True)
@@ -58,7 +58,7 @@ def rows_at_both_ends(harper: HarperClient, table: str, primary_key: str) -> lis
 def look_at_rows(
     harper: HarperClient, queries: Queries, pin: Pinned, rows: Sequence[Row], *, searchable: bool
 ) -> StoredSample:
-    """`searchable` says whether Harper has an index of the timestamp yet."""
+    """Describes the rows; `searchable` says whether Harper has an index of the timestamp yet."""
     plan, kind = RowPlan.of(pin.plan), pin.source.time_column.kind
     times = [_instant(kind, row.get(plan.timestamp)) for row in rows]
     odd = [
@@ -98,7 +98,7 @@ def _lost(
     *,
     searchable: bool,
 ) -> str:
-    """A date that Harper shows as text is not found by text, and looks the same in its answers."""
+    """Finds a time by which Harper does not find its row: a date that Harper only shows as text."""
     name = plan.selection.timestamp.name
     for row, moment in odd[:_SEARCHES]:
         if moment is None or not searchable:

@@ -1,7 +1,7 @@
-"""When a row has to be in Harper, and which rows of the source are still waited for.
+"""Says when a row has to be in Harper, and which rows of the source Harper still waits for.
 
-A live table owes a row once it is older than the safety lag. A table that syncs closed windows
-only owes it once its window has closed and the safety lag has passed.
+A live table owes a row once it is older than the safety lag. A table that syncs closed windows only
+owes it once its window has closed and the safety lag has passed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,17 +17,17 @@ from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.cells.window import Span, floor_to_window
 from bq_harper_assets.validation.subject import Subject
 
-RANGES_PER_QUERY = 100  # each is two columns of it
+RANGES_PER_QUERY = 100  # each range is two columns of the query
 
 
 def due_until(contract: TableContract, now: datetime) -> datetime:
-    """Rows before this belong in Harper."""
+    """Gives the time before which all rows should be in Harper."""
     closed = now - contract.safety_lag
     return closed if contract.live else floor_to_window(closed, contract.window)
 
 
 def due_since(contract: TableContract, moment: datetime) -> datetime:
-    """From when on a row of this time belongs in Harper."""
+    """Says from when on a row of this time should be in Harper."""
     if not contract.live:
         moment = floor_to_window(moment, contract.window) + contract.window
     return moment + contract.safety_lag
@@ -35,13 +35,13 @@ def due_since(contract: TableContract, moment: datetime) -> datetime:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Rows of the source in some ranges of time."""
+    """Waiting counts the source's rows in some ranges of time, and has the time of the oldest."""
 
     rows: int = 0
     oldest: datetime | None = None
 
     def overdue(self, contract: TableContract, now: datetime) -> timedelta:
-        """For how long the oldest of them has been due."""
+        """Says for how long the oldest of the rows has been due."""
         if self.oldest is None:
             return timedelta(0)
         return max(now - due_since(contract, self.oldest), timedelta(0))
@@ -49,7 +49,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class _Query(TableRef):
-    """A query in the place of a table."""
+    """A query stands where a table is expected."""
 
     text: str = ""
 
@@ -62,7 +62,7 @@ class _Query(TableRef):
 
 
 def source_now(subject: Subject) -> SourceAtInstant:
-    """All rows of the contract's source as they are now, for questions about time."""
+    """Gives all rows of the contract's source as they are now, to ask about their times."""
     contract, project = subject.contract, subject.queries.connection.project
     column = subject.time_column()
     if contract.custom_query is not None or contract.latest:
@@ -76,14 +76,14 @@ def source_now(subject: Subject) -> SourceAtInstant:
 
 
 def waiting_rows(subject: Subject, ranges: Sequence[Span]) -> Waiting:
-    """The source's rows in all of the ranges together."""
+    """Counts the source's rows in all of the ranges together."""
     found = waiting_in(subject, ranges).values()
     oldest = min((each.oldest for each in found if each.oldest), default=None)
     return Waiting(sum(each.rows for each in found), oldest)
 
 
 def waiting_in(subject: Subject, ranges: Iterable[Span]) -> dict[Span, Waiting]:
-    """The source's rows in each range; reads the time column alone, once for many ranges."""
+    """Counts the source's rows in each range; reads only the time column, once for many ranges."""
     asked = [(start, end) for start, end in dict.fromkeys(ranges) if start < end]
     found: dict[Span, Waiting] = {}
     for first in range(0, len(asked), RANGES_PER_QUERY):
@@ -115,5 +115,5 @@ def _utc(moment: datetime | None) -> datetime | None:
 
 
 def in_words(span: timedelta) -> str:
-    """To the second."""
+    """Writes a duration in whole seconds."""
     return str(timedelta(seconds=int(span.total_seconds())))

@@ -1,4 +1,4 @@
-"""Does the sync keep up? Judged by rows that are due, so that a quiet table is healthy."""
+"""Checks whether the sync keeps up, by the rows that are due, so that a quiet table is healthy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,19 +29,19 @@ PROGRESS_CHECK = "progress"
 LAGGING_AFTER = timedelta(minutes=10)
 SEVERELY_AFTER = timedelta(hours=1)
 STALLED_AFTER = timedelta(minutes=10)
-MOST_RANGES = 50  # of a query
+MOST_RANGES = 50  # in one query
 
 
 @dataclass(frozen=True)
 class ProgressFacts:
-    """The facts by which the progress of a table is judged."""
+    """The progress facts are what the progress of a table is judged by."""
 
     overdue: timedelta  # for how long the oldest waiting row has been due
     since_commit: timedelta
 
 
 def judge_progress(standing: ProgressFacts) -> ProgressStatus:
-    """Exactly ten minutes, or an hour, still belong to the calmer word."""
+    """Judges the facts; a delay of exactly ten minutes or an hour still gets the better status."""
     if standing.overdue <= LAGGING_AFTER:
         return ProgressStatus.HEALTHY
     if standing.since_commit > STALLED_AFTER:
@@ -62,10 +62,11 @@ _SEVERITY = {
 
 
 def check_progress(subject: Subject, now: datetime | None = None) -> Verdict:
-    """`now` is BigQuery's if left out; while BigQuery is away, every unsynced window counts as due.
+    """Judges a table by the rows of the source that are due and lie in windows not yet committed.
 
-    Decided by the rows of the source that are due and lie in windows not yet committed: none means
-    that nothing is missing. Rows of the future are never due, so that none can fake health or lag.
+    If there are none, nothing is missing. Future rows are never due, so that they fake neither
+    health nor lag. `now` is BigQuery's time if left out; if BigQuery does not answer, every
+    unsynced window counts as due.
     """
     table, start = subject.table(), subject.start()
     known = subject.ledger.progress(table, start) if table and start else None
@@ -112,7 +113,7 @@ def _judged(
     behind = slices_behind(points) if standing.overdue > LAGGING_AFTER else ()
     notes = [*diagnose(subject, table, points)]
     status = judge_progress(standing)
-    # Only then: each run looks for them itself, and it reads the key of every row.
+    # Only a stalled table is searched: each turn checks this itself, and it reads every row's key.
     if waiting.oldest and unknown is None and status is ProgressStatus.STALLED:
         window = floor_to_window(waiting.oldest, contract.window)
         notes += colliding_keys(subject, table, window, window + contract.window)
@@ -143,7 +144,7 @@ def _judged(
 def gaps(
     table: LogicalTable, cells: Sequence[CellRecord], start: datetime, until: datetime
 ) -> list[Span]:
-    """What of [start, until) is not committed in every slice; one wide range if it is many."""
+    """Finds what of [start, until) some slice has not committed; too many gaps become one range."""
     held: dict[datetime, list[datetime]] = {}
     for record in cells:
         if record.commit is not None:
@@ -162,7 +163,7 @@ def gaps(
 
 
 def slices_behind(points: Sequence[Checkpoint]) -> tuple[str, ...]:
-    """Those that others have left behind by more than lagging allows."""
+    """Names the slices that are behind the furthest one by more than the lagging limit."""
     furthest = max(point.until for point in points)
     return tuple(
         slice_key(point.slice) for point in points if furthest - point.until > LAGGING_AFTER
@@ -192,7 +193,7 @@ def _message(
 
 
 def without_time(contract: TableContract, rows: int) -> str:
-    """What users are told of rows that belong to no window."""
+    """Tells users of rows that belong to no window."""
     many = "1 row" if rows == 1 else f"{rows:,} rows"
     return (
         f"{many} of BigQuery without {contract.timestamp_column} will never be copied: give them a"

@@ -1,4 +1,4 @@
-"""Why a table may be stuck or look it: spoiled copies of its checkpoints, keys that collide."""
+"""Finds why a table is stuck or seems so: wrong copies of its checkpoints, or keys that collide."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -17,12 +17,12 @@ from bq_harper_assets.validation.subject import Subject, instant_of
 
 
 def diagnose(subject: Subject, table: LogicalTable, points: Sequence[Checkpoint]) -> Iterator[str]:
-    """What is wrong with the copy, in words; a copy that is only late is right."""
+    """Says what is wrong with Harper's copies of the checkpoints; a copy may be older."""
     ids = {checkpoint_id(table.name, point.slice): point for point in points}
     try:
         rows = subject.harper.search_by_id(CHECKPOINTS.name, list(ids), ("*",))
     except BqhError:
-        return  # never copied, or Harper is away, which the other checks tell
+        return  # there is no copy yet, or Harper does not answer, which other checks report
     origin = f"ledger {subject.ledger.identity()}"
     for row in rows:
         if problem := _problem(row, ids[row["id"]].until, origin):
@@ -35,7 +35,7 @@ def diagnose(subject: Subject, table: LogicalTable, points: Sequence[Checkpoint]
 def colliding_keys(
     subject: Subject, table: LogicalTable, start: datetime, end: datetime
 ) -> Iterator[str]:
-    """No run goes on while two rows have one key, so this is why rows of [start, end) wait."""
+    """Finds two rows with one key in [start, end): no turn writes there until they differ."""
     before = version_of(subject.ledger.newest_schema(table))
     try:
         with pinned(subject.queries, subject.contract, start, end, before) as pin:
@@ -43,7 +43,7 @@ def colliding_keys(
     except KeyNotUnique as error:
         yield str(error)
     except BqhError:
-        return  # BigQuery is away or its columns do not fit, which other checks tell
+        return  # BigQuery does not answer, or its columns do not fit, which other checks report
 
 
 def _problem(row: dict[str, Any], until: datetime, origin: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Differences with names: which rows they are, in which columns, and which of them are known."""
+"""Names the rows that differ and their columns, and which of them quarantine accounts for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.validation.record_comparison import differing_columns
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
 
-MOST_NAMED = 5_000  # rows per cell that are looked at one by one
+MOST_NAMED = 5_000  # rows per cell that are named
 
 
 @dataclass(frozen=True)
 class Explained:
-    """One cell's differences: rows that quarantine accounts for, and some of the others by name."""
+    """The differences of one cell are explained: by quarantine, or some of them by name."""
 
     quarantined: int = 0
     nameless: int = 0  # rows in quarantine that can have no id
@@ -38,7 +38,7 @@ def explain(
     has_equal_rows: bool,
     shown: int,
 ) -> dict[Cell, Explained]:
-    """Of the cells that differ; reads their source once more."""
+    """Explains the cells that differ; reads their source once more."""
     differing = {cell: diff for cell, diff in diffs.items() if not diff.is_equal}
     if not differing:
         return {}

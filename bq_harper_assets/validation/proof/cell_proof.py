@@ -1,4 +1,4 @@
-"""What is known of one cell once its rows were compared, or why they could not be."""
+"""A cell proof says what comparing the rows of one cell found, or why they were not compared."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,13 +14,13 @@ from bq_harper_assets.validation.proof.cell_differences import Explained
 from bq_harper_assets.validation.verdict import Difference, ProofStatus, Severity, Verdict
 
 PROOF_CHECK = "proof"
-DIFFERENCES_SHOWN = 20  # rows named per cell
+DIFFERENCES_SHOWN = 20  # rows named for each cell
 BY_STORED_HASH = "proved by stored hash"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CellProof:
-    """What is known of one cell."""
+    """A cell proof is what is known of one cell."""
 
     cell: Cell
     status: ProofStatus
@@ -30,24 +30,24 @@ class CellProof:
     missing: int = 0
     changed: int = 0
     phantom: int = 0
-    quarantined: int = 0  # rows that Harper cannot hold, and the ledger says so
-    kept: int = 0  # gone from the source, and in Harper as the contract wants it
-    source_changed: bool = False  # since T: the next revisit brings the cell up to date
+    quarantined: int = 0  # rows that Harper cannot hold, as the ledger says
+    kept: int = 0  # gone from the source, and kept in Harper as the contract says
+    source_changed: bool = False  # since T; the next revisit updates the cell
     deep: bool = False
     differences: tuple[Difference, ...] = ()
     left_out: tuple[str, ...] = ()  # columns that came after the cell was synced
-    batch: int | None = None  # of the commit that was looked at
+    batch: int | None = None  # the batch of the commit that was compared
 
     @property
     def words(self) -> str:
-        """The status as users are told it: a quick proof believes the stored hashes."""
+        """Gives the status in the words for users: a quick proof relies on the stored hashes."""
         if self.status is ProofStatus.PROVED and not self.deep:
             return BY_STORED_HASH
         return self.status.value
 
     @property
     def verdict(self) -> Verdict:
-        """As a check's outcome; an open cell has passed so far, and is not called proved."""
+        """Gives the proof as a verdict; an open cell passes so far, but is not called proved."""
         failed = self.status in (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
         return Verdict(
             check=PROOF_CHECK,
@@ -80,13 +80,13 @@ def judged(
     source_changed: bool,
     deep: bool,
 ) -> CellProof:
-    """By what its rows are."""
+    """Judges a cell by its rows."""
     keeps = source.contract.deletes == "keep"
     nameless = diff.read - diff.ids
     missing = len(diff.missing) - explained.quarantined + max(0, nameless - explained.nameless)
     phantom = 0 if keeps else len(diff.vanished)
     quarantined = explained.quarantined + min(nameless, explained.nameless)
-    # Compared with the source as it is now, because its past cannot be had.
+    # It was compared with the source as it is now, because BigQuery has no past of it.
     is_late = source_changed and source.pin.t != commit.t
     if missing or len(diff.changed) or phantom:
         status = ProofStatus.SOURCE_CHANGED if is_late else ProofStatus.DIFFERS
@@ -132,7 +132,7 @@ def _changed_since(cell: Cell, commit: CellCommit, source: TurnSource) -> str:
 
 
 def told_without(proof: CellProof, left_out: tuple[str, ...]) -> CellProof:
-    """The same, with the columns that were not compared."""
+    """Adds to a proof which columns were not compared."""
     if not left_out:
         return proof
     without = f"{proof.message}; compared without {', '.join(left_out)}, newer than its sync"
@@ -145,7 +145,7 @@ def not_provable(
     table: str,
     why_failed: Callable[[CellKey], str] = lambda cell: "",
 ) -> CellProof | None:
-    """Why there is nothing to compare; None if there is."""
+    """Says why a cell cannot be compared; None if it can."""
     if record is None or record.commit is None:
         return CellProof(cell=cell, status=ProofStatus.NOT_SYNCED, message="was never synced")
     if record.state is CellState.PLANNED:
@@ -158,7 +158,7 @@ def not_provable(
 
 
 def moving(cell: Cell) -> CellProof:
-    """A run is at work on it."""
+    """Makes the proof of a cell that a run is writing."""
     return CellProof(
         cell=cell,
         status=ProofStatus.MOVING,
@@ -167,7 +167,7 @@ def moving(cell: Cell) -> CellProof:
 
 
 def marked(cell: Cell, table: str) -> CellProof:
-    """A row of it was written by another window's sync: the cell is owed a sync of its own."""
+    """Makes the proof of a cell that needs a sync, because another window's sync wrote its row."""
     return CellProof(
         cell=cell,
         status=ProofStatus.MOVING,
@@ -177,7 +177,7 @@ def marked(cell: Cell, table: str) -> CellProof:
 
 
 def half_written(cell: Cell, table: str, why: str) -> CellProof:
-    """Its newest sync has failed: some of its rows may be newer than its commit, others not."""
+    """Makes the proof of a cell whose newest sync failed: some rows may be newer than a commit."""
     because = f" ({why})" if why else ""
     return CellProof(
         cell=cell,
@@ -189,11 +189,11 @@ def half_written(cell: Cell, table: str, why: str) -> CellProof:
 
 
 def _sync(cell: Cell, table: str) -> str:
-    """What to type for its window."""
+    """Gives the command that syncs the cell's window."""
     start, end = cell.window.start, cell.window.end
     return f"bqh sync {table} --from {start:%FT%H:%M} --to {end:%FT%H:%M}"
 
 
 def failed_proof(cell: Cell, error: BqhError) -> CellProof:
-    """A store did not answer."""
+    """Makes the proof of a cell for which a store did not answer."""
     return CellProof(cell=cell, status=ProofStatus.CHECK_FAILED, message=str(error))

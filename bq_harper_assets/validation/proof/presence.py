@@ -1,8 +1,8 @@
-"""Whether windows find every row that Harper holds: rows in the order of ids against rows by time.
+"""Checks whether windows find every row that Harper holds: rows by id against rows by time.
 
-Every proof reads a window by its times. A row that Harper stores, and leaves out of such an answer,
-is seen by none of them; in the order of ids it is there. Nothing is written, and no lease is taken:
-rows of cells that a run is at work on meanwhile are not judged.
+Every proof reads a window by its times. If Harper stores a row and leaves it out of such an answer,
+no proof sees it; in the order of ids it is there. Nothing is written and no lease is taken: rows of
+cells that a run writes meanwhile are not judged.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ PRESENCE_CHECK = "presence"
 
 @dataclass(frozen=True, kw_only=True)
 class Presence:
-    """What was counted, and what of it is wrong: in a table that others fill too, less is."""
+    """A presence has the counted rows, and says which are wrong: fewer, if others write too."""
 
     contract_id: str
     table: str
@@ -43,7 +43,11 @@ class Presence:
 
     @property
     def unfound(self) -> Some:
-        """Rows that no window finds; of an adopted table others may have written some timeless."""
+        """Gives the rows that no window finds.
+
+        In an adopted table others may have written rows without a time, so these do not count
+        there.
+        """
         lost, timeless = self.rows.lost, self.rows.timeless
         if self.is_adopted:
             return lost
@@ -51,12 +55,12 @@ class Presence:
 
     @property
     def stray(self) -> Some:
-        """Rows that nobody here has written, where nobody else should."""
+        """Gives the rows that no sync has written, if nobody else should write to the table."""
         return Some() if self.is_adopted else self.rows.stray
 
     @property
     def verdict(self) -> Verdict:
-        """Passed if windows find all that they should."""
+        """Passes if windows find all rows that they should."""
         rows = self.rows
         is_wrong = bool(self.unfound.count or self.stray.count)
         said = [*self._wrong()]
@@ -129,14 +133,14 @@ def _examples(rows: Some) -> str:
 
 
 def note_presence(ledger: Ledger, table: LogicalTable, found: Verdict) -> None:
-    """Recorded for the proof of the table, unless nothing could be looked at."""
+    """Records the verdict for the proof of the table, unless a store did not answer."""
     if not found.could_not_look:
         detail = {"message": found.message, **found.metadata}
         ledger.record_audit(table, Note(PRESENCE_CHECK, table.name, found.status.value, detail))
 
 
 def newest_loss(ledger: Ledger, table: LogicalTable) -> str | None:
-    """What the newest look said of rows that no window finds; None if it found none."""
+    """Says which rows no window found in the newest check; None if it found all."""
     last = ledger.audit(table, 1, kind=PRESENCE_CHECK)
     if not last or last[0].outcome != ProofStatus.DIFFERS.value:
         return None
@@ -149,7 +153,10 @@ def newest_loss(ledger: Ledger, table: LogicalTable) -> str | None:
 def check_presence(
     harper: HarperClient, ledger: Ledger, contract: TableContract, stop: Stop | None = None
 ) -> Verdict | None:
-    """Of the whole table; None if nothing of it was ever synced; RunStopped between requests."""
+    """Checks the whole table; None if nothing of it was ever synced.
+
+    RunStopped is raised between two requests if `stop` says so.
+    """
     table = ledger.find_table(contract.id)
     newest = ledger.newest_schema(table) if table else None
     version = version_of(newest)
@@ -177,7 +184,7 @@ def check_presence(
         ).verdict
     except RunStopped:
         raise
-    except (BqhError, pa.ArrowException) as error:  # ids of several types are no array
+    except (BqhError, pa.ArrowException) as error:  # ids of several types make no array
         text = f"the rows of {contract.target_table} could not be counted: {error}"
         return Verdict(
             check=PRESENCE_CHECK,

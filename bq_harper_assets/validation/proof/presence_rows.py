@@ -1,7 +1,7 @@
 """Reads every row that Harper holds of a table, in the order of ids and again by time.
 
-The times of rows decide their cells. What the ledger says is read before and after: cells that a
-run was at work on meanwhile are not judged, and a cell that it has made meanwhile is known.
+The times of rows decide their cells. The ledger is read before and after: cells that a run wrote
+meanwhile are not judged, and cells that it made meanwhile are known.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,14 +30,14 @@ from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.sync.values.row_plan import HASH
 
 ROWS_PER_PAGE = 20_000
-NAMED = 20  # rows of each kind
-_NOWHERE = -1  # the place of a row in no committed cell
+NAMED = 20  # ids that are listed for each kind
+_NOWHERE = -1  # stands for a row in no committed cell
 _NO_HASHES, _NO_NUMBERS = np.empty(0, np.uint64), np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
 class Some:
-    """So many rows, and the ids of the first of them."""
+    """Some rows are counted, and the first of them are named by their ids."""
 
     count: int = 0
     ids: tuple[str | int, ...] = ()
@@ -45,25 +45,25 @@ class Some:
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """The rows of a table by where they are."""
+    """The rows of a table are counted by where they are."""
 
-    held: int = 0  # in the order of ids
+    held: int = 0  # found in the order of ids
     in_cells: int = 0  # of these, in cells that are committed
     kept: int = 0  # of these, gone from BigQuery and left as the contract wants it
-    unjudged: int = 0  # of these, in cells that a run was at work on
+    unjudged: int = 0  # of these, in cells that a run wrote meanwhile
     lost: Some = Some()  # of these, found by no window
     timeless: Some = Some()  # without a time that can be read
     stray: Some = Some()  # between synced windows, in a cell that nothing ever named
-    other_form: int = 0  # that no sync wrote, with a time that a sync would write otherwise
-    beyond: int = 0  # in an open window, after what is synced of it
-    waiting: int = 0  # in cells that were begun or marked, and are not committed
+    other_form: int = 0  # no sync wrote them, and a sync would write their time in another form
+    beyond: int = 0  # in an open window, after the end of what is synced
+    waiting: int = 0  # in cells that were planned or marked, and are not committed
     before: int = 0  # before the first window, or before the start
-    younger: int = 0  # after the newest window that was ever begun
+    younger: int = 0  # after the newest window that was ever planned or marked
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """Cells by a number of window and slice."""
+    """The committed cells are found by a number that is made of window and slice."""
 
     committed: Mapping[int, CellRecord]
     slices: int
@@ -81,11 +81,11 @@ class _Cells:
         return window * self.slices + record.cell.slice
 
     def numbers(self, micros: Int64s, slices: Int64s) -> Int64s:
-        """Of each row's cell, known or not."""
+        """Gives the number of each row's cell, whether the ledger knows the cell or not."""
         return np.floor_divide(micros, self.window_micros) * self.slices + slices
 
     def places(self, micros: Int64s, numbers: Int64s) -> Int64s:
-        """Of each row's cell among those that are committed, as far as it is committed."""
+        """Gives each row's index among the committed cells, up to where each is committed."""
         known = np.array(sorted(self.committed), np.int64)
         if not len(known):
             return np.full(len(micros), _NOWHERE)
@@ -95,13 +95,13 @@ class _Cells:
         return np.where(inside, at, _NOWHERE)
 
     def commits(self) -> list[CellCommit]:
-        """In the order of places."""
+        """Gives the commits in the order of their cells' numbers."""
         return [r.commit for _, r in sorted(self.committed.items()) if r.commit is not None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PresenceLook:
-    """One look at one table; `stop` ends it between two requests."""
+    """A presence look counts the rows of one table; `stop` ends it between two requests."""
 
     harper: HarperClient
     ledger: Ledger
@@ -113,7 +113,7 @@ class PresenceLook:
     stop: Stop = field(default_factory=Stop)
 
     def counted(self) -> Counted:
-        """Rows that no window finds are asked for once more: they may be gone by then."""
+        """Counts the rows; those that no window finds are read again, as they may be gone."""
         before = self._records()
         cells = _Cells.of(before, self.table)
         held = timeless = other_form = 0
@@ -172,7 +172,7 @@ class PresenceLook:
         return floor_to_window(start, self.table.facts.window) if start else None
 
     def _stable(self, cells: _Cells, records: Sequence[CellRecord]) -> np.ndarray:
-        """Whether each place was left alone for as long as the look took."""
+        """Says of each committed cell whether the ledger's record stayed the same meanwhile."""
         after = {record.cell: record for record in records}
         return np.array(
             [
@@ -183,7 +183,7 @@ class PresenceLook:
         )
 
     def _kept(self, cells: _Cells, where: Int64s, stable: np.ndarray) -> int:
-        """Rows beyond those that each commit has counted, where none of them is taken out."""
+        """Counts rows beyond those that each commit counted, if the contract keeps deleted rows."""
         if self.contract.deletes == "mirror" or not len(stable):
             return 0
         counts = np.bincount(where, minlength=len(stable))
@@ -191,9 +191,10 @@ class PresenceLook:
         return int(np.maximum(counts - rows, 0)[stable].sum())
 
     def _by_id(self) -> Iterator[tuple[list[Any], list[int | None], np.ndarray]]:
-        """All rows, in pages that begin after the last id: ids, times, and which others wrote so.
+        """Reads all rows in the order of ids, by pages: their ids, times, and which others wrote.
 
-        The last tells of an adopted table's rows that no sync wrote, with times in another form.
+        The last array marks rows of an adopted table that no sync wrote and whose time has another
+        form.
         """
         name, time = self.contract.target_table, self.contract.timestamp_column
         adopted = self.contract.manage == "adopt"
@@ -230,12 +231,12 @@ class PresenceLook:
                 )
 
     def _has_hashes(self) -> bool:
-        """Harper refuses to answer for an attribute that it does not know."""
+        """Says whether the table has hashes: Harper refuses a search for an unknown attribute."""
         found = self.harper.describe_table(self.contract.target_table)
         return found is not None and any(each.name == HASH for each in found.attributes)
 
     def _by_time(self, records: Sequence[CellRecord]) -> Iterator[UInt64s]:
-        """The id hashes of all rows that the windows of committed cells find."""
+        """Yields the id hashes of all rows that the windows of committed cells find."""
         name = self.contract.target_table
         looking = f"looking for the rows of {name} in their windows"
         with doing(looking) as step:
@@ -259,7 +260,7 @@ class PresenceLook:
                     step.what = f"{looking}, {found:,} so far"
 
     def _named(self, kinds: Sequence[UInt64s]) -> list[Some]:
-        """Of each kind those that are still there."""
+        """Counts and names the rows of each kind that are still there."""
         if not any(map(len, kinds)):
             return [Some() for _ in kinds]
         counts, named = [0] * len(kinds), [list[Any]() for _ in kinds]
@@ -275,13 +276,13 @@ class PresenceLook:
 
 @dataclass(frozen=True, kw_only=True)
 class _Outside:
-    """Rows in no committed cell, by why that is so."""
+    """The rows in no committed cell are counted by the reason."""
 
     beyond: int
     waiting: int
     before: int
     younger: int
-    stray: np.ndarray  # which of them
+    stray: np.ndarray  # says of each row whether it is one
 
     @classmethod
     def of(
@@ -291,7 +292,7 @@ class _Outside:
         start: datetime | None,
         numbers: Int64s,
     ) -> "_Outside":
-        """A row between synced windows whose cell nothing ever named was written by nobody here."""
+        """Sorts the rows: one between synced windows, in a cell without a record, is not ours."""
         committed = np.isin(numbers, np.array(list(cells.committed), np.int64))
         named = np.array(sorted({cells.number(record) for record in known}), np.int64)
         is_named = np.isin(numbers, named)
@@ -313,7 +314,7 @@ class _Outside:
 
 
 def time_ranges(records: Sequence[CellRecord]) -> Iterator[tuple[datetime, datetime, int]]:
-    """The windows of committed cells and their rows, neighbours together while they are few."""
+    """Yields the windows of committed cells with their rows; small neighbours become one range."""
     windows: dict[datetime, tuple[datetime, int]] = {}
     for record in records:
         if record.commit:

@@ -1,4 +1,4 @@
-"""The proofs of many cells: told as one verdict, and kept on record with the other checks."""
+"""Sums up the proofs of many cells in one verdict, and records them with the other checks."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.proof.cell_proof import DIFFERENCES_SHOWN, PROOF_CHECK, CellProof
 from bq_harper_assets.validation.verdict import ProofStatus, Severity, Verdict
 
-# The first of them that some cell has is the word for all of them.
+# The first of these statuses that some cell has is the status of all cells together.
 WORST_FIRST = (
     ProofStatus.CHECK_FAILED,
     ProofStatus.DIFFERS,
@@ -21,7 +21,7 @@ WORST_FIRST = (
     ProofStatus.MOVING,
 )
 WRONG = (ProofStatus.DIFFERS, ProofStatus.CHECK_FAILED)
-# What a look at a cell can find; anything else says that it could not be looked at.
+# These are findings about a cell; every other status says that the cell could not be compared.
 _JUDGED = (
     ProofStatus.PROVED,
     ProofStatus.OPEN,
@@ -37,7 +37,7 @@ def record_checks(
     of_table: Sequence[Verdict],
     proofs: Sequence[CellProof],
 ) -> set[str]:
-    """The validation, what each proof found, and each cell that differs; the warnings."""
+    """Records the validation, what each proof found and each differing cell; returns warnings."""
     judged = [
         Judged(
             cell=cell_key(each.cell),
@@ -62,7 +62,7 @@ def record_checks(
 
 
 def verdict_of(proofs: Sequence[CellProof]) -> Verdict:
-    """Passed only if each is proved, or is open and equal so far; of none nothing is known."""
+    """Passes only if each cell is proved, or is open and equal so far; without cells it fails."""
     if not proofs:
         text = "nothing is synced there, so that there is nothing to prove"
         return Verdict(

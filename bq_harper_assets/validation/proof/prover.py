@@ -1,4 +1,4 @@
-"""The proof of whole cells: every row of the source against every row that Harper holds.
+"""Proves whole cells: compares every row of the source with every row that Harper holds.
 
 Each cell is compared at the instant of its commit. Where BigQuery says that a window is now as it
 was then, it is read as it is now: one read for all such windows, however long ago each was synced.
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prover:
-    """Proves cells of one contract; it writes nothing and takes no lease."""
+    """A prover proves cells of one contract; it writes nothing and takes no lease."""
 
     stores: Stores
     contract: TableContract
@@ -56,7 +56,7 @@ class Prover:
     def prove(
         self, cells: Sequence[Cell], *, deep: bool = False, shown: int = DIFFERENCES_SHOWN
     ) -> list[CellProof]:
-        """In the order asked."""
+        """Gives a proof of each cell, in the order of `cells`."""
         table = self.stores.ledger.find_table(self.contract.id)
         records = self._records(table, cells)
 
@@ -99,7 +99,7 @@ class Prover:
     def _compared(
         self, table: LogicalTable, commits: Mapping[Cell, CellCommit], deep: bool, shown: int
     ) -> Iterator[tuple[Cell, CellProof]]:
-        """What some cells could not be looked at for is raised after the others."""
+        """Compares the cells; an error with some of them is raised after the others."""
         if not commits:
             return
         limit = self.contract.sync.give_up_after
@@ -130,7 +130,7 @@ class Prover:
             groups: dict[tuple[Basis, bool], dict[Cell, CellCommit]] = {}
             for cell, commit in commits.items():
                 version = commit.schema_version
-                # Hashes that count a column which is gone are made anew from the stored values.
+                # Stored hashes that count a removed column are computed again from the values.
                 by_values = deep or not bases.has_stored_hashes(version)
                 groups.setdefault((bases.basis(version), by_values), {})[cell] = commit
             yield from _all_of(
@@ -147,7 +147,7 @@ class Prover:
         deep: bool,
         shown: int,
     ) -> Iterator[tuple[Cell, CellProof]]:
-        """Cells that are compared by the same columns."""
+        """Compares cells that share the same columns with the source."""
         pin, queries = source.pin.restricted(basis), source.queries
         now = _prints(queries, pin, commits, self.contract)
         untold = {cell_key(cell): c for cell, c in commits.items() if not bases.is_told(c)}
@@ -158,7 +158,7 @@ class Prover:
         for cell, commit in commits.items():
             if now[cell].text != told.get(cell_key(cell), commit.fingerprint):
                 changed.add(cell)
-            # A query cannot be asked as of an earlier time.
+            # A query cannot be read as of an earlier time.
             if cell in changed and pin.source.at is not None and is_kept(pin, commit.t):
                 then.setdefault((commit.t, commit.schema_version), {})[cell] = commit
             else:
@@ -188,7 +188,7 @@ class Prover:
         parts = {cell: Part(1, cell.window.start, c.upto) for cell, c in commits.items()}
         keyless = not source.pin.plan.selection.key
         is_past = any(commit.t == source.pin.t for commit in commits.values())
-        has_equal_rows = keyless and (  # which prints of now do not tell of the past
+        has_equal_rows = keyless and (  # today's fingerprints do not say it of the past
             is_past or any(prints[cell].distinct < prints[cell].rows for cell in commits)
         )
         rows = {cell.window: max(prints[cell].rows, commits[cell].rows) for cell in commits}
@@ -205,7 +205,7 @@ class Prover:
 def _all_of(
     parts: Iterable[Iterator[tuple[Cell, CellProof]]],
 ) -> Iterator[tuple[Cell, CellProof]]:
-    """An error of one part is raised after the last, so that the others are told."""
+    """Yields from all parts; an error of one is raised after the last, so that none is lost."""
     errors: list[BqhError] = []
     for part in parts:
         try:
@@ -219,7 +219,7 @@ def _all_of(
 def _prints(
     queries: Queries, pin: Pinned, commits: Mapping[Cell, CellCommit], contract: TableContract
 ) -> dict[Cell, Fingerprint]:
-    """Of each cell's window as far as it was committed, as the source is now."""
+    """Computes today's fingerprint of each cell's window, as far as the cell was committed."""
     by_upto: dict[datetime, dict[datetime, Fingerprint]] = {}
     closed = [cell for cell, commit in commits.items() if commit.is_closed]
     found: dict[datetime, Fingerprint] = {}

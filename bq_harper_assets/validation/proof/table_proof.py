@@ -1,4 +1,4 @@
-"""Is the table the same in both stores? Told of all its cells, by their newest proofs."""
+"""Says whether a table is the same in both stores, by the newest proofs of all its cells."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,35 +19,35 @@ from bq_harper_assets.validation.verdict import (
     Verdict,
 )
 
-# Of the metadata: what the run that filed the verdict has found itself.
+# These names in the metadata are for what the run that recorded the verdict has found itself.
 THIS_RUN, STATUS_OF_RUN = "this_run", "status_of_this_run"
-_NAMED = 5  # cells that differ, in a message
+_NAMED = 5  # cells that differ, as listed in a message
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableCells:
-    """So many cells of a table are proved, so many are not, and why."""
+    """The cells of a table are counted by whether they are proved, and why not."""
 
     cells: int = 0
     by_hash: int = 0  # proved, by the hashes that are stored with the rows
     by_values: int = 0  # proved, by all values
-    oldest: datetime | None = None  # snapshot that a cell is proved as of
+    oldest: datetime | None = None  # the oldest snapshot as of which a cell is proved
     newest: datetime | None = None
     open: int = 0
-    changed_since: int = 0  # in BigQuery, whatever else is known of them
-    source_changed: int = 0  # of these: Harper is not what BigQuery has now, and it has no past
-    not_proved: int = 0  # since their sync
-    waiting: int = 0  # for a sync, or for the end of one
+    changed_since: int = 0  # cells that changed in BigQuery since, whatever else is known of them
+    source_changed: int = 0  # of these, compared with BigQuery's newest rows only, and different
+    not_proved: int = 0  # cells that were not proved since their sync
+    waiting: int = 0  # cells that wait for a sync, or for the end of one
     differing: int = 0
 
     @property
     def proved(self) -> int:
-        """By hash or by values."""
+        """Counts the cells that are proved, by hash or by values."""
         return self.by_hash + self.by_values
 
     @property
     def status(self) -> ProofStatus:
-        """All of them in one word."""
+        """Sums up all cells in one status."""
         if not self.cells:
             return ProofStatus.NOT_SYNCED
         if self.differing:
@@ -77,7 +77,7 @@ class TableCells:
         return "; ".join([text, *(f"{number:,} {what}" for number, what in others if number)])
 
     def figures(self) -> dict[str, Any]:
-        """For metadata."""
+        """Returns the counts for metadata."""
         return {
             "cells": self.cells,
             "cells_proved": self.proved,
@@ -98,7 +98,7 @@ def count_cells(known: Sequence[ProvedCells]) -> TableCells:
     for each in known:
         found = replace(found, cells=found.cells + each.cells)
         if not each.is_clean:
-            # A poll may be at work on an open cell at any time: it is counted as open only.
+            # A turn may be writing an open cell at any time, so that it counts as open only.
             if each.is_closed:
                 found = replace(found, waiting=found.waiting + each.cells)
             else:
@@ -128,7 +128,7 @@ def count_cells(known: Sequence[ProvedCells]) -> TableCells:
 
 
 def check_table(ledger: Ledger, table: LogicalTable | None, proofs: Sequence[CellProof]) -> Verdict:
-    """What is known by now; `proofs` are those of this run, which the ledger has already."""
+    """Judges the table by the proofs on record; `proofs` are those of this run, also recorded."""
     cells = count_cells(ledger.proved_cells(table) if table else ())
     named = ledger.cells_judged(table, [ProofStatus.DIFFERS], _NAMED) if table else ()
     return table_verdict(cells, named, proofs, newest_loss(ledger, table) if table else None)
@@ -140,10 +140,10 @@ def table_verdict(
     proofs: Sequence[CellProof],
     lost: str | None = None,
 ) -> Verdict:
-    """A cell that differs fails the table until it is mended, whichever run has found it.
+    """Fails the table while a cell differs, whichever run has found it.
 
-    Cells that nobody has looked at since their sync are told, and are no failure. `lost` tells of
-    rows that no window finds: they fail the table until a look finds none.
+    Cells that nobody has compared since their sync are counted, and are no failure. `lost`
+    describes rows that no window finds: they fail the table until a later check finds none.
     """
     status: Status = cells.status
     message, metadata = str(cells), cells.figures()

@@ -1,4 +1,4 @@
-"""The rows of a spot check: found in one store, looked up in the other, and compared."""
+"""Finds the rows of a spot check in one store, fetches them from the other, and compares them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,30 +26,30 @@ from bq_harper_assets.validation.spot.source_sample import SourceRows, read_sour
 from bq_harper_assets.validation.subject import Subject, instant_of
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
 
-ROWS_PER_SEARCH = 50  # of which some may belong to other slices
-_SEARCHES = 2  # per window at least: in a page of one time there may be no row of some slice
+ROWS_PER_SEARCH = 50  # some of them may belong to other slices
+_SEARCHES = 2  # at least, per window: a page of rows of one time may have no row of some slice
 
 
 class Side(Enum):
-    """Where a row was found before it was looked up in the other store."""
+    """The side is the store in which a row was found before it was fetched from the other."""
 
     BIGQUERY = "bigquery"
     HARPER = "harper"
 
 
 class Outcome(Enum):
-    """What came of looking it up."""
+    """An outcome says how a row compares with the other store."""
 
     SAME = "same"
     DIFFERENT = "different"
-    UNSTORABLE = "unstorable"  # it belongs into quarantine
-    KEPT = "kept"  # gone from the source, and still in Harper as the contract wants it
-    MOVED = "moved"  # different, but a run has touched its cell since the check began
+    UNSTORABLE = "unstorable"  # it belongs in quarantine
+    KEPT = "kept"  # gone from the source, and kept in Harper as the contract says
+    MOVED = "moved"  # different, but its cell was synced or marked after the check began
 
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """A row of a cell that was looked up in the other store, and what came of it."""
+    """A compared row is a row of a cell that was compared with the other store."""
 
     place: CommittedCell
     side: Side
@@ -59,7 +59,7 @@ class ComparedRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Both stores, the source as it was at one instant and under one schema version."""
+    """A comparison compares rows of Harper with the source at one instant and schema version."""
 
     subject: Subject
     slices: int
@@ -73,7 +73,10 @@ class Comparison:
         times: Sequence[datetime],
         found: Sequence[tuple[CommittedCell, Row]],
     ) -> Iterator[ComparedRow]:
-        """So many rows of the source in each place, and these rows of Harper, all of the times."""
+        """Compares `wanted` rows of the source in each cell, and the rows found in Harper.
+
+        `times` are the times of all of them.
+        """
         rows = read_source_rows(self.subject.queries, self.source, self.plan, times)
         yield from self._missing_or_changed(rows, self._chosen(rows, wanted))
         yield from self._phantom_or_changed(rows, found)
@@ -140,7 +143,7 @@ class Comparison:
         return policy == "keep" or (policy == "flag" and row.get(DELETED_AT) is not None)
 
     def _not_at_its_time(self, row: Row) -> Difference:
-        """A row whose time has changed in the source is no phantom: its key is looked up."""
+        """Asks the source for the row's key: a row whose time has changed there is no phantom."""
         row_id, name = row[self.plan.primary_key], self.plan.timestamp
         moment = self._time_of_key(row)
         if moment is None:
@@ -167,12 +170,12 @@ class Comparison:
 
 
 def slice_of_id(row_id: str | int, plan: RowPlan, slices: int) -> int:
-    """The slice of a stored row."""
+    """Gives the slice of a stored row."""
     return int(slice_of(id_hashes(pa.array([row_id]), keyless=not plan.key), slices)[0])
 
 
 def time_of(row: Row, plan: RowPlan, kind: Kind) -> datetime | None:
-    """Of a stored row; None if no sync wrote it."""
+    """Gives the time of a stored row; None if no sync wrote it."""
     try:
         return instant_of(kind, str(row[plan.timestamp]))
     except ValueError:
@@ -187,7 +190,7 @@ def harper_rows(
     wanted: Mapping[CommittedCell, int],
     chance: Random,
 ) -> Iterator[tuple[CommittedCell, Row]]:
-    """Rows of Harper, so many of each place; a page of one window serves all its slices."""
+    """Picks so many rows of Harper in each cell; a page of one window serves all its slices."""
     by_window: dict[tuple[datetime, datetime], dict[int, CommittedCell]] = {}
     for place in wanted:
         by_window.setdefault((place.start, place.until), {})[place.slice] = place
@@ -202,7 +205,7 @@ def harper_rows(
                 part = slice_of_id(row[plan.primary_key], plan, slices)
                 page.setdefault(part, []).append(row)
             for part, rows in page.items():
-                # Of equal times any: the first by id would always be the same.
+                # Any row of equal times is picked: the first by id would always be the same.
                 row = chance.choice(
                     [r for r in rows if r[plan.timestamp] == rows[0][plan.timestamp]]
                 )
@@ -215,7 +218,7 @@ def harper_rows(
 def _page(
     subject: Subject, plan: RowPlan, kind: Kind, span: tuple[datetime, datetime, datetime]
 ) -> list[Row]:
-    """Some rows at or after the second instant, or else from the first on, before the third."""
+    """Fetches rows of Harper from the second instant on, else from the first, before the third."""
     start, middle, end = (text_of(kind, moment) for moment in span)
     for bounds in ([middle, end], [start, middle]):
         target, where = subject.contract.target_table, " to ".join(bounds)

@@ -1,4 +1,4 @@
-"""Where a spot check looks: cells that the ledger calls synced, and how many rows of each."""
+"""Chooses the cells of a spot check from the synced ones, and how many rows of each."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -13,7 +13,7 @@ from bq_harper_assets.ledger.questions.status import CellRecord
 
 @dataclass(frozen=True, kw_only=True)
 class CommittedCell:
-    """A cell as its newest commit left it."""
+    """A committed cell is a cell as its newest commit left it."""
 
     start: datetime
     until: datetime
@@ -25,7 +25,7 @@ class CommittedCell:
 
 
 def places_of(cells: Sequence[CellRecord]) -> list[CommittedCell]:
-    """A cell that is being moved, or waits to be, is none: nothing is promised of it now."""
+    """Gives the clean committed cells: what others hold is not known until their next commit."""
     return [
         CommittedCell(
             start=record.cell.window_start,
@@ -44,10 +44,10 @@ def places_of(cells: Sequence[CellRecord]) -> list[CommittedCell]:
 def of_some(
     places: Sequence[CommittedCell], size: int, chance: Random, *, by_rows: bool
 ) -> Mapping[CommittedCell, int]:
-    """So many rows, one in each equal share of all rows, or of all places.
+    """Spreads `size` rows over the cells, one in each equal share of all rows, or of all cells.
 
-    By rows few fall where the ledger knows of no rows; by places none is spared, which is where
-    rows turn up that should not be there.
+    By rows, few are in cells for which the ledger counts no rows. By cells, every cell has the same
+    chance, so that rows are found which should not be there.
     """
     weights = [place.rows if by_rows else 1 for place in places]
     ends = list(accumulate(weights))
@@ -58,6 +58,6 @@ def of_some(
 
 
 def instants(start: datetime, end: datetime, count: int, chance: Random) -> list[datetime]:
-    """One in each equal share of the time between."""
+    """Picks one instant in each of `count` equal shares of the time between."""
     shares = ((number + chance.random()) / count for number in range(count))
     return [start + share * (end - start) for share in shares]

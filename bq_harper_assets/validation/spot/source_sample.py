@@ -1,4 +1,4 @@
-"""Some rows of the source as they were at one instant, with their ids and values in Harper."""
+"""Reads some rows of the source at one instant, with their ids and values in Harper."""
 
 import json
 from collections import Counter as Occurrences
@@ -28,17 +28,15 @@ from bq_harper_assets.sync.write.record import encode_batch
 from bq_harper_assets.sync.write.request_body import bodies
 from bq_harper_assets.validation.spot.sampled_cells import CommittedCell
 
-MOST_SAMPLED_ROWS = (
-    100_000  # read at once: rows of one time come together, for equal ones are numbered
-)
-TIMES_PER_QUERY = 1_000  # each is a literal in it
+MOST_SAMPLED_ROWS = 100_000  # rows of one time are read together, because equal rows are numbered
+TIMES_PER_QUERY = 1_000  # each is a literal of the query
 _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, eq=False)
 class SourceRows:
-    """All rows of some times."""
+    """The source rows are all rows that the source has at some times."""
 
     batch: pa.RecordBatch
     identity: Identity
@@ -46,34 +44,34 @@ class SourceRows:
 
     @cached_property
     def ids(self) -> list[Any]:
-        """By row; None where a row can have none."""
+        """Gives the id of each row; None for a row that can have none."""
         found: list[Any] = self.identity.ids.to_pylist()
         return found
 
     @cached_property
     def place_of_id(self) -> dict[Any, int]:
-        """The row of each id."""
+        """Gives the row number of each id."""
         return {row_id: row for row, row_id in enumerate(self.ids) if row_id is not None}
 
     @cached_property
     def micros(self) -> Int64s:
-        """The time of each row."""
+        """Gives the time of each row in microseconds."""
         times = micros_of(self.batch.column(self.plan.timestamp))
         found: Int64s = times.to_numpy(zero_copy_only=False)
         return found
 
     def rows_in(self, place: CommittedCell, slices: int) -> list[int]:
-        """Rows of a cell, of so many slices, that can have an id."""
+        """Gives the rows of a cell that can have an id, where the table has so many slices."""
         is_there = (self.micros >= micros_at(place.start)) & (self.micros < micros_at(place.until))
         is_ours = slice_of(self.identity.id_hashes, slices) == place.slice
         there = [int(row) for row in np.flatnonzero(is_there & is_ours)]
-        # By id: BigQuery gives rows in any order, and a seed has to repeat its sample.
+        # The order is by id: BigQuery gives rows in any order, and a seed has to repeat its sample.
         return sorted(
             (row for row in there if self.ids[row] is not None), key=lambda row: self.ids[row]
         )
 
     def records(self, rows: Sequence[int]) -> Mapping[int, dict[str, Any]]:
-        """As Harper should give them back; one that no sync would write is left out."""
+        """Gives rows as Harper should return them; a row that no sync would write is left out."""
         wanted = np.zeros(self.batch.num_rows, bool)
         wanted[list(rows)] = True
         encoded = encode_batch(
@@ -96,9 +94,9 @@ def times_of(
     most: int,
     seed: int,
 ) -> list[datetime]:
-    """Times that rows have, at most so many of each window, any of them with the same chance.
+    """Picks times that rows have, at most `most` of each window, all with the same chance.
 
-    `until` says by the start of each window how far it is looked at.
+    `until` says for the start of each window up to which time rows are picked.
     """
     if not until:
         return []
@@ -106,7 +104,7 @@ def times_of(
     within = " OR ".join(restriction.between(column, *each) for each in _merged(until))
     # DIV and MOD round towards zero, and there were rows before 1970.
     begin = f"m - MOD(MOD(m, {length}) + {length}, {length})"
-    # Not by ROW_NUMBER, which would sort all times of a window in one place.
+    # ROW_NUMBER is not used, because it would sort all times of a window on one worker.
     any_order = "FARM_FINGERPRINT(CONCAT(CAST(m AS STRING), @seed)), m"
     rows = queries.run(
         f"SELECT m FROM (SELECT ARRAY_AGG(m ORDER BY {any_order} LIMIT {most}) AS some"
@@ -121,7 +119,7 @@ def times_of(
 
 
 def _merged(until: Mapping[datetime, datetime]) -> list[tuple[datetime, datetime]]:
-    """Windows that follow each other, as one range."""
+    """Joins windows that follow each other into one range."""
     found: list[tuple[datetime, datetime]] = []
     for start, end in sorted(until.items()):
         if found and found[-1][1] == start:
@@ -134,7 +132,7 @@ def _merged(until: Mapping[datetime, datetime]) -> list[tuple[datetime, datetime
 def rows_at(
     queries: Queries, source: SourceAtInstant, times: Iterable[datetime]
 ) -> dict[datetime, int]:
-    """How many rows have each of these times."""
+    """Counts the rows that have each of these times."""
     name, wanted = quoted(source.time_column.name), sorted(set(times))
     found = dict.fromkeys(wanted, 0)
     for first in range(0, len(wanted), TIMES_PER_QUERY):
@@ -152,7 +150,7 @@ def rows_at(
 
 
 def uncrowded(counts: Mapping[datetime, int]) -> list[datetime]:
-    """The times whose rows can be read at once; the emptier ones first."""
+    """Gives the times whose rows can be read at once; times with fewer rows come first."""
     kept, total = [], 0
     for moment in sorted(counts, key=lambda each: (counts[each], each)):
         total += counts[moment]
@@ -164,7 +162,7 @@ def uncrowded(counts: Mapping[datetime, int]) -> list[datetime]:
 def read_source_rows(
     queries: Queries, source: SourceAtInstant, plan: RowPlan, times: Sequence[datetime]
 ) -> SourceRows | None:
-    """All rows of these times, as a sync would identify them; None if there are none."""
+    """Reads all rows of these times with the ids of a sync; None if there are none."""
     if not times:
         return None
     storage = connect_storage(queries.connection)

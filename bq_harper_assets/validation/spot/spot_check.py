@@ -1,4 +1,4 @@
-"""Are rows picked at random the same in both stores? Looked for in both directions.
+"""Checks whether rows picked at random are the same in both stores, in both directions.
 
 From BigQuery: a row at a random time must be in Harper, in every column. From Harper: the row at a
 random instant must be in BigQuery. Each is compared with the source as it was when its cell was
@@ -54,7 +54,7 @@ from bq_harper_assets.validation.verdict import (
     Verdict,
 )
 
-# Of the times of a window, for each slice: so few rows are looked at that all slices have one.
+# A sample has at least this many times of a window per slice, so that each slice likely has a row.
 TIMES_PER_SLICE = 5
 
 
@@ -65,10 +65,10 @@ def check_spot(
     size: int | None = None,
     seed: int | None = None,
 ) -> Verdict:
-    """Rows in each direction, of any of these cells, or of any that the table has.
+    """Compares random rows of these cells, or of all cells of the table, in both directions.
 
-    `size` left out is the contract's, and `seed` repeats a sample. No store that is away makes it
-    fail with an error: it says so instead.
+    `size` is the contract's if left out, and `seed` repeats a sample. If a store does not answer,
+    no error is raised: the verdict says so.
     """
     seed = SystemRandom().randrange(2**32) if seed is None else seed
     size = subject.contract.spot_check_size if size is None else size
@@ -97,7 +97,7 @@ def _checked(
         past = {place: pin.source.at is not None and is_kept(pin, place.t) for place in chosen}
     looks = [_settled(subject, table, look) for look in compared.looks]
     held = sum(place.rows for place in chosen)
-    # A window's times are those of all its slices.
+    # The slices of a window share its times, so each window counts once.
     left_out = sum({place.start: compared.crowded[place] for place in chosen}.values())
     return verdict_of_rows(looks, asked, held, left_out, is_past=all(past.values()))
 
@@ -137,7 +137,7 @@ def _compare(
     chance: Random,
     seed: int,
 ) -> _Compared:
-    """For each instant and schema version apart."""
+    """Compares the rows, apart for each instant and each schema version."""
     plan, slices = RowPlan.of(pin.plan), table.facts.slices
     bases = Bases.of(subject.ledger, table, pin.plan.version)
     kind = pin.source.time_column.kind
@@ -179,7 +179,7 @@ def _at_once(
     window: timedelta,
     crowded: Counter[CommittedCell],
 ) -> Iterator[tuple[list[CommittedCell], set[datetime]]]:
-    """Places of as many windows as can be read at once, and the times that are read of them."""
+    """Groups cells of as many windows as can be read at once, with the times to read of them."""
     by_window: dict[datetime, dict[datetime, int]] = {}
     for moment, count in counts.items():
         by_window.setdefault(floor_to_window(moment, window), {})[moment] = count
@@ -206,13 +206,13 @@ def _at_once(
 
 
 def _as_of(pin: Pinned, place: CommittedCell) -> tuple[SourceAtInstant, int]:
-    """The source as it was at the place's commit; as it is now where BigQuery has no past of it."""
+    """Gives the source at the cell's commit, or as it is now if BigQuery has no past of it."""
     is_past = pin.source.at is not None and is_kept(pin, place.t)
     return (replace(pin.source, at=place.t) if is_past else pin.source), place.schema_version
 
 
 def _settled(subject: Subject, table: LogicalTable, look: ComparedRow) -> ComparedRow:
-    """What is left of a difference when the ledger is asked again: runs go on meanwhile."""
+    """Asks the ledger again about a difference, because turns go on during the check."""
     if look.difference is None:
         return look
     start = look.place.start

@@ -1,4 +1,4 @@
-"""What the looks of a spot check come to."""
+"""Makes the verdict of a spot check from the rows that it compared."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def verdict_of_rows(
 
 
 def _without_rows(outcomes: Counter[Outcome], metadata: dict[str, Any], held: int) -> Verdict:
-    """Passed only if there is no row that could have been looked at."""
+    """Passes only if there is no row that could have been compared."""
     if outcomes[Outcome.MOVED]:
         text = "a run was at work there while it was looked at"
     elif held:

@@ -1,1 +1,1 @@
-"""Alembic's folder: how the ledger's tables came about, one step per module."""
+"""Alembic finds here how the ledger's tables came about, one step per module."""

@@ -1,4 +1,4 @@
-"""Run by Alembic: applies the steps inside the transaction that `migrate` has opened."""
+"""Alembic runs this module to apply the steps in the transaction that `migrate` has opened."""
 
 from alembic import context
 

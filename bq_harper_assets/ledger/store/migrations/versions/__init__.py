@@ -1,1 +1,1 @@
-"""The steps, in the order of their numbers. A step that was released is never edited."""
+"""The steps run in the order of their numbers. What a released step does is never edited."""

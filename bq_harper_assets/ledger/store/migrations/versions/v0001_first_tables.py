@@ -1,4 +1,4 @@
-"""The first tables, and the ledger's identity, which is made exactly once."""
+"""Makes the first tables, and the ledger's identity, which is made exactly once."""
 
 from uuid import uuid4
 
@@ -10,7 +10,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Makes them."""
+    """Makes the tables and the identity."""
     op.create_table(
         "ledger_identity",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),

@@ -1,4 +1,4 @@
-"""Marks, commits up to a point of a window, and batches that outlive their cells."""
+"""Adds marks, commits up to a point of a window, and batches that outlive their cells."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "v0001"
 
 
 def upgrade() -> None:
-    """Whatever was committed until now was a whole window."""
+    """Adds them; every earlier commit counts as one of a whole window."""
     op.create_table(
         "marks",
         sa.Column("table_id", sa.Integer(), nullable=False),
@@ -39,7 +39,7 @@ def upgrade() -> None:
         "UPDATE batches SET rows_moved = 0, rows_flagged = 0, rows_kept = 0 WHERE state = 'applied'"
     )
     op.execute("UPDATE batches SET mode = 'reconcile' WHERE mode = 'upsert'")
-    # SQLite changes no column in place: the table is made anew there.
+    # SQLite changes no column in place, so Alembic makes the table again there.
     with op.batch_alter_table("batches") as batches:
         batches.alter_column("upto", existing_type=sa.BigInteger(), nullable=False)
         batches.drop_constraint("batches_table_id_slice_window_start_fk", type_="foreignkey")

@@ -1,4 +1,4 @@
-"""Who recorded a schema and why, fingerprints under later schemas, and claims."""
+"""Adds who recorded a schema and why, fingerprints under later schemas, and claims."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "v0002"
 
 
 def upgrade() -> None:
-    """Of the schemas recorded until now, nobody knows who and why."""
+    """Adds them; of earlier schemas nobody knows who recorded them and why."""
     for name in ("recorded_by", "cause"):
         op.add_column(
             "schema_versions", sa.Column(name, sa.Text(), nullable=False, server_default="")

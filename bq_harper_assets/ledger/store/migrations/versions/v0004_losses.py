@@ -1,4 +1,4 @@
-"""What each cell held before its batch, and whether someone allowed what the batch took out."""
+"""Adds what each cell held before its batch, and whether someone allowed the batch's deletes."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "v0003"
 
 
 def upgrade() -> None:
-    """Of the batches until now, neither is known."""
+    """Adds both; they stay unknown for earlier batches."""
     op.add_column("batches", sa.Column("rows_held", sa.BigInteger(), nullable=True))
     op.add_column("batches", sa.Column("deletes_allowed", sa.Boolean(), nullable=True))
     some = sa.text("rows_deleted + rows_flagged > 0")

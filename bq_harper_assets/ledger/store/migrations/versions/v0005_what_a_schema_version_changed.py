@@ -1,4 +1,4 @@
-"""What a schema version changed, and which source it was seen in, as they were told then."""
+"""Adds what a schema version changed, in the words of then, and its source's fingerprint."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,6 +8,6 @@ down_revision = "v0004"
 
 
 def upgrade() -> None:
-    """Of the versions recorded until now it is worked out again when somebody asks."""
+    """Adds both; the changes of earlier versions are computed when somebody asks for them."""
     for name in ("changes", "source_fingerprint"):
         op.add_column("schema_versions", sa.Column(name, sa.Text(), nullable=True))

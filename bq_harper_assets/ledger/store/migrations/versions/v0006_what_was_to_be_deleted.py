@@ -1,4 +1,4 @@
-"""What each batch was about to delete, for those that end without a commit."""
+"""Adds what each batch was about to delete, for batches that end without a commit."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "v0005"
 
 
 def upgrade() -> None:
-    """Of the batches until now that were not committed, nobody knows."""
+    """Adds it; it stays unknown for earlier batches that were not committed."""
     op.add_column("batches", sa.Column("deletes_intended", sa.BigInteger(), nullable=True))
     op.drop_index("batches_that_lost", "batches")
     some = sa.text("coalesce(rows_deleted + rows_flagged, deletes_intended) > 0")

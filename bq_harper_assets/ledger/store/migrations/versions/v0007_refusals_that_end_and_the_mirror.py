@@ -1,4 +1,4 @@
-"""Until when a refusal holds, and what Harper's copy of each lease is known to say."""
+"""Adds until when a refusal holds, and what Harper's copy of each lease is known to say."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "v0006"
 
 
 def upgrade() -> None:
-    """Refusals until now hold until somebody decides; of the copies nothing is known."""
+    """Adds both; earlier refusals hold until somebody decides, and the copies are unknown."""
     op.add_column("batches", sa.Column("refused_until", sa.BigInteger(), nullable=True))
     op.add_column("leases", sa.Column("mirrored_epoch", sa.BigInteger(), nullable=True))
     op.add_column("leases", sa.Column("mirrored_batch", sa.BigInteger(), nullable=True))

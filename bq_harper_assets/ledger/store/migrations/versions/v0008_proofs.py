@@ -1,4 +1,4 @@
-"""What the newest proof of each cell found, and of which batch."""
+"""Adds what the newest proof of each cell found, and in which batch."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "v0007"
 
 
 def upgrade() -> None:
-    """Of the cells proved until now nobody knows: they count as not proved since their sync."""
+    """Adds the table; cells that were proved earlier count as not proved since their sync."""
     op.create_table(
         "proofs",
         sa.Column("table_id", sa.Integer(), nullable=False),
