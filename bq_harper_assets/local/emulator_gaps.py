@@ -47,7 +47,7 @@ def spatial() -> None:
     file = Path(duckdb_extension_spatial.__file__).parent / "extensions" / release / name
     place = Path.home() / ".duckdb" / "extensions" / release / str(row[0]) / name
     place.parent.mkdir(parents=True, exist_ok=True)
-    # The file is large, so it is linked, each time again: the package may have a new path.
+    # The file is large, so it is linked, at each start: the package may have a new path.
     place.unlink(missing_ok=True)
     place.symlink_to(file)
 

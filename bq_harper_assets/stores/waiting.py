@@ -15,7 +15,7 @@ TOLD_AFTER_S = 5.0
 TOLD_AGAIN_AFTER_S = 30.0
 LOOK_EVERY_S = 1.0
 
-TERMINAL = "terminal"  # the listeners that print to a person's terminal
+TERMINAL = "terminal"  # the `place` of listeners that print to a person's terminal
 
 _Say = Callable[[str], None]
 _Text = str | Callable[[], str]  # either fixed, or worded again each time it is reported

@@ -112,7 +112,7 @@ def from_google(
 
 def is_storm(error: BaseException) -> bool:
     """Says whether BigQuery answered that it will take the call later, which shows it is there."""
-    response = getattr(error.__cause__, "response", None)  # gRPC has no HTTP response
+    response = getattr(error.__cause__, "response", None)  # for gRPC it is not an HTTP response
     return isinstance(error, BigQueryBusy) or getattr(response, "status_code", None) == 503
 
 

@@ -9,7 +9,7 @@ from bq_harper_assets.stores.bigquery.errors import Feature
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 
-_FORMATS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H"}  # by the length of a partition id
+_FORMATS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H"}  # keyed by the length of an id
 _HOUR = timedelta(hours=1)  # no partition is shorter
 # The time of a change and a snapshot come from different parts of the service.
 _MARGIN = timedelta(minutes=5)

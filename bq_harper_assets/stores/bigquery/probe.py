@@ -37,7 +37,7 @@ def probe_bigquery(
 
 
 def _dry_run(client: Any, sql: str | None) -> None:
-    from google.cloud import bigquery  # seconds of import, only needed here
+    from google.cloud import bigquery  # its import takes seconds, and few need it
 
     # There are no retries: the library would go on for ten minutes if nothing answers.
     settings = bigquery.QueryJobConfig(dry_run=True, use_query_cache=False)
@@ -121,7 +121,7 @@ def _wrong_timestamp(
 
 
 def _open_session(connection: BigQueryConnection, contract: TableContract) -> None:
-    from google.cloud.bigquery_storage_v1 import types  # seconds of import, only needed here
+    from google.cloud.bigquery_storage_v1 import types  # its import takes seconds, and few need it
 
     session = types.ReadSession(
         table=f"projects/{connection.project}/datasets/{contract.dataset}/tables/{contract.table}",

@@ -150,7 +150,7 @@ class _Reader:
         self.offset = self._opened_at = offset
 
     def next_message(self, silence_s: float) -> Any:
-        """Returns the next message, None at the end; TimeoutError if none comes for so long."""
+        """Returns the next message, None at the end; raises TimeoutError if none comes in time."""
         import grpc  # type: ignore[import-untyped]
         from google.api_core.exceptions import from_grpc_error
 

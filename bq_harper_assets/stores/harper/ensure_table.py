@@ -182,7 +182,7 @@ def _declared(plan: TablePlan) -> tuple[Attribute, ...]:
 
 
 def _missing(found: TableDescription, plan: TablePlan, adopted: bool) -> tuple[str, ...]:
-    """Lists the names to index that Harper does not know; TableConflict if the rows do not fit."""
+    """Lists names to index that Harper does not know; raises TableConflict if rows do not fit."""
     problems = unfit(found, plan) if adopted else tuple(conflicts(found, plan))
     if problems:
         raise TableConflict(plan.table, problems, adopted=adopted)
