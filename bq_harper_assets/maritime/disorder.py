@@ -56,8 +56,8 @@ class Disorder:
     def kinds(self, seed: int, rows: int, number: NDArray[np.int64]) -> NDArray[np.int8]:
         """Returns the fault of each row, by its number; a row has at most one.
 
-        A lap is `rows` long. Only the first of each pair of rows is ever picked. The second stays as
-        it is: a tie has a partner, and the last row of a lap says that the lap was loaded.
+        A lap is `rows` long. Only the first of each pair of rows is ever picked. The second stays
+        as it is: a tie has a partner, and the last row of a lap says that the lap was loaded.
         """
         kinds = np.zeros(len(number), dtype=np.int8)
         if not any(astuple(self)):

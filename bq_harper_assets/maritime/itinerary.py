@@ -134,7 +134,7 @@ def _berths(fleet: Fleet, port: Ints, anchored: NDArray[np.bool_]) -> Floats:
 
 @lru_cache(maxsize=2)
 def build_itineraries(seed: int, vessels: int) -> Itineraries:
-    """Builds the loops; each depends on seed and vessel number alone. Durations are whole seconds."""
+    """Builds the loops, each from seed and vessel number alone. Durations are whole seconds."""
     fleet, routes = build_fleet(seed, vessels), build_routes()
     number, k = np.arange(vessels)[:, None], np.arange(MAX_CALLS)[None, :]
     port = _calls(fleet)

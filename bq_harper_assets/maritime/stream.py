@@ -19,7 +19,7 @@ from bq_harper_assets.maritime.reports import Reports, Schedule
 
 @dataclass(frozen=True, kw_only=True)
 class StreamPlan:
-    """A stream plan has `batch` rows per `interval` (microseconds), and sends those past `since`."""
+    """A stream plan has `batch` rows per `interval` microseconds, and sends those after `since`."""
 
     seed: int
     vessels: int
