@@ -1,1 +1,1 @@
-"""The embedded stack: a real Harper and a BigQuery emulator on this machine's loopback."""
+"""The embedded stack is a real Harper and a BigQuery emulator on this machine's loopback."""

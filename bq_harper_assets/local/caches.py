@@ -1,6 +1,6 @@
-"""Where installers keep what they have downloaded: in the project's folder, and not in the home.
+"""Installers keep their downloads in the project's folder, and not in the home folder.
 
-Standard library only: set-up imports it before there are any packages.
+It uses the standard library only: set-up imports it before there are any packages.
 """
 
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from bq_harper_assets.contract.settings.root import local_folder
 
-# A folder that somebody has chosen already is theirs to choose.
+# If the user has set one of these already, it stays.
 _VARIABLES = {"UV_CACHE_DIR": "uv", "PIP_CACHE_DIR": "pip", "npm_config_cache": "npm"}
 
 
 def caches(project_root: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """What to add to the environment of uv, pip and npm; `make clean` deletes these folders."""
+    """Returns what to add to the environment of uv, pip and npm; `make clean` deletes it all."""
     folder = local_folder(project_root) / "cache"
     chosen = {name.lower() for name in environ}
     return {

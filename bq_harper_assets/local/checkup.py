@@ -1,4 +1,4 @@
-"""Has this machine what the product needs? Looked at, never installed: set-up does that."""
+"""Checks whether this machine has what the product needs; it installs nothing, set-up does."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ LOW_SPACE_BYTES = 2 * 1024**3
 
 
 def check_machine(root: Path, environ: Mapping[str, str]) -> list[Finding]:
-    """Java for Spark, room on the disk, a place to write."""
+    """Checks that there is a Java for Spark, room on the disk, and a folder that can be written."""
     return [_java(root, environ), _disk(root), _writable(local_folder(root))]
 
 

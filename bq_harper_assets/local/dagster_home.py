@@ -1,4 +1,4 @@
-"""Where the project's Dagster keeps its files, and the settings that it reads there."""
+"""Makes the folder in which the project's Dagster keeps its files and finds its settings."""
 
 import os
 from collections.abc import Mapping
@@ -8,17 +8,17 @@ from bq_harper_assets.contract.settings.private_files import make_private_folder
 from bq_harper_assets.contract.settings.root import local_folder
 
 SETTINGS = "dagster.yaml"
-OF_DAGSTER = ("storage", "history", "schedules", "logs")  # folders that hold what it keeps
+OF_DAGSTER = ("storage", "history", "schedules", "logs")  # Dagster's own folders in its home
 
 
 def make_dagster_home(root: Path, environ: Mapping[str, str]) -> Path:
-    """DAGSTER_HOME if it is set, else .local/dagster; made, and given the project's settings.
+    """Makes DAGSTER_HOME if it is set, else .local/dagster, with the project's settings in it.
 
-    A place that somebody named may have settings of its own; ours follow those of the project.
+    A folder that the user named may have settings of its own; our own folder gets the project's.
     """
     named = environ.get("DAGSTER_HOME")
     home = Path(named or local_folder(root) / "dagster").resolve()
-    # Logs and results name rows; of what somebody named and made, that one decides.
+    # Logs and results name rows, so the folder is private, unless the user named and made it.
     if not (named and home.is_dir()):
         make_private_folder(home)
     for folder in (home / name for name in OF_DAGSTER):
@@ -35,4 +35,4 @@ def _copy_settings(root: Path, home: Path) -> None:
         return
     draft = home / f".{SETTINGS}.{os.getpid()}"
     draft.write_bytes(wanted)
-    draft.replace(settings)  # in one step: a Dagster at work may read it now
+    draft.replace(settings)  # it is replaced in one step, as a running Dagster may read it now

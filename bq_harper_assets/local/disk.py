@@ -1,4 +1,4 @@
-"""Room on the disk, asked before something large is written. Standard library only."""
+"""Checks for room on the disk before something large is written, with the standard library only."""
 
 import shutil
 from pathlib import Path
@@ -7,7 +7,7 @@ from bq_harper_assets.local.errors import SetupError
 
 
 def require_free_space(folder: Path, needed: int, again: str) -> None:
-    """Refuse early, with both figures, instead of half way with a full disk."""
+    """Raises SetupError early, with both figures, instead of half way with a full disk."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise SetupError(

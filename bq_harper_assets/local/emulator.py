@@ -1,4 +1,4 @@
-"""The stack's BigQuery: the emulator, started by our launcher, which closes its gaps."""
+"""The stack's BigQuery is the emulator, started by our launcher, which closes its gaps."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ PROJECT = "local"
 
 
 class EmulatorServer:
-    """One emulator with its own HOME and data; without `persistent` its data ends with it."""
+    """An emulator server has its own HOME and data; without `persistent` its data ends with it."""
 
     name = "bigquery"
     title = "the BigQuery emulator"

@@ -1,7 +1,7 @@
-"""The gaps of bqemulator that a faithful sync would fall into, and how each is closed.
+"""Closes the gaps of bqemulator that would make a faithful sync fail.
 
-Each gap is one function in GAPS, with the reason in its docstring. They reach into the inside of
-one version of bqemulator, which the launcher holds to.
+Each gap is one function in GAPS, with the reason in its docstring. The functions change the inside
+of one version of bqemulator, and the launcher refuses any other.
 """
 
 import os
@@ -16,25 +16,26 @@ from typing import Any
 
 SESSION_MIB_VARIABLE = "BQH_EMULATOR_SESSION_MIB"
 SESSION_MIB = 1024
-MESSAGE_BYTES = 2 * 1024**2  # gRPC clients take 4 MiB unless told otherwise
-KEPT_ROWS = 5_000_000  # in the copies kept for time travel, per table: about 400 MB
+MESSAGE_BYTES = 2 * 1024**2  # gRPC clients take 4 MiB by default
+KEPT_ROWS = 5_000_000  # the copies of one table for time travel have at most so many: about 400 MB
 COPY_SIZES = """
     SELECT table_name, estimated_size FROM duckdb_tables()
     WHERE schema_name = '_bqemulator_snapshots'
 """
 DROPS_PER_CHECKPOINT = 16
-KEPT_COPIES = range(8, 1000)  # at least and at most so many, whatever their rows
+KEPT_COPIES = range(8, 1000)  # at least and at most so many copies are kept, whatever their rows
 
 
 def _inside(module: str) -> Any:
-    """A module of bqemulator that is changed here, which its types do not allow."""
+    """Imports a module of bqemulator as Any, because its types do not allow changes."""
     return import_module(f"bqemulator.{module}")
 
 
 def spatial() -> None:
     """bqemulator downloads DuckDB's spatial extension at its first start, or stops.
 
-    The same file comes with a package; it is put where DuckDB looks before it downloads.
+    The same file comes with a package; a link to it is made in the folder that DuckDB reads before
+    it downloads.
     """
     import duckdb
     import duckdb_extension_spatial
@@ -46,7 +47,7 @@ def spatial() -> None:
     file = Path(duckdb_extension_spatial.__file__).parent / "extensions" / release / name
     place = Path.home() / ".duckdb" / "extensions" / release / str(row[0]) / name
     place.parent.mkdir(parents=True, exist_ok=True)
-    # A link, made anew: the file is large, and the package may have moved since the last start.
+    # The file is large, so it is linked, at each start: the package may have a new path.
     place.unlink(missing_ok=True)
     place.symlink_to(file)
 
@@ -134,7 +135,7 @@ def message_size() -> None:
         )
 
     def any_size(*, interceptors: Any, options: list[tuple[str, int]]) -> Any:
-        # One row can be larger than any cap on messages; the cap on what is received stays.
+        # One row can be larger than any limit on sent messages; the limit on received ones stays.
         kept = [option for option in options if option[0] != "grpc.max_send_message_length"]
         return open_server(
             interceptors=interceptors, options=[*kept, ("grpc.max_send_message_length", -1)]
@@ -152,7 +153,7 @@ def message_size() -> None:
 
 
 class RecentTables(OrderedDict[str, Any]):
-    """Keeps the newest entries up to a number of bytes in all, and always the last one."""
+    """Recent tables are the newest entries up to a number of bytes, and always the last one."""
 
     def __init__(self, room: int, bytes_of: Callable[[Any], int]) -> None:
         super().__init__()
@@ -175,7 +176,7 @@ class RecentTables(OrderedDict[str, Any]):
 
 
 def session_memory() -> None:
-    """Read sessions and query results stay in memory for ever: the least recently used are dropped.
+    """Read sessions and query results would stay in memory for ever: the least recently used go.
 
     A session is not dropped when it has been read: a task that is tried again reads it again.
     """
@@ -206,7 +207,7 @@ def schema_snapshot() -> None:
         try:
             statements = sqlglot.parse(sql, read="bigquery")
         except sqlglot.errors.SqlglotError:
-            return []  # a script with control flow
+            return []  # it is a script with control flow
         for number, statement in enumerate(statements):
             is_table = getattr(statement, "args", {}).get("kind") == "TABLE"
             if isinstance(statement, exp.Alter | exp.Create) and is_table:
@@ -237,7 +238,7 @@ def schema_snapshot() -> None:
                 return await call_next(request)
             place = parts.index("tables")
             if place < 4 or len(parts) > place + 2:
-                return await call_next(request)  # rows of a table, not the table
+                return await call_next(request)  # the request is about rows, not about the table
             project, dataset = parts[place - 3], parts[place - 1]
             before = {
                 table.table_id: table.schema_ for table in ctx.catalog.list_tables(project, dataset)

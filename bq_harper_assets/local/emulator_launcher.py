@@ -1,4 +1,4 @@
-"""Runs bqemulator with its gaps closed; a module to run, as the local stack does.
+"""Runs bqemulator with its gaps closed; the local stack runs this module.
 
 BQH_EMULATOR_GAPS_OPEN leaves named gaps open, which is how the tests show that each is needed.
 """
@@ -17,7 +17,7 @@ GAPS_OPEN_VARIABLE = "BQH_EMULATOR_GAPS_OPEN"
 
 
 def gaps_to_close(left_open: str) -> list[str]:
-    """All but the named ones; an unknown name ends the program."""
+    """Lists all gaps but the named ones; an unknown name ends the program."""
     names = {name.strip() for name in left_open.split(",") if name.strip()}
     if unknown := sorted(names - set(GAPS)):
         sys.exit(f"error: {GAPS_OPEN_VARIABLE} names {unknown}; there are {sorted(GAPS)}")
@@ -25,7 +25,7 @@ def gaps_to_close(left_open: str) -> list[str]:
 
 
 def main() -> None:
-    """Serve until SIGTERM; the ready file appears when both ports are open."""
+    """Serves until SIGTERM; the ready file appears when both ports are open."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rest-port", type=int, required=True)
     parser.add_argument("--grpc-port", type=int, required=True)
@@ -61,7 +61,7 @@ async def _serve(options: argparse.Namespace) -> None:
         persistence_mode=PersistenceMode.PERSISTENT if options.data else PersistenceMode.EPHEMERAL,
         data_dir=options.data,
         upload_staging_dir=options.uploads,
-        enable_format_extensions=False,  # another download
+        enable_format_extensions=False,  # they would be another download
         log_level=LogLevel.WARNING,
     )
     await ReadyServer(settings)._run_forever_async()

@@ -1,4 +1,4 @@
-"""What can go wrong with the local stack. Standard library only: set-up imports it first."""
+"""Defines the local stack's errors, with the standard library only: set-up imports it first."""
 
 from bq_harper_assets.errors import BqhError
 

@@ -1,4 +1,4 @@
-"""One stack's folder: where its files are, and what is remembered from one command to the next."""
+"""A stack's folder has its files, and remembers its state from one command to the next."""
 
 import shutil
 from collections.abc import Callable
@@ -18,7 +18,7 @@ PRIVATE = 0o700
 
 
 class StackState(BaseModel):
-    """What was started, and on which ports: also of a stack that is stopped now."""
+    """A stack state says what was started and on which ports, also if the stack is stopped now."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -28,7 +28,7 @@ class StackState(BaseModel):
 
 @dataclass(frozen=True)
 class StackFolder:
-    """The names of everything inside; nothing is made before `make`."""
+    """A stack folder knows the paths of all files in it; nothing is created before `make`."""
 
     path: Path
 
@@ -49,11 +49,11 @@ class StackFolder:
         return self.path / "stack.json"
 
     def make(self) -> None:
-        """StackError if a file is in the way or the place cannot be written."""
+        """Makes the folders; raises StackError if a file is in the way or one cannot be written."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self.logs.mkdir(exist_ok=True)
-            # Whoever can read Harper's folder can talk to it without a password.
+            # A process that can read Harper's folder can talk to it without a password.
             self.data.mkdir(exist_ok=True, mode=PRIVATE)
         except OSError as error:
             raise StackError(
@@ -63,7 +63,7 @@ class StackFolder:
             ) from error
 
     def read_state(self) -> StackState:
-        """Empty for a stack that was never started."""
+        """Reads the state, which is empty for a stack that was never started."""
         if not self.state_file.is_file():
             return StackState()
         try:
@@ -75,13 +75,13 @@ class StackFolder:
             ) from error
 
     def write_state(self, state: StackState) -> None:
-        """Replaced in one step."""
+        """Writes the state; the file is replaced in one step."""
         draft = self.state_file.with_suffix(".new")
         draft.write_text(state.model_dump_json(indent=2) + "\n", encoding="utf-8")
         draft.replace(self.state_file)
 
     def delete_contents(self) -> None:
-        """All but the lock, which its holder still needs, and what set-up has installed."""
+        """Deletes all but the lock, which its owner still needs, and what set-up has installed."""
         for place in (self.data, self.logs):
             if place.exists():
                 shutil.rmtree(place)
@@ -89,6 +89,6 @@ class StackFolder:
             file.unlink(missing_ok=True)
 
     def locked(self, say: Callable[[str], None]) -> AbstractContextManager[None]:
-        """One command at a time changes a stack."""
+        """Locks the stack, so that one command at a time changes it."""
         waiting = f"waiting for another command to finish with the stack in {self.path}"
         return locked(self.path / "stack.lock", say, waiting)

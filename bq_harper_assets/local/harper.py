@@ -1,4 +1,4 @@
-"""The stack's Harper: set up in its own folder at the first start, with a password of its own."""
+"""The stack's Harper is set up in its own folder at the first start, with a password of its own."""
 
 import base64
 import json
@@ -35,7 +35,7 @@ PRELOAD = Path(__file__).with_name("loopback_only.cjs")
 
 
 class HarperServer:
-    """One Harper with its own HOME and data; `boot` installs it if it never ran."""
+    """A Harper server has its own HOME and data; `boot` installs it if it never ran."""
 
     name = "harper"
     title = "Harper"
@@ -67,14 +67,14 @@ class HarperServer:
                 "without it. The data is untouched. Next: put the file back, or start afresh: "
                 "bqh down --purge"
             )
-        # It does not run, whatever its own note says: that number may be another process's now.
+        # Harper does not run, whatever this file says: the number may be another process's now.
         (self._root / "hdb.pid").unlink(missing_ok=True)
         log_start = log_size(self._log)
         process = start(command, self._environ())
         yield from wait_until_ready(self, process, self._log, log_start)
 
     def answers(self) -> bool:
-        # The login shows that it is this Harper: one that shares its port would answer too.
+        # The login proves that it is this Harper: another one on the same port would answer too.
         if not self._folder.password_file.is_file():
             return False
         login = f"{ADMIN}:{self._folder.password_file.read_text(encoding='ascii')}"
@@ -94,7 +94,7 @@ class HarperServer:
         return self._data / "installed"
 
     def _install(self, command: list[str], start: Start) -> Iterator[None]:
-        # Without the stamp no server has run on what lies here, so there is nothing in it to lose.
+        # Without the stamp no server has run on this data, so there is nothing in it to lose.
         shutil.rmtree(self._data, ignore_errors=True)
         (self._data / "home").mkdir(parents=True, mode=PRIVATE)
         environ = {
@@ -113,7 +113,7 @@ class HarperServer:
         self._installed.touch()
 
     def _environ(self) -> dict[str, str]:
-        """Settings by environment are written into Harper's own configuration at each start."""
+        """Makes the environment, which Harper writes into its own configuration at each start."""
         return {
             **child_environ(self._user_environ),
             "HOME": str(self._data / "home"),
@@ -132,7 +132,7 @@ class HarperServer:
 
 
 def _password(file: Path) -> str:
-    """Made once; the file has its mode from the moment it exists."""
+    """Returns the password, which is made once; its file has its mode from the moment it exists."""
     if not file.exists():
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as output:

@@ -1,4 +1,4 @@
-"""Harper from npm, into the project's own folder; a module to run. A second run does nothing."""
+"""Installs Harper from npm into the project's own folder; run again, this module does nothing."""
 
 import os
 import shutil
@@ -16,23 +16,23 @@ from bq_harper_assets.local.errors import SET_UP_AGAIN, SetupError
 from bq_harper_assets.local.node import node_tools
 
 HARPER_VERSION = "4.7.29"
-HARPER_NEEDS_BYTES = 600 * 1024**2  # 245 MB installed, npm's cache beside it
+HARPER_NEEDS_BYTES = 600 * 1024**2  # 245 MB are installed, and npm's cache comes on top
 PACKAGE = Path(__file__).with_name("harper_package")
 _PACKAGE_LOCK = "package-lock.json"
 ENTRY = Path("node_modules") / "harperdb" / "bin" / "harperdb.js"
-# What the lock names is installed as locked and checked against its hashes. `npm ci` would refuse
+# Packages are installed as locked and checked against their hashes. `npm ci` would refuse
 # the lock: it lacks the native parts for other systems, which npm finds there by exact versions.
 # Native parts come built, so no install script has to run.
 NPM_OPTIONS = ("install", "--no-save", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund")
 
 
 def harper_folder(project_root: Path) -> Path:
-    """Where this version of Harper is or will be."""
+    """Returns the folder where this version of Harper is or will be."""
     return local_folder(project_root) / "software" / f"harper-{HARPER_VERSION}"
 
 
 def harper_entry(project_root: Path) -> Path:
-    """The script that Node runs; SetupError if Harper is not installed."""
+    """Returns the script that Node runs; raises SetupError if Harper is not installed."""
     folder = harper_folder(project_root)
     if not _is_installed(folder):
         raise SetupError(
@@ -44,7 +44,7 @@ def harper_entry(project_root: Path) -> Path:
 def install_harper(
     project_root: Path, say: Callable[[str], None], environ: Mapping[str, str] = os.environ
 ) -> Path:
-    """The folder appears whole or not at all: an interrupted install leaves nothing behind."""
+    """Installs Harper; its folder appears whole or not at all, even if it is interrupted."""
     folder = harper_folder(project_root)
     if _is_installed(folder):
         return folder
@@ -105,7 +105,7 @@ def _npm_install(
 
 
 def _advice(output: str) -> str:
-    """What a user can do about the failure that npm reports."""
+    """Says what a user can do about the failure that npm reports."""
     if "ENOSPC" in output:
         return "The disk is full: free some space."
     if "EINTEGRITY" in output:
@@ -125,7 +125,7 @@ def _advice(output: str) -> str:
 
 
 def main() -> None:
-    """Install Harper for the project in the current folder."""
+    """Installs Harper for the project in the current folder."""
     try:
         install_harper(
             find_project_root(os.environ, Path.cwd()),

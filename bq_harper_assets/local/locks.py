@@ -1,4 +1,4 @@
-"""File locks between processes: the kernel frees them when their holder ends, however it ends."""
+"""File locks work between processes: the kernel frees them when their owner ends in any way."""
 
 import fcntl
 import os
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def hold(file: Path, note: str) -> str | None:
-    """Held until this process ends, also if it becomes another program; `note` is for others.
+    """Locks the file until this process ends, even if it becomes another program.
 
-    None if it is held now; else what its holder has noted.
+    Returns None if this process has the lock now, else the `note` of the process that has it.
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
@@ -26,7 +26,7 @@ def hold(file: Path, note: str) -> str | None:
 
 @contextmanager
 def locked(file: Path, say: Callable[[str], None], while_waiting: str) -> Iterator[None]:
-    """Held inside the block; `while_waiting` is said if somebody else holds it now."""
+    """Locks the file inside the block; `while_waiting` is said if another process has the lock."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(file, flags, 0o600)
     try:

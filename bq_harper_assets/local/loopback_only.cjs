@@ -1,5 +1,5 @@
 'use strict';
-// Preloaded into every thread of the local Harper, which opens one more HTTP listener on all interfaces, on a
+// This file is preloaded into every thread of the local Harper, which opens one more HTTP listener on all interfaces, on a
 // port of the system's choice, and has no setting against it. Here every TCP listener is bound to loopback.
 const Module = require('module');
 const net = require('net');

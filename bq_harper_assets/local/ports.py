@@ -1,4 +1,4 @@
-"""Ports on loopback: asked for, remembered, preferred, or any that is free; in this order."""
+"""Chooses ports on loopback: those asked for, remembered or preferred, or free, in this order."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ from bq_harper_assets.local.errors import StackError
 from bq_harper_assets.local.locks import locked
 
 LOOPBACK = "127.0.0.1"
-# Harper's and the emulator's own defaults, which other tools expect.
+# These are Harper's and the emulator's own defaults, which other tools expect.
 PREFERRED = {"harper": 9925, "harper_rest": 9926, "bigquery": 9050, "bigquery_storage": 9060}
 SERVER_TITLES = {
     "harper": "Harper's Operations API",
@@ -24,7 +24,7 @@ SERVER_TITLES = {
 
 
 class Ports(BaseModel):
-    """Where the servers of one stack listen."""
+    """Ports are the numbers on which the servers of one stack listen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -41,7 +41,7 @@ def choose_ports(
     say: Callable[[str], None],
     keep: frozenset[str] = frozenset(),
 ) -> Ports:
-    """`keep` names the ports on which our own servers listen already."""
+    """Chooses a port for each server; `keep` names the ports of our servers that run already."""
     chosen: dict[str, int] = {}
     for name in PREFERRED:
         before = getattr(remembered, name) if remembered else None
@@ -56,9 +56,9 @@ def choose_ports(
 
 
 def is_free(port: int) -> bool:
-    """True if nobody listens there, on loopback or on all addresses."""
+    """Says whether nobody listens on the port, on loopback or on all addresses."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # Without it a port counts as taken for a minute after its server has stopped.
+        # Without this option a port counts as taken for a minute after its server has stopped.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
@@ -69,7 +69,7 @@ def is_free(port: int) -> bool:
 
 
 def one_chooser_at_a_time(say: Callable[[str], None]) -> AbstractContextManager[None]:
-    """Held from the choice until the servers listen: Harper shares a taken port without a word."""
+    """Locks the choice until the servers listen: Harper would share a taken port silently."""
     file = Path(tempfile.gettempdir()) / f"bqh-ports-{os.getuid()}.lock"
     return locked(file, say, "waiting for another stack to finish its start")
 

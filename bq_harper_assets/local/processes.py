@@ -1,4 +1,4 @@
-"""Processes that outlive the command that starts them, and are never mistaken for others.
+"""Starts processes that outlive their command, and never mistakes another process for one of them.
 
 The system uses a process id again; together with the time at which the kernel started the process
 it is unique.
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 KILL_AFTER_SECONDS = 10.0
 POLL_SECONDS = 0.05
-# That of every Linux machine; a container has another one, with process ids of its own.
+# Every Linux machine has this one; a container has another one, with process ids of its own.
 FIRST_NAMESPACE = "pid:[4026531836]"
 MACHINE_ID = Path("/etc/machine-id")
 NO_MACHINE_ID = "none"
@@ -26,16 +26,16 @@ _SHOWN_OF_MACHINE = 12
 
 
 class Process(BaseModel):
-    """One process, for as long as the machine runs."""
+    """A process is known by its id and its start, for as long as the machine runs."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     pid: int
-    started: str  # as the kernel tells it
+    started: str  # in the kernel's own form
 
 
 class Listed(BaseModel):
-    """A process of this machine, whoever started it."""
+    """A listed process is any process of this machine, whoever started it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -45,7 +45,10 @@ class Listed(BaseModel):
 
 
 def start(command: Sequence[str], environ: Mapping[str, str], log: Path) -> Process:
-    """In a session of its own, which Ctrl-C in the terminal does not reach; it writes to `log`."""
+    """Starts a process in its own session, which the terminal's Ctrl-C does not reach.
+
+    It writes to `log`.
+    """
     with log.open("ab") as output:
         child = subprocess.Popen(
             command,
@@ -56,19 +59,19 @@ def start(command: Sequence[str], environ: Mapping[str, str], log: Path) -> Proc
             start_new_session=True,
         )
     started = _started(child.pid) or "gone"
-    # Its end is watched by is_running, here or in another process; Popen must not warn of it.
+    # is_running watches for its end, here or in another process, so Popen must not warn of it.
     child.returncode = 0
     return Process(pid=child.pid, started=started)
 
 
 def find_process(pid: int) -> Process | None:
-    """The process that has this number now; None if there is none, or if it has ended."""
+    """Returns the process that has this number now; None if there is none, or if it has ended."""
     started = _started(pid)
     return Process(pid=pid, started=started) if started else None
 
 
 def listed() -> Iterator[Listed]:
-    """All processes of this machine that can be seen."""
+    """Yields all processes of this machine that are visible to us."""
     if not Path("/proc/self/stat").exists():
         yield from _listed_by_ps()
         return
@@ -76,36 +79,36 @@ def listed() -> Iterator[Listed]:
         try:
             words = (place / "cmdline").read_bytes().split(b"\0")
             fields = _fields((place / "stat").read_text(encoding="utf-8", errors="replace"))
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended meanwhile
             continue
         command = b" ".join(words).decode("utf-8", "replace")
         yield Listed(pid=int(place.name), parent=int(fields[1]), command=command.strip())
 
 
 def here() -> str:
-    """Where process ids mean the same: this host's name, and in a container its namespace too."""
+    """Names the scope of a process id: this host's name, and in a container its namespace too."""
     host = socket.gethostname()
     try:
         namespace = os.readlink("/proc/self/ns/pid")
-    except OSError:  # no Linux, so no such containers
+    except OSError:  # this is not Linux, so there are no such containers
         return host
     return host if namespace == FIRST_NAMESPACE else f"{host} {namespace}"
 
 
 def machine() -> str:
-    """Tells two hosts of one name apart, where the system gives its installation an id."""
+    """Returns a text that differs between two hosts of one name, if the system has a machine id."""
     try:
         own = MACHINE_ID.read_text(encoding="utf-8").strip()
     except OSError:
         own = ""
-    if not own:  # as in most containers
+    if not own:  # most containers have none
         return NO_MACHINE_ID
-    # Its manual asks programs to keep the id itself to themselves.
+    # The manual of machine-id asks programs not to publish the id itself.
     return hashlib.sha256(f"bqh {own}".encode()).hexdigest()[:_SHOWN_OF_MACHINE]
 
 
 def start_time(pid: int) -> float | None:
-    """When the process with this number began, in seconds since 1970; None if there is none."""
+    """Returns when the process began, in seconds since 1970; None if there is none."""
     started = _started(pid)
     if started is None:
         return None
@@ -117,19 +120,19 @@ def start_time(pid: int) -> float | None:
 
 
 def is_running(process: Process) -> bool:
-    """False for a process that has ended, and for another one with the same number."""
+    """Says whether it still runs; it does not if another process has its number now."""
     _reap(process.pid)
     return _started(process.pid) == process.started
 
 
 def stop(process: Process, kill_after: float = KILL_AFTER_SECONDS) -> bool:
-    """Ask it to end, and make it end `kill_after` seconds later; False if it was not running."""
+    """Asks a process to end, and kills it after `kill_after` seconds; False if it did not run."""
     # The session has the number of the process that began it, so its children get the signal too.
     return _stop(process, os.killpg, kill_after)
 
 
 def stop_alone(process: Process, kill_after: float = KILL_AFTER_SECONDS) -> bool:
-    """As `stop`, of a process that began no session: only itself gets the signal."""
+    """Stops a process that began no session: only the process itself gets the signal."""
     return _stop(process, os.kill, kill_after)
 
 
@@ -153,15 +156,15 @@ def _ended_within(process: Process, seconds: float) -> bool:
 
 
 def _reap(pid: int) -> None:
-    """An ended child stays in the process table until its parent asks for it."""
+    """Removes an ended child, which stays in the process table until its parent asks for it."""
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
-        return  # started by another command
+        return  # another command started it
 
 
 def _started(pid: int) -> str | None:
-    """When the kernel started it; None if it has ended."""
+    """Returns when the kernel started it; None if it has ended."""
     if Path("/proc/self/stat").exists():
         return _started_by_proc(pid)
     return _started_by_ps(pid)
@@ -178,8 +181,8 @@ def _started_by_proc(pid: int) -> str | None:
 
 
 def _fields(stat: str) -> list[str]:
-    """From the third on: the state, the parent, and in field 22 the start."""
-    # The name before them, in brackets, may hold anything.
+    """Returns the fields from the third on: the state, the parent, and in field 22 the start."""
+    # The name before them, in brackets, may contain anything.
     return stat[stat.rindex(")") + 2 :].split()
 
 
@@ -189,7 +192,7 @@ def _started_by_ps(pid: int) -> str | None:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "LC_ALL": "C"},  # the date is read again
+        env={**os.environ, "LC_ALL": "C"},  # the date is parsed later
     )
     state, _, began = done.stdout.strip().partition(" ")
     return None if not began or state.startswith("Z") else began.strip()

@@ -1,7 +1,7 @@
-"""requirements.lock: every package with its version and hashes, and no download address.
+"""requirements.lock lists every package with its version and hashes, and no download address.
 
-Written and checked with `uv pip compile`. Run as a module: `write` or `check`. Standard library
-only, because set-up reads the lock before anything is installed.
+It is written and checked with `uv pip compile`, by running this module with `write` or `check`. It
+uses the standard library only, because set-up reads the lock before anything is installed.
 """
 
 import os
@@ -20,7 +20,7 @@ _REQUIREMENT = re.compile(
 
 
 def requirement_blocks(lock: str) -> dict[str, str]:
-    """Each package's lines of the lock; entries per Python version stay together."""
+    """Returns each package's lines of the lock; entries per Python version stay together."""
     blocks: dict[str, str] = {}
     name = ""
     for line in lock.splitlines(keepends=True):
@@ -32,7 +32,7 @@ def requirement_blocks(lock: str) -> dict[str, str]:
 
 
 def pins(lock: str) -> set[str]:
-    """`name==version ; marker` of every entry: what two locks must agree on."""
+    """Returns `name==version ; marker` of every entry, on which two locks must agree."""
     found = set()
     for line in lock.splitlines():
         if match := _REQUIREMENT.match(line):
@@ -42,7 +42,7 @@ def pins(lock: str) -> set[str]:
 
 
 def problems_of(lock: str, wanted: set[str]) -> list[str]:
-    """What is wrong with a lock whose pins should be `wanted`."""
+    """Lists what is wrong with a lock whose pins should be `wanted`."""
     problems = [f"pyproject.toml needs {pin}" for pin in sorted(wanted - pins(lock))]
     problems += [f"pyproject.toml does not need {pin}" for pin in sorted(pins(lock) - wanted)]
     problems += [
@@ -59,7 +59,7 @@ def problems_of(lock: str, wanted: set[str]) -> list[str]:
 
 
 def _compile(root: Path, output: Path, *options: str) -> None:
-    """uv keeps the versions it finds in `output` where they still fit."""
+    """Resolves pyproject.toml; uv keeps the versions it finds in `output` if they still fit."""
     command = [
         str(Path(sys.executable).with_name("uv")), "pip", "compile", str(root / "pyproject.toml"),
         "--all-extras", "--universal", "--python-version", "3.11", "--no-header", "--quiet",
@@ -72,12 +72,12 @@ def _compile(root: Path, output: Path, *options: str) -> None:
 
 
 def write(root: Path) -> None:
-    """Resolve pyproject.toml anew, with hashes."""
+    """Resolves pyproject.toml again, with hashes."""
     _compile(root, root / LOCK, "--generate-hashes")
 
 
 def check(root: Path) -> list[str]:
-    """Compared by versions and markers, not by hashes: an index may add files to a version."""
+    """Compares versions and markers, not hashes: an index may add files to a version."""
     lock = (root / LOCK).read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder) / LOCK
@@ -87,7 +87,7 @@ def check(root: Path) -> list[str]:
 
 
 def main() -> None:
-    """`write` or `check`, for the project in the current folder."""
+    """Runs `write` or `check` for the project in the current folder."""
     root = Path.cwd()
     if sys.argv[1:] == ["write"]:
         write(root)

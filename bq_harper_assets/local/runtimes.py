@@ -1,4 +1,4 @@
-"""The machine's own Java and Node. Standard library only: set-up runs it first."""
+"""Finds the machine's own Java and Node, with the standard library only: set-up runs it first."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ _ASKING_SECONDS = 30
 
 @dataclass(frozen=True)
 class Java:
-    """One Java of this machine; `home` is what JAVA_HOME must be to get it."""
+    """This is one Java of the machine; JAVA_HOME must be `home` to get it."""
 
     executable: Path
     home: Path
@@ -23,7 +23,7 @@ class Java:
 
 @dataclass(frozen=True)
 class Node:
-    """One Node of this machine; some systems package npm apart from it."""
+    """This is one Node of the machine; some systems package npm apart from it."""
 
     executable: Path
     version: int
@@ -31,21 +31,21 @@ class Node:
 
 
 def find_java(environ: Mapping[str, str]) -> Java | None:
-    """JAVA_HOME's, else the one on PATH; None if neither is new enough for Spark."""
+    """Returns the Java of JAVA_HOME, else of PATH; None if neither is new enough for Spark."""
     return next((java for java in javas(environ) if java.version >= JAVA_NEEDED), None)
 
 
 def find_node(environ: Mapping[str, str]) -> Node | None:
-    """The one on PATH; None if it is missing, too old for Harper, or without npm."""
+    """Returns the Node on PATH; None if it is missing, too old for Harper, or without npm."""
     node = any_node(environ)
     return node if node and node.version >= NODE_NEEDED and node.npm else None
 
 
 def javas(environ: Mapping[str, str]) -> list[Java]:
-    """Every Java that answers, in the order of preference, whatever its version."""
+    """Returns every Java that answers, in the order of preference, whatever its version."""
     found: list[Java | None] = []
     if named := environ.get("JAVA_HOME"):
-        # Itself, not what it calls its home: one that wraps another has that other's.
+        # JAVA_HOME itself counts, not the home it reports: a wrapper reports that of another Java.
         found.append(_ask_java(Path(named) / "bin" / "java", Path(named)))
     if on_path := shutil.which("java", path=environ.get("PATH", "")):
         found.append(_ask_java(Path(on_path), None))
@@ -53,7 +53,7 @@ def javas(environ: Mapping[str, str]) -> list[Java]:
 
 
 def any_node(environ: Mapping[str, str]) -> Node | None:
-    """The Node on PATH, whatever its version."""
+    """Returns the Node on PATH, whatever its version."""
     path = environ.get("PATH", "")
     on_path = shutil.which("node", path=path)
     if not on_path:
@@ -64,7 +64,7 @@ def any_node(environ: Mapping[str, str]) -> Node | None:
 
 
 def _ask_java(executable: Path, home: Path | None) -> Java | None:
-    # One call tells both; the home of /usr/bin/java is not to be seen from its path.
+    # One call gives both; the home of /usr/bin/java cannot be derived from its path.
     answer = _answer([str(executable), "-XshowSettings:properties", "-version"])
     told = re.search(r"^\s*java\.home = (.+)$", answer, re.MULTILINE)
     # Java 8 calls itself 1.8.
@@ -75,7 +75,7 @@ def _ask_java(executable: Path, home: Path | None) -> Java | None:
 
 
 def _answer(command: list[str]) -> str:
-    """What the command prints on either stream; nothing if it cannot run or fails."""
+    """Returns what the command prints on either stream; nothing if it cannot run or fails."""
     try:
         done = subprocess.run(
             command,

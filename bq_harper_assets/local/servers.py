@@ -1,4 +1,4 @@
-"""What the stack asks of each of its servers, and how a server is watched while it starts."""
+"""Says what the stack asks of each of its servers, and watches a server while it starts."""
 
 import http.client
 import os
@@ -15,32 +15,32 @@ from bq_harper_assets.local.processes import Process, is_running
 READY_WITHIN_SECONDS = 180.0
 _ASKING_SECONDS = 5.0
 LAST_LINES = 12
-# What a server needs of the user's environment. The rest could change its settings or hold secrets.
+# A server needs these of the user's environment. The rest could change its settings or be secret.
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 Start = Callable[[Sequence[str], Mapping[str, str]], Process]
 
 
 class Server(Protocol):
-    """A server of the stack."""
+    """A server is one program of the stack."""
 
     name: str
     title: str
 
     def boot(self, start: Start) -> Iterator[None]:
-        """Start it and wait until it is ready; yields at each look: several can start together."""
+        """Starts it and waits until it is ready; it yields at each check: several can start."""
 
     def answers(self) -> bool:
-        """True if it is this stack's own server that answers, and it is ready."""
+        """Says whether this stack's own server answers, and is ready."""
 
 
 def child_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """The part of the user's environment that a server may see."""
+    """Returns the part of the user's environment that a server may see."""
     return {name: environ[name] for name in PASSED_ON if name in environ}
 
 
 def wait_until_ready(server: Server, process: Process, log: Path, log_start: int) -> Iterator[None]:
-    """StackError with the server's last words if it ends, or is not ready in time."""
+    """Waits; raises StackError with the server's last words if it ends or is not ready in time."""
     deadline = time.monotonic() + READY_WITHIN_SECONDS
     while not server.answers():
         if not is_running(process):
@@ -56,7 +56,7 @@ def wait_until_ready(server: Server, process: Process, log: Path, log_start: int
 
 
 def last_words(log: Path, log_start: int) -> str:
-    """What to do next, and the last lines since `log_start`, without colours and pictures."""
+    """Says what to do next, and quotes the last lines since `log_start`, without colours."""
     text = written_since(log, log_start)
     lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()]
     words = [f"  | {line}" for line in lines if re.search(r"\w", line)][-LAST_LINES:]
@@ -66,12 +66,12 @@ def last_words(log: Path, log_start: int) -> str:
 
 
 def log_size(log: Path) -> int:
-    """Where the next line of the log will begin."""
+    """Returns where the next line of the log will begin."""
     return log.stat().st_size if log.exists() else 0
 
 
 def written_since(log: Path, start: int) -> str:
-    """What the log got after it had `start` bytes."""
+    """Returns the text that the log got after it had `start` bytes."""
     with log.open("rb") as file:
         file.seek(start, os.SEEK_SET)
         return file.read().decode("utf-8", errors="replace")
@@ -80,7 +80,7 @@ def written_since(log: Path, start: int) -> str:
 def http_status(
     port: int, method: str, path: str, body: str = "", headers: Mapping[str, str] | None = None
 ) -> int | None:
-    """The status of one request to loopback, past any proxy; None if nobody answers."""
+    """Returns the status of one request to loopback, past any proxy; None if nobody answers."""
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=_ASKING_SECONDS)
     try:
         connection.request(method, path, body or None, dict(headers or {}))

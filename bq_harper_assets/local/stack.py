@@ -1,4 +1,4 @@
-"""The local stack as one thing, for the CLI, the demo and the tests: start, look, stop."""
+"""Starts, checks and stops the local stack as one thing, for the CLI, the demo and the tests."""
 
 import os
 import time
@@ -34,7 +34,7 @@ LOOK_EVERY_SECONDS = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class ServerStatus:
-    """One server as it is now."""
+    """A server status says whether one server runs, and where it listens and logs."""
 
     name: str
     state: ServerState
@@ -45,7 +45,7 @@ class ServerStatus:
 
 @dataclass(frozen=True)
 class StackStatus:
-    """All servers of one stack as they are now."""
+    """A stack status has the status of every server of one stack."""
 
     folder: Path
     servers: tuple[ServerStatus, ...]
@@ -56,7 +56,7 @@ class StackStatus:
 
 
 class LocalStack:
-    """One stack, known by its folder: each command makes its own LocalStack of the same folder."""
+    """A local stack is known by its folder: each command makes an object of its own for it."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class LocalStack:
         self._started_here: list[str] = []
 
     def up(self, say: _Say, servers: Sequence[str] = SERVERS) -> StackAddresses:
-        """Start what does not run yet; if that fails, what this call started is stopped again."""
+        """Starts what does not run yet; if that fails, it stops again what it has started."""
         self._folder.make()
         with self._folder.locked(say):
             state = self._clean_up(say)
@@ -99,7 +99,7 @@ class LocalStack:
             return addresses
 
     def down(self, say: _Say) -> None:
-        """Stop what runs; data, ports and password stay for the next start."""
+        """Stops what runs; data, ports and password stay for the next start."""
         if not self._folder.state_file.is_file():
             say("the local stack is not running")
             return
@@ -108,7 +108,7 @@ class LocalStack:
                 say("the local stack is not running")
 
     def purge(self, say: _Say) -> None:
-        """Stop what runs; delete what the stack holds: tables, password, logs, remembered ports."""
+        """Stops what runs, and deletes all that is the stack's: tables, password, logs, ports."""
         if not self._folder.path.is_dir():
             say("there is no local stack to delete")
             return
@@ -124,7 +124,7 @@ class LocalStack:
         say(f"the data of the local stack in {self._folder.path} is deleted")
 
     def status(self) -> StackStatus:
-        """Looks, and changes nothing."""
+        """Returns the status of all servers, and changes nothing."""
         state = self._folder.read_state()
         return StackStatus(
             self._folder.path, tuple(self._status_of(name, state) for name in SERVERS)
@@ -152,7 +152,7 @@ class LocalStack:
         return EmulatorServer(self._folder, ports, self._persistent, self._environ)
 
     def _clean_up(self, say: _Say) -> StackState:
-        """Forget servers that have ended; stop those that do not answer, like half-started ones."""
+        """Forgets servers that have ended; stops those that do not answer, as half-started ones."""
         state = self._folder.read_state()
         alive: dict[str, Process] = {}
         for name, process in state.processes.items():
@@ -192,7 +192,7 @@ class LocalStack:
         try:
             self._boot(servers, say)
         except BaseException:
-            # Ctrl-C too: nothing half-started stays behind.
+            # This is for Ctrl-C too: nothing half-started may stay behind.
             self._stop(names, lambda _: None)
             raise
         self._started_here += names
@@ -211,7 +211,7 @@ class LocalStack:
     def _launch(
         self, server: Server, command: Sequence[str], environ: Mapping[str, str]
     ) -> Process:
-        """Written down at once, so that the next command finds it even if this one is killed."""
+        """Starts a server and records it at once: the next command finds it even after a kill."""
         process = start(command, environ, self._log(server.name))
         state = self._folder.read_state()
         processes = {**state.processes, server.name: process}
@@ -219,7 +219,7 @@ class LocalStack:
         return process
 
     def _stop(self, names: Iterable[str], say: _Say) -> bool:
-        """True if one of them ran."""
+        """Stops these servers, and says whether one of them ran."""
         state = self._folder.read_state()
         left = dict(state.processes)
         stopped = []

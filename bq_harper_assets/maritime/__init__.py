@@ -1,1 +1,1 @@
-"""The sample data: vessels that move between real ports, their port calls and their register."""
+"""The sample data is vessels that sail between real ports, their port calls and their register."""

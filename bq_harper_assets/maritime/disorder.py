@@ -1,4 +1,4 @@
-"""The shapes real tables have and tidy samples lack: which rows get which, by exact counts."""
+"""Gives some rows the faults that real tables have and tidy samples lack, in exact counts."""
 
 from dataclasses import astuple, dataclass, fields
 from math import floor
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.maritime import chance
 
-# Positions in Disorder, plus one; 0 is a row with nothing wrong.
+# Each is a position in Disorder plus one; 0 is a row without a fault.
 LATE, TIE, DUPLICATE, UPDATE, MOVE, DELETE, NULL, FUTURE = range(1, 9)
 
 
@@ -19,23 +19,27 @@ class DisorderTooLarge(BqhError):
 
 @dataclass(frozen=True, kw_only=True)
 class Disorder:
-    """Below 1: a share of the rows. From 1 on: a number of rows (in `start`, of each batch)."""
+    """Disorder says how many rows get each fault.
+
+    A value below 1 is a share of the rows; from 1 on it is a number of rows (in `start`, of each
+    batch).
+    """
 
     late: float = 0  # arrives in a later load than its neighbours
     ties: float = 0  # has the timestamp of its neighbour, another vessel
     duplicates: float = 0  # is there twice, equal in every column
     updates: float = 0  # is changed after the load, timestamp kept
-    moves: float = 0  # is changed after the load, and its timestamp moved back
+    moves: float = 0  # is changed after the load, to an earlier timestamp
     deletes: float = 0  # is deleted after the load
     nulls: float = 0  # has no timestamp
     futures: float = 0  # has a timestamp from the future
 
     def counts(self, rows: int, lap: int) -> tuple[int, ...]:
-        """How many of each in a lap of `rows` rows; a share holds exactly in the long run."""
+        """Returns how many rows of a lap get each fault; over many laps a share is exact."""
         wanted = tuple(
             int(value)
             if value >= 1
-            # The nudge: 0.07 * 100 is a hair over 7 in binary, 0.29 * 100 a hair under 29.
+            # 1e-6 is added as 0.07 * 100 is a bit over 7 in binary, 0.29 * 100 a bit under 29.
             else floor((lap + 1) * value * rows + 1e-6) - floor(lap * value * rows + 1e-6)
             for value in astuple(self)
         )
@@ -50,10 +54,10 @@ class Disorder:
         return wanted
 
     def kinds(self, seed: int, rows: int, number: NDArray[np.int64]) -> NDArray[np.int8]:
-        """What each row is, by its number; at most one thing. Laps are `rows` long.
+        """Returns the fault of each row, by its number; a row has at most one.
 
-        Only the first of each pair of rows is ever picked. The second stays as it is: a tie has a
-        partner, and the last row of a lap says that the lap was loaded.
+        A lap is `rows` long. Only the first of each pair of rows is ever picked. The second stays
+        as it is: a tie has a partner, and the last row of a lap says that the lap was loaded.
         """
         kinds = np.zeros(len(number), dtype=np.int8)
         if not any(astuple(self)):

@@ -1,4 +1,4 @@
-"""Keeps the sample tables growing on the clock, from exactly where they end, until told to stop."""
+"""Keeps the sample tables growing on the clock, from exactly where they end, until stopped."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,22 +18,22 @@ from bq_harper_assets.maritime.stream import StreamPlan
 from bq_harper_assets.maritime.tables import EVENTS, POSITIONS, REGISTER
 from bq_harper_assets.maritime.warehouse import Warehouse
 
-_ROWS_PER_LOAD = 50_000  # while it catches up
+_ROWS_PER_LOAD = 50_000  # it loads so many while it catches up
 TRIM_EVERY = timedelta(hours=1)
 
 
 class TimestampRequired(BqhError):
-    """Rows without a timestamp were asked for, of a table that cannot hold them."""
+    """Rows without a timestamp were asked for, of a table that cannot store them."""
 
 
 class Sink(Protocol):
-    """Where a feed goes; a Warehouse is one."""
+    """A sink is where a feed sends its rows; a Warehouse is one."""
 
     def append(self, table: str, rows: Any) -> None:
-        """All of the rows or none."""
+        """Appends all of the rows, or none."""
 
     def change(self, reports: Reports, updates: Ints, moves: Ints, deletes: Ints) -> int:
-        """Updates, moves and deletes rows that were appended."""
+        """Updates, moves in time and deletes rows that were appended."""
 
     def trim(self, older_than: datetime) -> int:
         """Deletes rows from before that time."""
@@ -41,7 +41,10 @@ class Sink(Protocol):
 
 @dataclass(kw_only=True)
 class Feed:
-    """Sends what is due: `batch` is the next to go, `events_after` the time of the newest event."""
+    """A feed sends the rows that are due.
+
+    `batch` is the next batch to send, and `events_after` is the time of the newest event.
+    """
 
     sink: Sink
     plan: StreamPlan
@@ -55,7 +58,7 @@ class Feed:
         """Sends all batches that have ended by now; returns the number of positions."""
         sent = 0
         ended = microseconds(now) // self.plan.interval
-        # A late row must come in another load than its neighbours: one batch at a time then.
+        # A late row must come in another load than its neighbours, so batches are then sent singly.
         stride = 1 if self.plan.disorder.late else max(1, _ROWS_PER_LOAD // self.plan.batch)
         while self.batch < ended:
             sent += self._send(min(ended, self.batch + stride))
@@ -89,7 +92,7 @@ class Feed:
         wait: Callable[[float], bool],
         until: datetime | None = None,
     ) -> int:
-        """Until `wait` says that it was told to stop, or until `until`; no load stays half done."""
+        """Sends until `wait` says to stop, or until `until`; no load stays half done."""
         sent = 0
         while True:
             now = clock()
@@ -102,7 +105,7 @@ class Feed:
 
 
 def _plan_labels(plan: StreamPlan) -> dict[str, str]:
-    """BigQuery's labels take no dots."""
+    """Makes the labels that record a plan; BigQuery's labels take no dots."""
     return {
         "interval": str(plan.interval),
         "batch": str(plan.batch),
@@ -126,7 +129,7 @@ def _recorded_plan(asked: StreamPlan, labels: dict[str, str]) -> StreamPlan | No
 
 
 def fleet_of(warehouse: Warehouse) -> tuple[int, int] | None:
-    """Seed and size of the fleet whose register is stored, None if there is none."""
+    """Returns seed and size of the fleet whose register is stored, None if there is none."""
     labels = warehouse.dataset.labels(REGISTER.name) or {}
     return (int(labels["seed"]), int(labels["vessels"])) if "seed" in labels else None
 
@@ -138,9 +141,9 @@ def resume(
     retention: timedelta,
     say: Callable[[str], None],
 ) -> Feed:
-    """A feed that goes on after the newest stored row, or begins with the batch just ended."""
+    """Makes a feed that continues the stored rows, or begins with the batch that has just ended."""
     warehouse.make(null_timestamps=bool(asked.disorder.nulls))
-    # The emulator would take such rows; BigQuery refuses the whole load.
+    # The emulator would take such rows, but BigQuery refuses the whole load.
     if asked.disorder.nulls and "timestamp" in warehouse.dataset.required_columns(POSITIONS.name):
         raise TimestampRequired(
             f"{POSITIONS.name} was made with a timestamp that cannot be NULL. Nothing was sent;"
@@ -176,7 +179,7 @@ def resume(
 
 
 def _send_pending(warehouse: Warehouse, recorded: StreamPlan, newest: int) -> None:
-    """The pace is about to change: late rows of the old pace that are still out come now."""
+    """Sends the late rows of the old pace that are still to come, before the pace changes."""
     numbers = recorded.pending(newest // recorded.interval + 1)
     times = [moment(time) for time in recorded.reports.times(numbers)]
     stored = warehouse.stored(times)

@@ -1,4 +1,4 @@
-"""Who sails: vessel number i of a seed is always the same vessel, however large the fleet is."""
+"""Builds the fleet: vessel number i of a seed is always the same, however large the fleet is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class FleetTooLarge(BqhError):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fleet:
-    """Parallel columns, one element per vessel: numbers in numpy, texts in Arrow."""
+    """A fleet is parallel columns, one element per vessel: numbers in numpy, texts in Arrow."""
 
     seed: int
     size: int
@@ -62,7 +62,7 @@ class Fleet:
 
 
 def type_column(field: str) -> NDArray[np.float64]:
-    """One number of each vessel type, to be indexed by a vessel's kind."""
+    """Returns one number of each vessel type, to be indexed by a vessel's kind."""
     return np.array([getattr(kind, field) for kind in VESSEL_TYPES], dtype=np.float64)
 
 
@@ -79,7 +79,7 @@ def _joined(*parts: Any, separator: str = "") -> Any:
 
 
 def _imo(number: NDArray[np.int64], seed: int) -> Any:
-    """Six distinct digits and the check digit: the last digit of their sum weighted 7 down to 2."""
+    """Makes six digits, each vessel's own, and the last digit of their sum weighted 7 down to 2."""
     six = 100_000 + chance.shuffle(number, MAX_VESSELS, seed, "imo")
     check = sum(six // 10 ** (5 - place) % 10 * (7 - place) for place in range(6)) % 10
     return _digits(six * 10 + check, 7)
@@ -93,7 +93,7 @@ def _callsign(number: NDArray[np.int64], flag: NDArray[np.int64], seed: int) -> 
 
 
 def _name(number: NDArray[np.int64], seed: int) -> Any:
-    """Distinct: after each pair of words was used once, they come again with a number."""
+    """Makes distinct names: once all pairs of words are used, they come again with a number."""
     pairs = len(_FIRST) * len(_SECOND)
     pair = chance.shuffle(number, pairs, seed, "name")
     plain = _joined(
@@ -106,7 +106,7 @@ def _name(number: NDArray[np.int64], seed: int) -> Any:
 
 @lru_cache(maxsize=2)
 def build_fleet(seed: int, size: int) -> Fleet:
-    """The first `size` vessels of a seed; distinct MMSI, IMO, call sign and name each."""
+    """Builds the first `size` vessels of a seed; each has its own MMSI, IMO, call sign and name."""
     if not 1 <= size <= MAX_VESSELS:
         raise FleetTooLarge(
             f"a fleet of {size:,} vessels cannot be made: 1 to {MAX_VESSELS:,} have distinct"

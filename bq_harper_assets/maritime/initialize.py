@@ -19,18 +19,18 @@ from bq_harper_assets.maritime.tables import EVENTS, POSITIONS, REGISTER
 from bq_harper_assets.maritime.warehouse import Warehouse
 
 _ROWS_PER_LOAD = 250_000
-_ROWS_AT_ONCE = 65_536  # stays in the processor's cache
+_ROWS_AT_ONCE = 65_536  # so many stay in the processor's cache
 
-_Progress = Callable[[str, int, int], None]  # table, rows loaded, rows in all
+_Progress = Callable[[str, int, int], None]  # it gets table, rows loaded, rows in all
 
 
 class AlreadyFilled(BqhError):
-    """The tables hold rows; a second scenario on top would mix two fleets."""
+    """The tables have rows already; a second scenario on top would mix two fleets."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The data of one scenario that ends at `end` (microseconds since 1970)."""
+    """A sample is the data of one scenario that ends at `end` (microseconds since 1970)."""
 
     scenario: Scenario
     seed: int
@@ -39,12 +39,12 @@ class Sample:
 
     @cached_property
     def plan(self) -> Itineraries:
-        """Where its vessels go."""
+        """Returns the itineraries of the sample's vessels."""
         return build_itineraries(self.seed, self.scenario.vessels)
 
     @cached_property
     def reports(self) -> Reports:
-        """Its positions, by row number."""
+        """Returns the sample's positions, by row number."""
         size = self.scenario
         start = self.end - size.span
         schedule = Schedule(
@@ -53,20 +53,20 @@ class Sample:
         return Reports(self.plan, schedule, self.disorder)
 
     def register(self) -> Any:
-        """The rows of vessel_metadata."""
+        """Returns the rows of vessel_metadata."""
         return register_rows(self.plan, self.end - self.scenario.span, self.end)
 
     def events(self) -> Any:
-        """The rows of port_events."""
+        """Returns the rows of port_events."""
         return last_events(self.plan, self.scenario.events, self.end)
 
     def positions(self, batch: int = _ROWS_AT_ONCE) -> Iterator[Any]:
-        """The rows of vessel_positions in order of time, but those that come late."""
+        """Yields the rows of vessel_positions in order of time, without those that come late."""
         for numbers in _cut(np.arange(self.scenario.positions, dtype=np.int64), batch):
             yield self.reports.fresh(numbers)
 
     def of_kind(self, *kinds: int) -> list[Ints]:
-        """The numbers of all rows of these kinds."""
+        """Returns, for each of these kinds, the numbers of all its rows."""
         numbers = _cut(np.arange(self.scenario.positions, dtype=np.int64), _ROWS_PER_LOAD)
         found = [(some, self.reports.kinds(some)) for some in numbers]
         return [np.concatenate([some[are == kind] for some, are in found]) for kind in kinds]
@@ -113,5 +113,5 @@ def initialize(warehouse: Warehouse, sample: Sample, progress: _Progress) -> Non
 
 
 def fleet_labels(seed: int, vessels: int) -> dict[str, str]:
-    """What a later `start` must know to go on with the same vessels; kept on the register."""
+    """Makes the register's labels, by which a later `start` goes on with the same vessels."""
     return {"seed": str(seed), "vessels": str(vessels)}

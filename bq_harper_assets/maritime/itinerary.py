@@ -1,4 +1,4 @@
-"""Where vessels go: a fixed loop of port calls for each, on a timetable that repeats for ever."""
+"""Plans where vessels go: each has a fixed loop of port calls that repeats for ever."""
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -24,14 +24,14 @@ from bq_harper_assets.maritime.vessel_types import MAX_CALLS, VESSEL_TYPES
 Ints = NDArray[np.int64]
 
 SECOND = 1_000_000  # times are microseconds since 1970
-CIRCUITS = 8  # ways round each fishing ground
-ROUTE_ROOM = 8.0  # radians kept for each route in the shared table; the longest uses under 5
+CIRCUITS = 8  # each fishing ground has so many ways round it
+ROUTE_ROOM = 8.0  # each route has so many radians in the shared table; the longest uses under 5
 NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
 class Routes:
-    """All ways between fairways: one table of great-circle segments in order of route and way."""
+    """Routes are all ways between fairways, as great-circle segments in order of route and way."""
 
     starts: Floats  # route number * ROUTE_ROOM + radians from the route's start
     segments: Floats  # (n, 6): a unit vector, and the direction of travel there
@@ -40,13 +40,16 @@ class Routes:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Itineraries:
-    """The timetables of a fleet. Call k of a vessel is element vessel * MAX_CALLS + k."""
+    """Itineraries are a fleet's timetables.
+
+    Call k of a vessel is element vessel * MAX_CALLS + k.
+    """
 
     fleet: Fleet
     period: Ints  # per vessel; after it the loop begins again
-    phase: Ints  # per vessel; where in its loop it was in 1970
+    phase: Ints  # per vessel; how far into its loop it was in 1970
     stages: Ints  # (vessels, 2 * MAX_CALLS): when stay 0, leg 0, stay 1, ... begin, or NEVER
-    port: Ints  # of each call, -1 where there is none
+    port: Ints  # of each call, -1 if there is none
     next_call: Ints
     anchored: NDArray[np.bool_]
     approach: Floats  # radians between fairway and berth
@@ -54,11 +57,11 @@ class Itineraries:
     leg: Floats  # radians from berth to berth
     leg_time: Ints
     speed: Floats  # knots on the leg
-    segments: Floats  # shared ones, then for each call: out to the fairway, in to the berth
+    segments: Floats  # the shared ones come first, then for each call: to the fairway, to the berth
 
 
 def _circuit(port: int, number: int) -> list[Point]:
-    """From the fairway round three points of the fishing ground and back."""
+    """Returns a way from the fairway round three points of the fishing ground and back."""
     home = PORTS[port]
     lat, lon = (np.full(3, value) for value in home.fishing_ground)
     bearings = number * 360 / CIRCUITS + np.array([0.0, 120.0, 240.0])
@@ -68,7 +71,10 @@ def _circuit(port: int, number: int) -> list[Point]:
 
 @cache
 def build_routes() -> Routes:
-    """Route a * ports + b joins two ports; after those come CIRCUITS fishing trips of each port."""
+    """Builds all routes: number a * ports + b joins two ports.
+
+    After those come CIRCUITS fishing trips of each port.
+    """
     count = len(PORTS)
     ways = [route(a, b) if a != b else [] for a in WORLD for b in WORLD]
     ways += [_circuit(port, number) for port in WORLD for number in range(CIRCUITS)]
@@ -85,7 +91,7 @@ def build_routes() -> Routes:
 
 
 def _draw_ports(pool: tuple[int, ...], calls: int, seed: int, vessels: Ints) -> Ints:
-    """Distinct ports, each exactly as often as its weight says.
+    """Draws distinct ports, each exactly as often as its weight says.
 
     The weights are laid end to end in random order; evenly spaced marks on them pick the ports.
     """
@@ -100,7 +106,7 @@ def _draw_ports(pool: tuple[int, ...], calls: int, seed: int, vessels: Ints) -> 
 
 
 def _calls(fleet: Fleet) -> Ints:
-    """The ports of each vessel's loop, (vessels, MAX_CALLS), -1 beyond its number of calls."""
+    """Returns the ports of each vessel's loop, (vessels, MAX_CALLS), and -1 after its last call."""
     number = np.arange(fleet.size, dtype=np.int64)
     port = np.full((fleet.size, MAX_CALLS), -1, dtype=np.int64)
     afar = chance.uniform(fleet.seed, "worldwide", number) < type_column("worldwide")[fleet.kind]
@@ -115,7 +121,7 @@ def _calls(fleet: Fleet) -> Ints:
 
 
 def _berths(fleet: Fleet, port: Ints, anchored: NDArray[np.bool_]) -> Floats:
-    """Each vessel's own place at each call: near the port, or near the fairway if it anchors."""
+    """Returns each vessel's berth at each call: near the port, or by the fairway if it anchors."""
     number, k = np.arange(fleet.size)[:, None], np.arange(MAX_CALLS)[None, :]
     at = np.array([p.at for p in PORTS])[port]
     roads = np.array([p.fairway for p in PORTS])[port]
@@ -128,7 +134,7 @@ def _berths(fleet: Fleet, port: Ints, anchored: NDArray[np.bool_]) -> Floats:
 
 @lru_cache(maxsize=2)
 def build_itineraries(seed: int, vessels: int) -> Itineraries:
-    """Each vessel's loop depends on seed and number alone. Durations are whole seconds."""
+    """Builds the loops, each from seed and vessel number alone. Durations are whole seconds."""
     fleet, routes = build_fleet(seed, vessels), build_routes()
     number, k = np.arange(vessels)[:, None], np.arange(MAX_CALLS)[None, :]
     port = _calls(fleet)

@@ -1,4 +1,4 @@
-"""port_events: what the itineraries say happens in ports, complete for any stretch of time."""
+"""Makes the rows of port_events from the itineraries, complete for any stretch of time."""
 
 from typing import Any
 
@@ -21,14 +21,14 @@ _PLACES = np.array([port.at for port in PORTS])
 
 
 def _occurrences(plan: Itineraries, start: int, end: int) -> tuple[Ints, Ints, Ints]:
-    """Call, event type and time of all events in [start, end), in order of time."""
+    """Returns call, event type and time of all events in [start, end), in order of time."""
     call = np.flatnonzero(plan.port >= 0)
     stay_from, leg_from = plan.stages.reshape(-1, 2)[call].T
     before = np.empty_like(call)  # the call whose leg ends here
     before[np.searchsorted(call, plan.next_call[call])] = call
 
     def pilotage(leg_of: Ints, berth_of: Ints) -> Ints:
-        """Time between fairway and berth, at the leg's speed, in whole seconds."""
+        """Returns the time between fairway and berth, at the leg's speed, in whole seconds."""
         share = plan.approach[berth_of] / plan.leg[leg_of]
         return (share * (plan.leg_time[leg_of] // SECOND)).astype(np.int64) * SECOND
 
@@ -51,12 +51,12 @@ def _occurrences(plan: Itineraries, start: int, end: int) -> tuple[Ints, Ints, I
 
 
 def events_between(plan: Itineraries, start: int, end: int) -> Any:
-    """All events in [start, end) as a pyarrow Table, oldest first."""
+    """Returns all events in [start, end) as a pyarrow Table, oldest first."""
     return _table(plan, *_occurrences(plan, start, end))
 
 
 def last_events(plan: Itineraries, count: int, end: int) -> Any:
-    """The newest `count` events before `end`: a log without gaps, as far back as it takes."""
+    """Returns the newest `count` events before `end`: a log without gaps, as long as needed."""
     per_us = 4 * np.sum((plan.port >= 0).reshape(-1, MAX_CALLS).sum(axis=1) / plan.period)
     reach = int(1.2 * (count + 10) / per_us)
     while True:

@@ -1,4 +1,4 @@
-"""The 29 ports: where they are, how busy they are, where ships enter them, where their boats fish.
+"""Lists the 29 ports: where they are, how busy, where ships enter them, where their boats fish.
 
 The order runs along the trade lanes from Tokyo to Vancouver: a liner's calls in this order make a
 sensible loop.
@@ -11,9 +11,9 @@ import numpy as np
 Point = tuple[float, float]  # latitude, longitude in degrees
 
 
-@dataclass(frozen=True)  # by position: the table below is read by its columns
+@dataclass(frozen=True)  # its fields are positional: the table below is read by its columns
 class Port:
-    """`weight` is its share of places in loops; `fairway` the sea point where ships enter."""
+    """A port has a `weight`, its share of calls in loops, and a `fairway`, where ships enter."""
 
     id: str
     name: str
@@ -68,8 +68,8 @@ PORTS: tuple[Port, ...] = (
 
 WEIGHTS = np.array([port.weight for port in PORTS], dtype=np.float64)
 
-# What regional traffic stays within. Each has room for five calls in proportion to weight; the two
-# ports of the Middle East alone would not.
+# Regional traffic stays within one of these. Each has room for five calls in proportion to weight;
+# the two ports of the Middle East alone would not.
 BASINS: tuple[tuple[int, ...], ...] = tuple(
     tuple(i for i, port in enumerate(PORTS) if port.region in regions)
     for regions in ((_AS,), (_ME, _EU, _AF), (_AM,))

@@ -1,4 +1,4 @@
-"""vessel_metadata: one row per vessel."""
+"""Makes the rows of vessel_metadata, one per vessel."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from bq_harper_assets.maritime.vessel_types import FLAGS, MAX_CALLS, VESSEL_TYPE
 
 
 def register_rows(plan: Itineraries, start: int, end: int) -> Any:
-    """The whole fleet; entries were last updated at times spread over [start, end)."""
+    """Returns the whole fleet; its rows were last updated at times spread over [start, end)."""
     fleet = plan.fleet
     number = np.arange(fleet.size, dtype=np.int64)
     updated = Schedule(

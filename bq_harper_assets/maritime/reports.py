@@ -1,4 +1,4 @@
-"""vessel_positions: which vessel reports when, and the rows that come of it."""
+"""Decides which vessel reports when, and makes the rows of vessel_positions."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ from bq_harper_assets.maritime.track import STATUSES, locate
 from bq_harper_assets.maritime.vessel_types import FLAGS, VESSEL_TYPES
 
 DAY = 86_400 * SECOND
-# So far off that no restart of `start` takes such a row for its newest.
+# It is so far off that no restart of `start` takes such a row for its newest.
 FUTURE_BY = 365 * DAY
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -33,18 +33,21 @@ class TooManyRows(BqhError):
 
 
 def microseconds(moment: datetime) -> int:
-    """Since 1970, UTC."""
+    """Returns the microseconds since 1970, UTC."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def moment(time: int) -> datetime:
-    """The inverse of microseconds()."""
+    """Returns the time of so many microseconds since 1970; it is the inverse of microseconds()."""
     return _EPOCH + timedelta(microseconds=int(time))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """Row n is a report of vessel n mod `vessels`; each `span` has `rows` of them, evenly."""
+    """A schedule says when vessels report.
+
+    Row n is a report of vessel n mod `vessels`; each `span` has `rows` of them, evenly.
+    """
 
     seed: int
     vessels: int
@@ -60,7 +63,10 @@ class Schedule:
             )
 
     def times(self, number: Ints) -> Ints:
-        """Strictly increasing with the row number; each row keeps to the first half of its slot."""
+        """Returns times that strictly increase with the row number.
+
+        Each row keeps to the first half of its slot.
+        """
         lap, place = np.divmod(number, self.rows)
         slot, rest = divmod(self.span, self.rows)
         start = self.origin + lap * self.span + place * slot + place * rest // self.rows
@@ -71,22 +77,22 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Reports:
-    """The rows of a schedule by their numbers: any cut into batches gives the same rows."""
+    """Reports are the rows of a schedule by number: any cut into batches gives the same rows."""
 
     plan: Itineraries
     schedule: Schedule
     disorder: Disorder = ORDERLY
 
     def kinds(self, number: Ints) -> NDArray[np.int8]:
-        """Which of disorder's kinds each row is."""
+        """Returns the kind of disorder of each row, 0 if it has none."""
         return self.disorder.kinds(self.schedule.seed, self.schedule.rows, number)
 
     def times(self, number: Ints) -> Ints:
-        """When each row was reported, whatever its timestamp column says."""
+        """Returns when each row was reported, whatever its timestamp column says."""
         return self.schedule.times(number + (self.kinds(number) == TIE))
 
     def rows(self, number: Ints) -> Any:
-        """One row for each number, as a pyarrow Table."""
+        """Returns one row for each number, as a pyarrow Table."""
         kinds = self.kinds(number)
         time = self.schedule.times(number + (kinds == TIE))
         vessel = number % self.schedule.vessels
@@ -94,18 +100,18 @@ class Reports:
         return self._table(vessel, time, stamp, kinds == NULL)
 
     def fresh(self, number: Ints) -> Any:
-        """What a load of these rows holds: late ones left out, duplicates twice."""
+        """Returns the rows of a load: late ones are left out, and duplicates come twice."""
         kinds = self.kinds(number)
         copies = np.select([kinds == LATE, kinds == DUPLICATE], [0, 2], 1)
         return self.rows(np.repeat(number, copies))
 
     def of_kind(self, number: Ints, kind: int) -> Ints:
-        """Those of the numbers whose row is of this kind."""
+        """Returns those of the numbers whose row is of this kind."""
         found: Ints = number[self.kinds(number) == kind]
         return found
 
     def mmsi(self, number: Ints) -> list[str]:
-        """Whose report each row is."""
+        """Returns the MMSI of the vessel that made each report."""
         texts: list[str] = self.plan.fleet.mmsi.take(number % self.schedule.vessels).to_pylist()
         return texts
 

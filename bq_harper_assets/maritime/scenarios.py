@@ -1,4 +1,4 @@
-"""How much sample data: three named sizes, and anything beyond."""
+"""Says how much sample data there is: three named sizes, and others derived from them."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,10 @@ HOUR = 3600 * SECOND
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """`span` (microseconds) is what the positions cover; the events are the newest at its end."""
+    """A scenario is a size of the sample data.
+
+    The positions cover `span` microseconds, and the events are the newest at its end.
+    """
 
     name: str
     positions: int
@@ -29,7 +32,7 @@ SCENARIOS = {
 
 
 def sized(scenario: Scenario, rows: int | None = None, vessels: int | None = None) -> Scenario:
-    """The scenario with another number of positions (the rest in proportion) or of vessels."""
+    """Returns the scenario with other positions (the rest in proportion) or another fleet size."""
     if rows is not None:
         fleet = max(scenario.vessels, rows // 100)
         scenario = Scenario(

@@ -1,7 +1,7 @@
-"""Which way ships go: a coarse graph of sea points, and the shortest way between any two ports.
+"""Finds the way of ships: the shortest way between two ports in a coarse graph of sea points.
 
-Coarse on purpose: every line keeps off the continents, but some clip a headland, a small island or
-a river's bank.
+It is coarse on purpose: every line keeps off the continents, but some clip a headland, a small
+island or a river's bank.
 """
 
 from functools import cache
@@ -117,7 +117,10 @@ SEA_LANES: tuple[tuple[str, ...], ...] = (
 
 @cache
 def _shortest() -> tuple[list[Point], list[list[int]]]:
-    """All points, ports first, and for each pair the next point on the way (Floyd-Warshall)."""
+    """Returns all points, ports first, and for each pair the next point on the way.
+
+    The ways are found with the algorithm of Floyd and Warshall.
+    """
     names = [port.id for port in PORTS] + list(WAYPOINTS)
     points = [port.fairway for port in PORTS] + list(WAYPOINTS.values())
     number = {name: i for i, name in enumerate(names)}
@@ -137,7 +140,7 @@ def _shortest() -> tuple[list[Point], list[list[int]]]:
 
 
 def route(start: int, end: int) -> list[Point]:
-    """The points from the fairway of one port (by number) to that of another, both included."""
+    """Returns the points from one port's fairway (by number) to another's, both included."""
     points, step = _shortest()
     way = [start]
     while way[-1] != end:

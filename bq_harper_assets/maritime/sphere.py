@@ -1,4 +1,4 @@
-"""Great-circle geometry on arrays; angles on the globe are radians unless a name says degrees."""
+"""Does great-circle geometry on arrays; angles are radians unless a name says degrees."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,26 +10,26 @@ KM_PER_NAUTICAL_MILE = 1.852
 
 
 def unit_vectors(latitude: Floats, longitude: Floats) -> Floats:
-    """Points on the unit sphere, shape (..., 3), of coordinates in degrees."""
+    """Returns points on the unit sphere, shape (..., 3), for coordinates in degrees."""
     lat, lon = np.radians(latitude), np.radians(longitude)
     return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
 
 
 def angle_between(start: Floats, end: Floats) -> Floats:
-    """The angle between unit vectors, exact for near and for far points."""
+    """Returns the angle between unit vectors, exact for near and for far points."""
     across = np.linalg.norm(np.cross(start, end), axis=-1)
     along = np.sum(start * end, axis=-1)
     return np.asarray(np.arctan2(across, along), dtype=np.float64)
 
 
 def tangents(start: Floats, end: Floats) -> Floats:
-    """The unit vector at `start` that points along the great circle to `end`."""
+    """Returns the unit vector at `start` that points along the great circle to `end`."""
     raw = end - start * np.sum(start * end, axis=-1, keepdims=True)
     return np.asarray(raw / np.linalg.norm(raw, axis=-1, keepdims=True), dtype=np.float64)
 
 
 def coordinates(points: Floats) -> tuple[Floats, Floats]:
-    """Latitude and longitude in degrees."""
+    """Returns latitude and longitude in degrees."""
     x, y, z = points[..., 0], points[..., 1], points[..., 2]
     return np.degrees(np.arctan2(z, np.hypot(x, y))), np.degrees(np.arctan2(y, x))
 
@@ -37,7 +37,7 @@ def coordinates(points: Floats) -> tuple[Floats, Floats]:
 def point_at(
     latitude: Floats, longitude: Floats, bearing: Floats, km: Floats
 ) -> tuple[Floats, Floats]:
-    """The point `km` away on the great circle that starts with `bearing` (degrees)."""
+    """Returns the point `km` away on the great circle that starts with `bearing` (degrees)."""
     lat, lon, course, way = *np.radians([latitude, longitude, bearing]), km / EARTH_KM
     sine = np.sin(lat) * np.cos(way) + np.cos(lat) * np.sin(way) * np.cos(course)
     east = np.sin(course) * np.sin(way) * np.cos(lat)
@@ -47,7 +47,7 @@ def point_at(
 
 
 def distance_km(lat1: Floats, lon1: Floats, lat2: Floats, lon2: Floats) -> Floats:
-    """Haversine distance of coordinates in degrees."""
+    """Returns the haversine distance of coordinates in degrees."""
     a, b = np.radians(lat1), np.radians(lat2)
     half = (
         np.sin((b - a) / 2) ** 2
@@ -57,7 +57,7 @@ def distance_km(lat1: Floats, lon1: Floats, lat2: Floats, lon2: Floats) -> Float
 
 
 def bearing_degrees(lat1: Floats, lon1: Floats, lat2: Floats, lon2: Floats) -> Floats:
-    """The course, 0..360, in which the great circle from point 1 to point 2 starts."""
+    """Returns the course, 0..360, in which the great circle from point 1 to point 2 starts."""
     a, b, turn = np.radians(lat1), np.radians(lat2), np.radians(np.subtract(lon2, lon1))
     east = np.sin(turn) * np.cos(b)
     north = np.cos(a) * np.sin(b) - np.sin(a) * np.cos(b) * np.cos(turn)

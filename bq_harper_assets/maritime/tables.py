@@ -1,4 +1,4 @@
-"""The three tables: columns as BigQuery spells them, and the Arrow schemas that fit."""
+"""Defines the three tables: columns as BigQuery spells them, and the Arrow schemas that fit."""
 
 import dataclasses
 from typing import Any
@@ -91,7 +91,7 @@ SHAPES = (REGISTER, EVENTS, POSITIONS)
 
 
 def with_optional(shape: TableShape, name: str) -> TableShape:
-    """The same table with one column that may be NULL."""
+    """Returns the same table, in which one column may be NULL."""
     columns = tuple(
         dataclasses.replace(c, required=c.required and c.name != name) for c in shape.columns
     )
@@ -99,7 +99,7 @@ def with_optional(shape: TableShape, name: str) -> TableShape:
 
 
 def arrow_table(shape: TableShape, columns: dict[str, Any]) -> Any:
-    """A pyarrow Table with every column of the shape; a required one is so in Parquet too.
+    """Makes a pyarrow Table with every column of the shape; required ones are so in Parquet too.
 
     BigQuery refuses to append a file whose column may be NULL to a required column.
     """

@@ -1,6 +1,6 @@
-"""Where a vessel is: a pure function of its itinerary and the time.
+"""Computes where a vessel is, as a pure function of its itinerary and the time.
 
-So it moves with the real time between reports, and across batches and restarts.
+So it sails with the real time between reports, and across batches and restarts.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ STATUSES = ("UNDERWAY_USING_ENGINE", "MOORED", "AT_ANCHOR")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fixes:
-    """Parallel columns: one vessel at one time each."""
+    """Fixes are parallel columns; each element is one vessel at one time."""
 
     latitude: Floats
     longitude: Floats
@@ -28,7 +28,7 @@ class Fixes:
 
 
 def _position(segments: Floats, which: Ints, along: Floats) -> tuple[Floats, Floats, Floats]:
-    """Latitude, longitude and course in degrees, `along` radians into each segment."""
+    """Returns latitude, longitude and course in degrees, `along` radians into each segment."""
     x, y, z, u, v, w = segments[which].T
     cos, sin = np.cos(along), np.sin(along)
     px, py, pz = x * cos + u * sin, y * cos + v * sin, z * cos + w * sin
@@ -44,7 +44,7 @@ def _position(segments: Floats, which: Ints, along: Floats) -> tuple[Floats, Flo
 
 
 def locate(plan: Itineraries, vessel: Ints, time: Ints) -> Fixes:
-    """Where each vessel is at its time (microseconds since 1970, UTC)."""
+    """Returns where each vessel is at its time (microseconds since 1970, UTC)."""
     routes = build_routes()
     shared = len(routes.segments)
     into = (time + plan.phase[vessel]) % plan.period[vessel]
@@ -57,7 +57,7 @@ def locate(plan: Itineraries, vessel: Ints, time: Ints) -> Fixes:
     done = plan.leg[call] * (elapsed / plan.leg_time[call])
     inbound_from = plan.leg[call] - plan.approach[after]
     at_sea = done - plan.approach[call]
-    # A hair before the end, or rounding could find the first segment of the next route.
+    # It stops just before the end, or rounding could find the first segment of the next route.
     inside = np.clip(at_sea, 0.0, routes.lengths[plan.route[call]] * (1 - 1e-12))
     key = plan.route[call] * ROUTE_ROOM + inside
     segment = np.searchsorted(routes.starts, key, side="right") - 1
@@ -72,7 +72,8 @@ def locate(plan: Itineraries, vessel: Ints, time: Ints) -> Fixes:
     latitude, longitude, course = _position(plan.segments, segment, along)
     moored = np.where(plan.anchored[call], AT_ANCHOR, MOORED)
     return Fixes(
-        # 11 cm: finer than any receiver, coarser than the last bits on which machines differ.
+        # Six digits are 11 cm: finer than any receiver, coarser than the last bits, which differ by
+        # machine.
         latitude=np.round(latitude, 6),
         longitude=np.round(longitude, 6),
         course=np.rint(course).astype(np.int64) % 360,

@@ -1,13 +1,13 @@
-"""The six kinds of vessel and the twenty flags they fly."""
+"""Lists the six kinds of vessel and the twenty flags they fly."""
 
 from dataclasses import dataclass
 
 _Range = tuple[float, float]
 
 
-@dataclass(frozen=True)  # by position: the table below is read by its columns
+@dataclass(frozen=True)  # its fields are positional: the table below is read by its columns
 class VesselType:
-    """What vessels of one kind have in common: how fast, how big, how they trade."""
+    """A vessel type is what its vessels have in common: how fast, how big, how they trade."""
 
     name: str
     share: float  # of the fleet
@@ -39,7 +39,7 @@ MAX_CALLS = max(kind.calls for kind in VESSEL_TYPES)
 
 @dataclass(frozen=True)
 class FlagState:
-    """`mid` opens the MMSI of its ships, `callsign` their radio call signs."""
+    """A flag state gives its ships the beginnings of their MMSI (`mid`) and call sign."""
 
     code: str
     share: float

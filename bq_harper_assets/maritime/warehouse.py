@@ -1,4 +1,4 @@
-"""The sample tables in BigQuery: make, fill, count, trim, empty, drop."""
+"""Makes, fills, counts, trims, empties and drops the sample tables in BigQuery."""
 
 import io
 from collections.abc import Callable
@@ -29,12 +29,12 @@ _DELETE = "DELETE FROM `{dataset}.vessel_positions` " + _ADDRESSED
 
 
 class NoSampleData(BqhError):
-    """The tables are not there."""
+    """The sample tables do not exist."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableStats:
-    """What one table holds; times are None where it has no rows."""
+    """Table stats say what is in one table; times are None if it has no rows."""
 
     table: str
     rows: int
@@ -44,34 +44,34 @@ class TableStats:
 
 
 def parquet_bytes(rows: Any) -> bytes:
-    """The same bytes for the same rows."""
+    """Writes rows as Parquet; the same rows give the same bytes."""
     file = io.BytesIO()
     pq.write_table(rows, file, compression="zstd", store_schema=False)
     return file.getvalue()
 
 
 class Warehouse:
-    """The three tables in one dataset."""
+    """A warehouse is the three tables in one dataset."""
 
     def __init__(self, connection: BigQueryConnection, dataset: str) -> None:
         self.dataset = Dataset(connection, dataset)
 
     def make(self, *, null_timestamps: bool = False) -> None:
-        """Makes what is missing."""
+        """Makes the tables that are missing."""
         for shape in SHAPES:
             optional = null_timestamps and shape is POSITIONS
             self.dataset.make(with_optional(shape, "timestamp") if optional else shape)
 
     def missing(self) -> list[str]:
-        """The names of tables that are not there."""
+        """Returns the names of the tables that do not exist."""
         return [shape.name for shape in SHAPES if self.dataset.labels(shape.name) is None]
 
     def append(self, table: str, rows: Any) -> None:
-        """One load job: all of the rows or none."""
+        """Appends all of the rows or none, with one load job."""
         self.dataset.append_parquet(table, io.BytesIO(parquet_bytes(rows)))
 
     def newest(self, table: str, now: datetime) -> datetime | None:
-        """The newest time stored that is not in the future."""
+        """Returns the newest stored time that is not in the future."""
         column = next(shape.day_column for shape in SHAPES if shape.name == table)
         found = self.dataset.query(
             f"SELECT MAX({column}) FROM `{{dataset}}.{table}` WHERE {column} <= @now", {"now": now}
@@ -80,7 +80,7 @@ class Warehouse:
         return newest
 
     def stored(self, times: list[datetime]) -> set[datetime]:
-        """Those of the times at which there is a position."""
+        """Returns those of the times at which a position is stored."""
         if not times:
             return set()
         found = self.dataset.query(
@@ -91,7 +91,7 @@ class Warehouse:
         return {row[0] for row in found}
 
     def stats(self) -> list[TableStats]:
-        """Of all three tables; NoSampleData if one is missing."""
+        """Returns the stats of all three tables; raises NoSampleData if one is missing."""
         if missing := self.missing():
             raise NoSampleData(
                 f"no sample data in {self.dataset.id}: {', '.join(missing)} not found. Nothing was"
@@ -112,7 +112,7 @@ class Warehouse:
         return found
 
     def change(self, reports: Reports, updates: Ints, moves: Ints, deletes: Ints) -> int:
-        """Updates, moves and deletes these rows, which are stored; returns how many it reached."""
+        """Updates, moves in time and deletes stored rows; returns how many it reached."""
         return (
             self._each(_UPDATE, reports, updates)
             + self._each(_MOVE, reports, moves)
@@ -145,7 +145,7 @@ class Warehouse:
                 say(f"{shape.name}: {gone:,} rows deleted")
 
     def clean(self, say: Callable[[str], None]) -> None:
-        """Drops the tables; the dataset stays, for it may hold others."""
+        """Drops the tables; the dataset stays, because it may have others."""
         for shape in SHAPES:
             self.dataset.drop(shape.name)
             say(f"{shape.name}: dropped")

@@ -1,1 +1,1 @@
-"""One folder per store, all of one shape."""
+"""Every store has a folder here, and all of them have the same shape."""

@@ -1,4 +1,4 @@
-"""Circuit breakers: a table whose store keeps failing is left alone, then tried by one call.
+"""A circuit breaker stops calls for a table whose store keeps failing, then tries one call.
 
 closed ──5 calls in a row failed──> open ──60 s──> half-open: one probe ──it works──> closed
                                      ^                             └──it fails──> open
@@ -18,14 +18,14 @@ from bq_harper_assets.stores.retry import Call, RetryPolicy
 FAILURES_TO_OPEN = 5
 OPEN_FOR_S = 60.0
 
-_AT_LEAST_S = 0.5  # until a probe that is under way is asked about again
+_AT_LEAST_S = 0.5  # a call waits at least so long before it asks again whether a probe has ended
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 
 class CircuitOpen(TransientError):
-    """The call was not sent: its store has just failed several times for this table."""
+    """The call was not sent, because its store has just failed several times for this table."""
 
     def __init__(self, call: Call, failures: int, next_try_in_s: float) -> None:
         super().__init__(call, failures, next_try_in_s)
@@ -43,19 +43,19 @@ class CircuitOpen(TransientError):
 
     @property
     def said(self) -> str:
-        """Why, in one clause."""
+        """Says in one clause why the breaker is open."""
         return f"{self.call.store} failed {self._failures} calls in a row"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BreakerState:
-    """How one breaker stands."""
+    """A breaker state says whether one breaker is open, and when it lets the next call through."""
 
     store: str
     table: str | None
     state: Literal["closed", "open", "half-open"]
-    failures: int  # calls in a row
-    next_try_in_s: float  # 0 unless open
+    failures: int  # how many calls failed in a row
+    next_try_in_s: float  # it is 0 unless the breaker is open
 
 
 @dataclass
@@ -69,14 +69,14 @@ class _Breaker:
 
 @dataclass(frozen=True)
 class Admission:
-    """Leave to send: `check` before each further try; a probe is tried once only."""
+    """An admission lets one call be sent: ask `check` before each try; a probe is tried once."""
 
     is_probe: bool
     check: Callable[[], None]
 
 
 class Breakers:
-    """One breaker per store and table, shared by all threads of a process."""
+    """Breakers keep one breaker per store and table, and all threads of a process share them."""
 
     def __init__(
         self,
@@ -95,7 +95,10 @@ class Breakers:
     def admit(
         self, call: Call, *, is_failure: Callable[[BaseException], bool]
     ) -> Iterator[Admission]:
-        """The body is one call with all its retries; other errors than failures change nothing."""
+        """Admits one call, which is the body with all its retries.
+
+        An error that is not a failure leaves the breaker as it is.
+        """
         with self._lock:
             breaker = self._breakers.setdefault((call.store, call.table), _Breaker())
             is_probe = self._enter(breaker, call)
@@ -113,7 +116,7 @@ class Breakers:
                     self._leave(breaker, call, outcome)
 
     def states(self) -> list[BreakerState]:
-        """Every breaker that was ever asked, by store and table."""
+        """Returns the state of every breaker that was ever asked, sorted by store and table."""
         with self._lock:
             return sorted(
                 (
@@ -177,7 +180,7 @@ class Breakers:
 
 
 def patiently(policy: RetryPolicy, call: Call, attempt: Callable[[], _Result]) -> _Result:
-    """The attempt; one that an open breaker stops is made again within the policy's deadline."""
+    """Makes the attempt, and makes it again within the policy's deadline if a breaker stops it."""
     if policy.deadline is None:
         return attempt()
     return policy.call(
@@ -202,5 +205,5 @@ def _told_short(error: Exception) -> str:
     return error.said if isinstance(error, CircuitOpen) else str(error)
 
 
-# Clients come and go with each run's step; what they learnt of a store stays.
+# Clients come and go with each step of a run, but what they learnt of a store has to stay.
 PROCESS_BREAKERS = Breakers()

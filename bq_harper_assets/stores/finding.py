@@ -1,4 +1,4 @@
-"""What a look at a store found, and what to do about it."""
+"""A finding says how a check of a store went, and what to do about it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ _Verdict = Literal["ok", "warn", "fail"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was tried; `next_step` is what to type or to grant, if anything."""
+    """A finding is the result of one check; `next_step` says what to type or to grant, if any."""
 
     subject: str
     verdict: _Verdict

@@ -1,8 +1,8 @@
-"""When a failed call is sent again, after which wait, and when it is given up.
+"""Decides when a failed call is sent again, after which wait, and when it is given up.
 
-Two limits hold. A call that is not answered is sent again `max_retries` times. A store that answers
-"not now" (429, 503) is there and will take the call later: such answers use up no retries, and only
-the time that a step may go without any success ends them.
+There are two limits. A call that is not answered is sent again `max_retries` times. A store that
+answers "not now" (429, 503) is there and will take the call later: such answers use up no retries,
+and only the time that a step may go without any success ends them.
 """
 
 import logging
@@ -26,12 +26,12 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Call:
-    """What is being asked of which store, as logs and errors name it."""
+    """A call says what is asked of which store, in the words that logs and errors use."""
 
-    store: str  # Harper at https://harper.example.com:9925
+    store: str  # such as "Harper at https://harper.example.com:9925"
     operation: str
     table: str | None = None
-    cell: str | None = None  # which part of the table the call is for
+    cell: str | None = None  # the cell that the call is for, if it is for one
 
     def __str__(self) -> str:
         table = f" on table {self.table!r}" if self.table else ""
@@ -41,16 +41,16 @@ class Call:
 
 @dataclass(frozen=True)
 class Retry:
-    """One wait before a call is sent again."""
+    """A retry is one wait before a call is sent again."""
 
     call: Call
-    attempt: int  # the first retry is 1
+    attempt: int  # it counts from 1
     wait_s: float
     reason: str
 
 
 def never_told(error: Exception) -> float | None:
-    """For stores that do not say when to come back."""
+    """Returns None: it is for stores that do not say when to come back."""
     return None
 
 
@@ -59,9 +59,10 @@ def _never(error: Exception) -> bool:
 
 
 class StepDeadline:
-    """How long a step may go without one call that succeeds, over all its calls and tries.
+    """A step deadline limits how long a step may go without one call that succeeds.
 
-    Its time begins when the first call was sent that failed, and any call that succeeds ends it.
+    It counts all calls and tries of the step. Its time begins when the first call was sent that
+    failed, and any call that succeeds ends it.
     """
 
     def __init__(self, limit_s: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -71,29 +72,29 @@ class StepDeadline:
         self._failing_since: float | None = None
 
     def __reduce__(self) -> tuple[type["StepDeadline"], tuple[float]]:
-        # A task has one of its own: what succeeds elsewhere is not known on its machine.
+        # A task starts a deadline of its own: it cannot know what succeeds on other machines.
         return (StepDeadline, (self.limit_s,))
 
     @property
     def left_s(self) -> float:
-        """All of it while nothing fails; 0 when it is over."""
+        """Returns the seconds that are left: all of them while nothing fails, 0 when time is up."""
         if self._failing_since is None:
             return self.limit_s
         return max(self._failing_since + self.limit_s - self._clock(), 0.0)
 
     def failed(self, sent_at: float | None = None) -> None:
-        """A call that was sent then, or something else just now, has failed."""
+        """Notes that a call failed, which was sent at `sent_at`; without it, the time is now."""
         if self._failing_since is None:
             sent_at = self._clock() if sent_at is None else sent_at
             self._failing_since = max(sent_at, self._succeeded_at)
 
     def succeeded(self) -> None:
-        """A call has had its answer: the time begins anew with the next that fails."""
+        """Notes that a call was answered: the time begins again with the next call that fails."""
         self._failing_since, self._succeeded_at = None, self._clock()
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """All policies that are made in the block, in its thread, are under this deadline."""
+        """Puts all policies that this thread makes in the block under this deadline."""
         before = _UNDER_WAY.set(self)
         try:
             yield
@@ -101,24 +102,28 @@ class StepDeadline:
             _UNDER_WAY.reset(before)
 
 
-# A step makes its clients in many places and in each of its tries; they all have one deadline.
+# A step makes clients in many modules and in each of its tries; all of them share one deadline.
 _UNDER_WAY: ContextVar[StepDeadline | None] = ContextVar("step deadline", default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """Waits double from `initial_delay_s`, jittered, and never exceed 30 s; 0 retries send once."""
+    """A retry policy says how often a call is sent again, and after which waits.
+
+    Waits double from `initial_delay_s`, with jitter, and never exceed 30 s. With 0 retries a call
+    is sent once.
+    """
 
     max_retries: int = 5
     initial_delay_s: float = 1.0
     deadline: StepDeadline | None = None
-    counts_storms: bool = False  # answers that say "not now" use up retries too
+    counts_storms: bool = False  # whether answers that say "not now" use up retries too
     sleep: Callable[[float], None] = time.sleep
-    chance: Callable[[], float] = random.random  # even over [0, 1)
+    chance: Callable[[], float] = random.random  # it returns numbers spread evenly over [0, 1)
     clock: Callable[[], float] = time.monotonic
 
     def wait_s(self, retry: int, retry_after_s: float | None = None) -> float:
-        """The wait before retry 0, 1, 2...; what the store itself asked for wins."""
+        """Returns the wait before retry 0, 1, 2...; a wait that the store asked for comes first."""
         if retry_after_s is not None:
             return min(max(retry_after_s, 0.0), LONGEST_WAIT_S)
         # Past 2^64 every delay is over the cap, and a float would overflow.
@@ -126,13 +131,13 @@ class RetryPolicy:
         return min(delay + delay * self.chance(), LONGEST_WAIT_S)
 
     def once(self) -> "RetryPolicy":
-        """The same without retries."""
+        """Returns the same policy without retries and without a deadline."""
         return replace(self, max_retries=0, deadline=None)
 
     def within(self, limit: timedelta) -> "RetryPolicy":
-        """The same under the deadline of the step under way, or else under one of its own.
+        """Returns this policy under the deadline of the current step, or else under a new one.
 
-        A policy without retries stays one.
+        A policy without retries stays as it is.
         """
         if self.max_retries == 0:
             return self
@@ -140,7 +145,7 @@ class RetryPolicy:
         return replace(self, deadline=_UNDER_WAY.get() or own)
 
     def at_most_s(self, seconds: float) -> float:
-        """As long as one try may take: so many seconds, or what is left, and a second at least."""
+        """Limits the seconds of one try to what the deadline leaves, but to 1 s at least."""
         return seconds if self.deadline is None else min(seconds, max(self.deadline.left_s, 1.0))
 
     def call(
@@ -154,7 +159,7 @@ class RetryPolicy:
         reason: Callable[[Exception], str] = str,
         on_retry: Callable[[Retry], None] = lambda retry: None,
     ) -> _Result:
-        """What `send` returns; its error, if that is not transient or a limit is reached."""
+        """Returns what `send` returns, or raises its error: if not transient, or at a limit."""
         retry = counted = 0
         failing_since: float | None = None
         while True:

@@ -1,7 +1,7 @@
-"""What this process waits for, told in the same words to everybody who listens.
+"""Reports what this process waits for, in the same words to everybody who listens.
 
-A wait is entered on the board when it begins and taken off when it ends. Whoever listens hears of
-each one that lasts longer than 5 seconds, and again every 30 seconds while it goes on.
+A wait is entered on the board when it begins and taken off when it ends. Every listener hears of
+each wait that lasts longer than 5 seconds, and again every 30 seconds while it goes on.
 """
 
 import threading
@@ -15,11 +15,11 @@ TOLD_AFTER_S = 5.0
 TOLD_AGAIN_AFTER_S = 30.0
 LOOK_EVERY_S = 1.0
 
-TERMINAL = "terminal"  # where a command speaks to a person
+TERMINAL = "terminal"  # the `place` of listeners that print to a person's terminal
 
 _Say = Callable[[str], None]
-_Text = str | Callable[[], str]  # worded once, or anew each time it is told
-Tell = Callable[[float], str | None]  # the text of a wait at an instant; None: nothing to tell
+_Text = str | Callable[[], str]  # either fixed, or worded again each time it is reported
+Tell = Callable[[float], str | None]  # it words a wait; None means nothing to say
 
 
 @dataclass
@@ -29,7 +29,7 @@ class _Entry:
 
 
 class Waits:
-    """A board of waits, shared by all threads of a process; it is watched while someone listens."""
+    """A board of waits is shared by all threads of a process, and watched while someone listens."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -41,9 +41,9 @@ class Waits:
 
     @contextmanager
     def listen(self, say: _Say, place: str | None = None) -> Iterator[None]:
-        """Tells `say` of every wait for as long as the block runs.
+        """Calls `say` with every wait that has to be reported while the block runs.
 
-        Of several that speak at one `place` only the newest is told.
+        Of several listeners with the same `place`, only the newest is called.
         """
         listener = (say, place)
         with self._lock:
@@ -68,7 +68,7 @@ class Waits:
         since_s: float = 0.0,
         at_once: bool = False,
     ) -> Iterator[None]:
-        """Enters "waits for `what`, since ...; `then`"; it began `since_s` seconds ago already."""
+        """Enters "waits for `what`, since ...; `then`" for a wait that began `since_s` ago."""
         began = self._clock() - since_s
         moment = datetime.now(UTC) - timedelta(seconds=since_s)
 
@@ -84,7 +84,7 @@ class Waits:
 
     @contextmanager
     def told_by(self, tell: Tell) -> Iterator[None]:
-        """Enters a wait that words itself each time it is looked at."""
+        """Enters a wait that words itself each time it is checked."""
         with self._lock:
             self._number += 1
             number = self._number
@@ -96,16 +96,16 @@ class Waits:
                 del self._entries[number]
 
     def tell(self, text: str) -> None:
-        """Tells this at once, for a wait that is another program's."""
+        """Reports a text at once: it is for waits of other programs."""
         with self._lock:
             newest = {place: say for say, place in self._listeners}
             told = [s for s, place in self._listeners if place is None or newest[place] is s]
         for say in told:
-            with suppress(Exception):  # a listener that fails must not stop what waits
+            with suppress(Exception):  # a listener that fails must not stop the code that waits
                 say(text)
 
     def look(self) -> None:
-        """Tells what is due to be told now, each text once."""
+        """Reports every wait that is due now, each text once."""
         now = self._clock()
         with self._lock:
             entries = list(self._entries.values()) if self._listeners else []
@@ -113,7 +113,7 @@ class Waits:
         texts: dict[str, None] = {}
         for entry in due:
             text: str | None = None
-            with suppress(Exception):  # one that cannot be worded must not silence the others
+            with suppress(Exception):  # a wait that cannot be worded must not silence the others
                 text = entry.tell(now)
             if text:
                 entry.told_at = now
@@ -131,9 +131,9 @@ def _worded(text: _Text) -> str:
 
 
 def clock_text(in_s: float) -> str:
-    """The time of day that comes in so many seconds."""
+    """Returns the time of day that it will be in so many seconds."""
     return f"{datetime.now(UTC) + timedelta(seconds=in_s):%H:%M:%S} UTC"
 
 
-# Stores, leases and Spark jobs wait in many places; a process has one terminal and one log.
+# Stores, leases and Spark jobs all wait, but a process has only one terminal and one log.
 WAITS = Waits()

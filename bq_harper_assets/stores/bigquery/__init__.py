@@ -1,1 +1,1 @@
-"""BigQuery, real or emulated."""
+"""This store is BigQuery, the real one or its emulator."""

@@ -1,4 +1,4 @@
-"""One call to BigQuery, with our retries and our breaker around it."""
+"""Sends one call to BigQuery, with our retries and our breaker around it."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from bq_harper_assets.stores.retry import Call, Retry, RetryPolicy
 from bq_harper_assets.stores.waiting import WAITS, clock_text
 
 REQUEST_TIMEOUT_S = 60.0
-# The library would repeat a failed request for ten minutes; it takes None, its annotations do not.
+# The library would repeat a failed request for ten minutes. It takes None, against its own types.
 NO_RETRY: Any = None
 
 _Result = TypeVar("_Result")
@@ -33,9 +33,9 @@ FAILURES_OF_EMULATOR = 3
 
 
 class BigQueryCalls:
-    """How often a call is sent: as the connection says, for every table apart.
+    """BigQuery calls are sent as often as the connection says, with one breaker per table.
 
-    A number of retries that the connection names holds for every failure. Otherwise answers that
+    If the connection names a number of retries, it counts for every failure. Otherwise answers that
     say "not now" are waited out for as long as `give_up_after` says.
     """
 
@@ -66,15 +66,15 @@ class BigQueryCalls:
 
     @property
     def request_s(self) -> float:
-        """How long one request may take: never longer than the step's deadline leaves it."""
+        """Returns how long one request may take: no longer than the step's deadline leaves it."""
         return self.at_most_s(REQUEST_TIMEOUT_S)
 
     def at_most_s(self, seconds: float) -> float:
-        """So many seconds, or what the step's deadline leaves of them."""
+        """Limits the seconds to what the step's deadline leaves of them."""
         return self._retry.at_most_s(seconds)
 
     def note_answer(self) -> None:
-        """For calls that ask many times: BigQuery has answered, though it is not done yet."""
+        """Notes that BigQuery has answered a call that polls, though it is not done yet."""
         if self._retry.deadline is not None:
             self._retry.deadline.succeeded()
 
@@ -88,9 +88,10 @@ class BigQueryCalls:
         cell: str | None = None,
         limit_s: float | None = None,
     ) -> _Result:
-        """What `send` returns, sent again while BigQuery is busy or away; else an error of ours.
+        """Returns what `send` returns, or raises an error of ours.
 
-        `limit_s` is how long one try may take, if that is not the time of a request.
+        It is sent again while BigQuery is busy or away. `limit_s` is how long one try may take, if
+        that is not the time of a request.
         """
         call = Call(self._store, doing, table, cell)
         failures: list[BigQueryUnavailable] = []

@@ -1,4 +1,4 @@
-"""Clients for BigQuery and for its emulator: one for tables and queries, one for Storage reads."""
+"""Makes clients for BigQuery or its emulator: one for tables and queries, one for Storage reads."""
 
 from functools import partial
 from pathlib import Path
@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING, Any
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.stores.bigquery.errors import BigQueryRefused, Feature, google_errors
 
-# A ping finds out that nobody is there any more; after two without an answer in rows gRPC sends no
+# A ping finds out that the server is gone; after two without an answer in rows gRPC sends no
 # more of them, so that no server takes them for abuse.
 _KEPT_ALIVE = [("grpc.keepalive_time_ms", 30_000), ("grpc.keepalive_timeout_ms", 10_000)]
 
-# Google's libraries take seconds to import and most commands need none: imported where used.
+# Google's libraries take seconds to import and most commands need none: functions import them.
 if TYPE_CHECKING:
     from google.cloud import bigquery
     from google.cloud.bigquery_storage_v1 import BigQueryReadClient
 
 
 def connect(connection: BigQueryConnection) -> "bigquery.Client":
-    """For the emulator where `endpoint` is set, else with a key file or default credentials."""
+    """Connects to the emulator if `endpoint` is set, else with a key file or default login."""
     client = _client(connection)
     client._http.hooks["response"].append(_refuse_nothing)
     return client
 
 
 def _refuse_nothing(response: Any, *args: Any, **named: Any) -> None:
-    """An empty 200 is no answer: the library would take it for one and fail in its own code."""
+    """Raises an error for an empty 200, which the library would accept, to fail in its own code."""
     import requests
 
-    # The opening of an upload is answered by its headers alone.
+    # When an upload is opened, the answer has headers only.
     says_nothing = response.request.method == "DELETE" or "/upload/" in response.request.url
     if response.status_code == 200 and not says_nothing and not response.content:
         raise requests.exceptions.InvalidJSONError("it answered 200 with nothing in it")
@@ -67,7 +67,7 @@ def _require_key_file(file: Path) -> None:
 
 
 def connect_storage(connection: BigQueryConnection) -> "BigQueryReadClient":
-    """A Storage Read client; plain text to the emulator, with no limit on message size."""
+    """Makes a Storage Read client; to the emulator it is plain text without a limit on messages."""
     from google.cloud.bigquery_storage_v1 import BigQueryReadClient
     from google.cloud.bigquery_storage_v1.services.big_query_read.transports import (
         BigQueryReadGrpcTransport,

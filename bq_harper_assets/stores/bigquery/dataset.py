@@ -1,4 +1,4 @@
-"""Tables of our own making, such as the sample data: make, fill, label, change and drop them."""
+"""Makes, fills, labels, changes and drops tables of our own, such as the sample data."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,7 +13,7 @@ from bq_harper_assets.stores.bigquery.job_settings import JOB_TIMEOUT_S, Value, 
 if TYPE_CHECKING:
     from google.cloud import bigquery
 
-# The emulator answers 500 to what it cannot do, and the library repeats a 500 for ten minutes.
+# The emulator answers 500 if it cannot do something, and the library repeats it for ten minutes.
 EMULATOR_PATIENCE_S = 3.0
 SERVICE_PATIENCE_S = 120.0
 _LABELS = {"bqh": "sample-data"}
@@ -23,7 +23,7 @@ Parameter = Value | Sequence[Value]
 
 @dataclass(frozen=True)
 class BigQueryColumn:
-    """A column of a table to be made, with its type as BigQuery spells it."""
+    """A BigQuery column belongs to a table to be made; its type is spelled as in BigQuery."""
 
     name: str
     type: str
@@ -32,7 +32,7 @@ class BigQueryColumn:
 
 @dataclass(frozen=True)
 class TableShape:
-    """What it takes to make a table: columns, the column of its day partitions, and clustering."""
+    """A table shape is what a new table needs: columns, day partitions by a column, clustering."""
 
     name: str
     columns: tuple[BigQueryColumn, ...]
@@ -41,7 +41,7 @@ class TableShape:
 
 
 class Dataset:
-    """The tables of one dataset, by name."""
+    """A dataset gives access to its tables by name."""
 
     def __init__(self, connection: BigQueryConnection, name: str) -> None:
         from google.cloud.bigquery import DEFAULT_RETRY
@@ -53,7 +53,7 @@ class Dataset:
         self._retry = DEFAULT_RETRY.with_timeout(patience)
 
     def make(self, shape: TableShape) -> None:
-        """Makes the dataset and the table if missing; a table that is there stays as it is."""
+        """Makes the dataset and the table if they are missing; an existing table stays as it is."""
         from google.cloud import bigquery
 
         dataset = bigquery.Dataset(self.id)
@@ -72,7 +72,7 @@ class Dataset:
             self._client.create_table(table, exists_ok=True, retry=self._retry)
 
     def labels(self, table: str) -> dict[str, str] | None:
-        """None if there is no such table."""
+        """Returns the labels of a table, or None if there is no such table."""
         from google.api_core.exceptions import NotFound
 
         with self._errors("looking at", table):
@@ -82,20 +82,20 @@ class Dataset:
                 return None
 
     def required_columns(self, table: str) -> set[str]:
-        """The columns of a table that is there which cannot be NULL."""
+        """Returns those columns of an existing table that cannot be NULL."""
         with self._errors("looking at", table):
             known = self._client.get_table(f"{self.id}.{table}", retry=self._retry)
             return {field.name for field in known.schema if field.mode == "REQUIRED"}
 
     def label(self, table: str, labels: Mapping[str, str]) -> None:
-        """Sets these labels; others stay."""
+        """Sets these labels; other labels stay."""
         with self._errors("labelling", table):
             known = self._client.get_table(f"{self.id}.{table}", retry=self._retry)
             known.labels = {**known.labels, **labels}
             self._client.update_table(known, ["labels"], retry=self._retry)
 
     def append_parquet(self, table: str, file: IO[bytes]) -> None:
-        """All rows of the file or none."""
+        """Appends all rows of the file, or none."""
         from google.cloud import bigquery
 
         settings = bigquery.LoadJobConfig(
@@ -105,24 +105,24 @@ class Dataset:
             create_disposition=bigquery.CreateDisposition.CREATE_NEVER,
         )
         with self._errors("loading rows into", table):
-            # Without `size`: the emulator takes resumable uploads only.
+            # `size` is left out, because the emulator takes resumable uploads only.
             job = self._client.load_table_from_file(file, f"{self.id}.{table}", job_config=settings)
             job.result(retry=self._retry, timeout=JOB_TIMEOUT_S)
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> list[Any]:
-        """The rows of a query; `{dataset}` in the text stands for this dataset."""
+        """Returns the rows of a query; `{dataset}` in the text stands for this dataset."""
         with self._errors("reading from"):
             return list(self._run(sql, parameters).result(retry=self._retry, timeout=JOB_TIMEOUT_S))
 
     def change(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> int:
-        """Rows affected by an INSERT, UPDATE or DELETE."""
+        """Runs an INSERT, UPDATE or DELETE, and returns how many rows it affected."""
         with self._errors("changing rows of"):
             job = self._run(sql, parameters)
             job.result(retry=self._retry, timeout=JOB_TIMEOUT_S)
             return job.num_dml_affected_rows or 0
 
     def drop(self, table: str) -> None:
-        """Also fine if there is no such table."""
+        """Drops a table; it is no error if there is no such table."""
         with self._errors("dropping", table):
             self._client.delete_table(f"{self.id}.{table}", not_found_ok=True, retry=self._retry)
 

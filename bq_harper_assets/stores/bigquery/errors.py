@@ -1,4 +1,4 @@
-"""What BigQuery's refusals and silences mean; the class decides whether a call is sent again.
+"""Says what BigQuery's errors mean; the class decides whether a call is sent again.
 
 BigQueryError
 ├── BigQueryUnavailable      no answer, 5xx, a broken connection: sent again
@@ -41,7 +41,7 @@ class BigQueryError(BqhError):
 
 
 class BigQueryUnavailable(BigQueryError, TransientError):
-    """No answer, or none of use: the same call may work later."""
+    """BigQuery gave no answer, or none of use: the same call may work later."""
 
 
 class BigQueryRefused(BigQueryError):
@@ -49,7 +49,7 @@ class BigQueryRefused(BigQueryError):
 
 
 class BigQueryBusy(BigQueryUnavailable):
-    """Too many requests, or a quota is used up: later it may work."""
+    """BigQuery got too many requests, or a quota is used up: later it may work."""
 
 
 class ReadSessionLost(BigQueryUnavailable):
@@ -61,11 +61,11 @@ class BigQueryForbidden(BigQueryRefused):
 
 
 class BigQueryMissing(BigQueryRefused):
-    """What was named does not exist, or not in this location."""
+    """The thing that was named does not exist, or not in this location."""
 
 
 class Feature(Enum):
-    """What we use BigQuery for, with the permissions it takes."""
+    """A feature is something that we use BigQuery for, with the permissions that it needs."""
 
     QUERY = ("bigquery.jobs.create", "bigquery.tables.getData")
     DESCRIBE = ("bigquery.tables.get",)
@@ -100,7 +100,7 @@ class Feature(Enum):
 def from_google(
     error: Exception, connection: BigQueryConnection, doing: str, feature: Feature
 ) -> BigQueryError:
-    """Our error for one of theirs; chain it with `from`."""
+    """Makes our error for one of Google's; chain it with `from`."""
     kind, hint = _meaning(error, connection, feature)
     if connection.endpoint is not None and _is_unreached(error):
         happened = f"BigQuery does not answer at {connection.endpoint}, while {doing}"
@@ -111,19 +111,19 @@ def from_google(
 
 
 def is_storm(error: BaseException) -> bool:
-    """Whether BigQuery answered that it will take the call later; one that is away says nothing."""
-    response = getattr(error.__cause__, "response", None)  # of gRPC it is not a response of HTTP
+    """Says whether BigQuery answered that it will take the call later, which shows it is there."""
+    response = getattr(error.__cause__, "response", None)  # for gRPC it is not an HTTP response
     return isinstance(error, BigQueryBusy) or getattr(response, "status_code", None) == 503
 
 
 def is_own_failure(error: BaseException) -> bool:
-    """Whether the server answered that it failed at what was asked: 500, and no more said."""
+    """Says whether the server answered 500 without a reason: it failed at what was asked."""
     response = getattr(error.__cause__, "response", None)
     return isinstance(error, BigQueryUnavailable) and getattr(response, "status_code", 0) == 500
 
 
 def retry_after_s(error: BaseException) -> float | None:
-    """How long BigQuery asks to be left alone, if it says so."""
+    """Returns how many seconds BigQuery asks us to wait, or None if it does not say."""
     response = getattr(error.__cause__, "response", None)
     text = getattr(response, "headers", {}).get("Retry-After", "")
     return float(text) if text.isdecimal() else None
@@ -131,7 +131,7 @@ def retry_after_s(error: BaseException) -> float | None:
 
 @contextmanager
 def google_errors(connection: BigQueryConnection, doing: str, feature: Feature) -> Iterator[None]:
-    """Raises our errors for theirs."""
+    """Raises our errors instead of Google's."""
     import requests
     from google.api_core.exceptions import GoogleAPIError
     from google.auth.exceptions import GoogleAuthError
@@ -142,7 +142,7 @@ def google_errors(connection: BigQueryConnection, doing: str, feature: Feature) 
         GoogleAPIError,
         GoogleAuthError,
         requests.exceptions.RequestException,
-        OSError,  # a reset, and a timeout as the library hands it on
+        OSError,  # a reset connection, and a timeout as the library passes it on
     ) as error:
         raise from_google(error, connection, doing, feature) from error
 
@@ -193,25 +193,25 @@ def _meaning(
 def _limit(connection: BigQueryConnection) -> str:
     limit = connection.max_bytes_billed
     if limit is None:
-        return "the limit on bytes billed"  # one of the query's own
+        return "the limit on bytes billed"  # the query has a limit of its own
     return f"bigquery.maxBytesBilled (now {limit:,} bytes)"
 
 
 def _is_unreached(error: Exception) -> bool:
     from requests.exceptions import ConnectionError as NotReached
 
-    # The library's own retries hide it.
+    # The library's own retries wrap the error.
     return isinstance(error, NotReached) or isinstance(error.__cause__, NotReached)
 
 
 def _first_line(error: Exception) -> str:
-    """What follows it is the library's own report, the query among it."""
+    """Returns the first line of an error: the rest is the library's report, query included."""
     lines = str(getattr(error, "message", None) or error).splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__
 
 
 def _reason(error: Any) -> str | None:
-    """BigQuery's word for what went wrong; None from the Storage API, whose status says it."""
+    """Returns BigQuery's word for the failure; the Storage API has none (None), only a status."""
     details = getattr(error, "errors", None) or ()
     first = details[0] if details else None
     return first.get("reason") if isinstance(first, dict) else None

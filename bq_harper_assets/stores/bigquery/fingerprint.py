@@ -1,7 +1,7 @@
-"""Fingerprints of windows, made by BigQuery itself at one instant: equal ones mean equal rows.
+"""Fingerprints are computed per window by BigQuery at one instant: equal ones mean equal rows.
 
-One engine makes both sides of every comparison, so it does not matter how it spells a value, only
-that it always spells it the same.
+One engine computes both sides of every comparison, so it does not matter how it spells a value,
+only that it always spells it the same.
 """
 
 from collections.abc import Mapping
@@ -22,35 +22,35 @@ _LOW = 0xFFFFFFFF
 
 @dataclass(frozen=True, kw_only=True)
 class Fingerprint:
-    """What the rows of one window are, whatever their order."""
+    """A fingerprint identifies the rows of one window, whatever their order."""
 
     rows: int = 0
-    distinct: int = 0  # less than rows if some rows are equal in what ids are made of
+    distinct: int = 0  # it is less than rows if some rows are equal in the columns that make ids
     xor: int = 0
-    low: int = 0  # sums of the halves of the hashes: a whole sum would overflow
+    low: int = 0  # the halves of the hashes are summed apart: a whole sum would overflow
     high: int = 0
 
     @property
     def text(self) -> str:
-        """As the ledger keeps it."""
+        """Returns the text that the ledger stores."""
         xor = self.xor & (2**64 - 1)
         return f"{self.rows}:{self.distinct}:{xor:016x}:{self.low:x}:{self.high:x}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceAtInstant:
-    """A table's rows as they were at one instant; `at` None means that they do not change."""
+    """A source at an instant is a table's rows as they were at `at`; None if they never change."""
 
     table: TableRef
     columns: tuple[Column, ...]
     time_column: Column
     row_filter: str | None = None
     at: datetime | None = None
-    id_columns: tuple[Column, ...] = ()  # of rows without a key, what ids are made of
+    id_columns: tuple[Column, ...] = ()  # the columns that make the ids of rows without a key
 
     @property
     def sql(self) -> str:
-        """For FROM. The instant is a literal: the emulator takes no parameter there."""
+        """Returns the text for FROM; the emulator takes no parameter there, so it has a literal."""
         if self.at is None:
             return self.table.sql
         instant = restriction.literal(Kind.TIMESTAMP, self.at)
@@ -59,7 +59,7 @@ class SourceAtInstant:
 
 @dataclass(frozen=True)
 class Outside:
-    """Rows that belong to no window, so that none is left out without a word."""
+    """Outside counts the rows that belong to no window, so that none is left out silently."""
 
     without_time: int
     before_start: int
@@ -69,7 +69,10 @@ class Outside:
 def fingerprints(
     queries: Queries, source: SourceAtInstant, start: datetime, end: datetime, window: timedelta
 ) -> Mapping[datetime, Fingerprint]:
-    """One per window that begins before `end`, by its start; a window without rows has one too."""
+    """Returns the fingerprint of each window that begins before `end`, by its start.
+
+    A window without rows has one too.
+    """
     answer = queries.run(
         fingerprint_sql(source, start, end, window),
         doing="fingerprinting windows",
@@ -90,7 +93,10 @@ def fingerprints(
 def count_outside(
     queries: Queries, source: SourceAtInstant, start: datetime, now: datetime
 ) -> Outside:
-    """Reads the time column alone, but of the whole table where it is not partitioned by it."""
+    """Counts the rows that belong to no window.
+
+    It reads the time column alone, but of the whole table if that is not partitioned by it.
+    """
     answer = queries.run(
         outside_sql(source, start, now),
         doing="counting rows outside every window",
@@ -103,10 +109,13 @@ def count_outside(
 def fingerprint_sql(
     source: SourceAtInstant, start: datetime, end: datetime, window: timedelta
 ) -> str:
-    """One row per window that has rows: w (its start in microseconds), n, d, x, low, high."""
+    """Makes SQL for one row per window that has rows.
+
+    Its columns are w (the window's start in microseconds), n, d, x, low and high.
+    """
     micros = micros_sql(source.time_column)
     length = window // _MICROSECOND
-    # DIV and MOD round towards zero, and there were rows before 1970.
+    # DIV and MOD round towards zero, and rows may be older than 1970.
     begin = f"{micros} - MOD(MOD({micros}, {length}) + {length}, {length})"
     wanted = restriction.between(source.time_column, start, end, source.row_filter)
     hashes = f"{row_hash(source.columns)} AS h"
@@ -123,7 +132,7 @@ def fingerprint_sql(
 
 
 def outside_sql(source: SourceAtInstant, start: datetime, now: datetime) -> str:
-    """One row: without_time, before_start, in_future."""
+    """Makes SQL for one row: without_time, before_start, in_future."""
     column = source.time_column
     name = quoted(column.name)
     return (
@@ -136,6 +145,6 @@ def outside_sql(source: SourceAtInstant, start: datetime, now: datetime) -> str:
 
 
 def micros_sql(column: Column) -> str:
-    """The time of a row in microseconds since 1970, in SQL."""
+    """Makes SQL for the time of a row in microseconds since 1970."""
     name = quoted(column.name)
     return f"UNIX_MICROS({name if column.kind is Kind.TIMESTAMP else f'TIMESTAMP({name})'})"

@@ -1,4 +1,4 @@
-"""What every query job carries: parameters as values, labels, and a limit on bytes billed."""
+"""Every query job carries its parameters as values, labels, and a limit on bytes billed."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 JOB_TIMEOUT_S = 3600.0
 
 Value = bool | int | float | Decimal | str | bytes | datetime | date
-# bool before int, datetime before date: each is also one of the latter.
+# A bool is also an int and a datetime also a date, so these two come first.
 _TYPES: tuple[tuple[type, str], ...] = (
     (bool, "BOOL"),
     (int, "INT64"),
@@ -29,7 +29,7 @@ def query_settings(
     labels: Mapping[str, str],
     max_bytes_billed: int | None,
 ) -> "bigquery.QueryJobConfig":
-    """For one query job; without a limit BigQuery bills whatever the query reads."""
+    """Makes a query job's settings; without a limit BigQuery bills whatever the query reads."""
     from google.cloud import bigquery
 
     settings = bigquery.QueryJobConfig(
@@ -58,5 +58,5 @@ def _type_of(value: Value) -> str:
 
 
 def _label(text: str) -> str:
-    """What BigQuery takes as a label: lower-case letters, digits, _ and -, at most 63 of them."""
+    """Makes a text that BigQuery takes as a label: a-z, digits, _ and -, at most 63 characters."""
     return "".join(c if c.isalnum() or c in "_-" else "_" for c in text.lower())[:63]

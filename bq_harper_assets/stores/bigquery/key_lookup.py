@@ -1,4 +1,4 @@
-"""Where rows are now: the time of each of some keys, as BigQuery has them at one instant."""
+"""Looks up the time of each of some keys, as BigQuery has them at one instant."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ KEYS_PER_QUERY = 5_000
 
 
 def key_text(stored: Any) -> str:
-    """A stored value as BigQuery's CAST reads it; most are such texts already."""
+    """Writes a stored value as BigQuery's CAST reads it; most are such texts already."""
     if isinstance(stored, bool):
         return "true" if stored else "false"
     return decimal_text(Decimal(repr(stored))) if isinstance(stored, float) else str(stored)
@@ -31,9 +31,10 @@ def times_of_keys(
     *,
     table: str,
 ) -> Mapping[int, int | None]:
-    """By position in `texts`, which has a text per key column: microseconds, None for no time.
+    """Returns the time of each key in microseconds, None for NULL, by its position in `texts`.
 
-    A key that no row has is left out. `origin` is what stands after FROM.
+    `texts` has a text per key column. A key that no row has is left out. `origin` is the text that
+    comes after FROM.
     """
     sql = lookup_sql(origin, row_filter, key, time_column)
     found: dict[int, int | None] = {}
@@ -50,7 +51,7 @@ def times_of_keys(
 def lookup_sql(
     origin: str, row_filter: str | None, key: Sequence[Column], time_column: Column
 ) -> str:
-    """One row per key that is there: asked (as it was given) and micros."""
+    """Makes SQL for a row per key that exists: asked (as it was given) and micros."""
     columns = ", ".join(f"{quoted(column.name)} AS k{n}" for n, column in enumerate(key))
     values = ", ".join(f"{_typed(column.kind, n)} AS v{n}" for n, column in enumerate(key))
     where = f" WHERE ({row_filter})" if row_filter else ""
@@ -63,7 +64,7 @@ def lookup_sql(
 
 
 def rows_sql(query: str, key: Sequence[Column]) -> str:
-    """The rows of a query that have one of @keys, as `key_parameter` makes them."""
+    """Makes SQL for the rows of a query that have one of @keys, as `key_parameter` makes them."""
     values = ", ".join(f"{_typed(column.kind, n)} AS v{n}" for n, column in enumerate(key))
     same = " AND ".join(f"q.{quoted(column.name)} = k.v{n}" for n, column in enumerate(key))
     return (
@@ -73,12 +74,12 @@ def rows_sql(query: str, key: Sequence[Column]) -> str:
 
 
 def key_parameter(texts: Sequence[Sequence[str]]) -> list[str]:
-    """One text per key: arrays side by side would have to be joined by position."""
+    """Makes one text per key, since arrays side by side would have to be joined by position."""
     return [json.dumps(text) for text in texts]
 
 
 def _typed(kind: Kind, number: int) -> str:
-    """A text in the form that Harper's rows have it, as a value of its kind; NULL if it is none."""
+    """Makes SQL that reads a text, in the form of Harper's rows, as a value; NULL if it is none."""
     text = f"JSON_VALUE(asked, '$[{number}]')"
     if kind is Kind.STRING:
         return text

@@ -1,9 +1,9 @@
-"""A customQuery, a view, or the newest row per key: run once, its result kept as a table.
+"""Runs a customQuery, a view, or "newest row per key" once, and keeps its result as a table.
 
-Neither can be read at a past instant, or twice with the same rows. So a query job writes the result
-to a table of its own; T is that job's instant, and the fingerprint, the read and every retry use
-the table. It is dropped after the commit; one that a killed run leaves behind is dropped by a later
-run, and expires by itself on the service.
+None of them can be read at a past instant, or twice with the same rows. So a query job writes the
+result to a table of its own; T is that job's instant, and the fingerprint, the read and every retry
+use the table. It is dropped after the commit; one that a killed run leaves behind is dropped by a
+later run, and expires by itself on the service.
 """
 
 import re
@@ -23,13 +23,13 @@ from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 
-KEPT_FOR = timedelta(days=2)  # longer than any run
+KEPT_FOR = timedelta(days=2)  # no run takes longer
 _NAME = re.compile(r"bqh_result_\w+_[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The rows of the query as they were at `read_at`; nobody changes them."""
+    """A query result is the rows of the query as they were at `read_at`; nobody changes them."""
 
     table: TableRef
     read_at: datetime
@@ -37,9 +37,10 @@ class QueryResult:
 
 
 def query_of(contract: TableContract, project: str, names: Sequence[str] | None = None) -> str:
-    """All rows of a contract's source, without its windows: its query, view or table, filtered.
+    """Makes SQL for all rows of a contract's source, filtered but not limited to any window.
 
-    Of these columns, or of all; one that is not there any more cannot be asked for.
+    The source is a query, a view or a table. The SQL selects the columns `names`, or all; a column
+    that no longer exists cannot be asked for.
     """
     columns = "*" if names is None else ", ".join(quoted(name) for name in names)
     rows = (
@@ -72,7 +73,7 @@ def materialise_keys(
     dataset: str,
     names: Sequence[str] | None = None,
 ) -> QueryResult:
-    """Likewise for the rows of some keys, each with a text per key column."""
+    """Runs the contract's query for the rows of some keys, each with a text per key column."""
     rows = rows_sql(query_of(contract, queries.connection.project, names), key)
     return _keep(queries, contract, rows, {"keys": key_parameter(texts)}, dataset, KEPT_FOR)
 
@@ -89,7 +90,7 @@ def _keep(
     table = TableRef(project, dataset, f"bqh_result_{contract.id}_{uuid.uuid4().hex[:16]}")
     _make_dataset(queries, dataset)
     expires = restriction.literal(Kind.TIMESTAMP, server_time(queries) + kept_for)
-    # OR REPLACE: a try whose answer was lost may have made the table already.
+    # OR REPLACE is needed, because a try whose answer was lost may have made the table already.
     answer = queries.run(
         f"CREATE OR REPLACE TABLE {table.sql}"
         f" OPTIONS (expiration_timestamp = {expires}, labels = [('bqh', 'query-result')])"
@@ -103,7 +104,7 @@ def _keep(
 
 
 def drop_result(queries: Queries, table: TableRef) -> None:
-    """After the commit; also fine if it is gone already."""
+    """Drops a result, after the commit; it is no error if it is gone already."""
     if not _NAME.fullmatch(table.table):
         raise ValueError(f"{table} is not the result of a query of ours: it stays")
     queries.calls.call(
@@ -119,7 +120,7 @@ def drop_result(queries: Queries, table: TableRef) -> None:
 def drop_left_over(
     queries: Queries, dataset: str, kept_for: timedelta = KEPT_FOR
 ) -> list[TableRef]:
-    """Results that no run can still be reading; what was dropped is returned."""
+    """Drops results that no run can still be reading, and returns them."""
     oldest = server_time(queries) - kept_for
     gone = [table for table, made in _results(queries, dataset) if made < oldest]
     for table in gone:
@@ -134,9 +135,9 @@ def _from(contract: TableContract, project: str) -> str:
 
 
 def _latest(rows: str, key: Sequence[str], timestamp_column: str) -> str:
-    """The newest row of each key; of several equally new ones always the same."""
-    # As JSON text: not every type may stand in PARTITION BY. A row with a NULL in its key has no
-    # key, so it is no other row's older version: all such rows stay, to be seen and quarantined.
+    """Makes SQL for the newest row of each key; of equally new ones it is always the same."""
+    # Not every type may be in PARTITION BY, so keys are JSON text. A row with a NULL in its key has
+    # no key, so it is no other row's older version: all such rows stay, and are quarantined.
     parts = ", ".join(f"TO_JSON_STRING({quoted(name)})" for name in key)
     without_key = " OR ".join(f"{quoted(name)} IS NULL" for name in key)
     return (
@@ -178,8 +179,8 @@ def _results(queries: Queries, dataset: str) -> Iterator[tuple[TableRef, datetim
             feature=Feature.KEEP_RESULT,
         )
     except BigQueryMissing:
-        return  # nothing was ever kept
+        return  # no result was ever kept
     for table in tables:
-        # By name: the emulator drops labels.
+        # They are known by name, because the emulator drops labels.
         if _NAME.fullmatch(table.table_id):
             yield TableRef(project, dataset, table.table_id), table.created

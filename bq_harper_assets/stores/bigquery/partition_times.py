@@ -1,4 +1,4 @@
-"""When BigQuery last changed each partition of a table: windows in the others need no look."""
+"""Reads when each partition of a table last changed: other windows need no comparison."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -9,16 +9,16 @@ from bq_harper_assets.stores.bigquery.errors import Feature
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 
-_FORMATS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H"}  # by the length of an id
-_HOUR = timedelta(hours=1)  # the shortest partition
-# A time of change and a snapshot are told by different parts of the service.
+_FORMATS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H"}  # keyed by the length of an id
+_HOUR = timedelta(hours=1)  # no partition is shorter
+# The time of a change and a snapshot come from different parts of the service.
 _MARGIN = timedelta(minutes=5)
 
 
 def partition_times(queries: Queries, table: TableRef) -> Mapping[str, datetime]:
-    """By partition id; empty where they say nothing.
+    """Returns when each partition last changed, by its id; it is empty if the times prove nothing.
 
-    The emulator's times do not move, and rows that are still in the streaming buffer have changed
+    The emulator's times never change, and rows that are still in the streaming buffer have changed
     no partition yet.
     """
     if queries.connection.endpoint is not None:
@@ -51,10 +51,10 @@ def partition_times(queries: Queries, table: TableRef) -> Mapping[str, datetime]
 def is_untouched(
     times: Mapping[str, datetime], start: datetime, end: datetime, since: datetime
 ) -> bool:
-    """Whether no row of [start, end) can have come, changed or gone since.
+    """Says whether no row of [start, end) can have come, changed or gone since.
 
-    Only where the table is partitioned by the column of these times. A partition that is not there
-    may have been dropped, so it proves nothing.
+    It is right only if the table is partitioned by the column of these times. A partition that is
+    missing may have been dropped, so it proves nothing.
     """
     lengths = {len(name) for name in times if name.isdigit()}
     if len(lengths) != 1 or (length := lengths.pop()) not in _FORMATS:

@@ -1,4 +1,4 @@
-"""Can we read these tables? Each right is tried by the call that needs it; no rows are read."""
+"""Checks whether we can read the tables: it tries each right by its call, and reads no rows."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ TIME_TYPES = ("TIMESTAMP", "DATETIME", "DATE")
 def probe_bigquery(
     connection: BigQueryConnection, tables: Sequence[TableContract]
 ) -> list[Finding]:
-    """Findings in the order a user would look; stops at the first that makes the next pointless."""
+    """Returns the findings in a useful order, and stops where the next ones would be pointless."""
     where = connection.endpoint or f"project {connection.project!r}"
     client, failed = _try("bigquery: reach", "", lambda: connect(connection))
     if failed:
@@ -37,9 +37,9 @@ def probe_bigquery(
 
 
 def _dry_run(client: Any, sql: str | None) -> None:
-    from google.cloud import bigquery  # seconds of import, only needed here
+    from google.cloud import bigquery  # its import takes seconds, and few need it
 
-    # Without retries: the library would go on for ten minutes where nothing answers.
+    # There are no retries: the library would go on for ten minutes if nothing answers.
     settings = bigquery.QueryJobConfig(dry_run=True, use_query_cache=False)
     client.query(sql, job_config=settings, retry=None, job_retry=None, timeout=_TIMEOUT_S)
 
@@ -121,7 +121,7 @@ def _wrong_timestamp(
 
 
 def _open_session(connection: BigQueryConnection, contract: TableContract) -> None:
-    from google.cloud.bigquery_storage_v1 import types  # seconds of import, only needed here
+    from google.cloud.bigquery_storage_v1 import types  # its import takes seconds, and few need it
 
     session = types.ReadSession(
         table=f"projects/{connection.project}/datasets/{contract.dataset}/tables/{contract.table}",
@@ -141,7 +141,7 @@ def _open_session(connection: BigQueryConnection, contract: TableContract) -> No
 
 
 def _try(subject: str, permission: str, call: Callable[[], Any]) -> tuple[Any, Finding | None]:
-    """The call's answer, or what its failure means to a user."""
+    """Returns the call's answer, or a finding that says what its failure means to a user."""
     from google.api_core import exceptions
     from google.auth.exceptions import GoogleAuthError
     from requests.exceptions import ConnectionError as NotReached

@@ -1,4 +1,4 @@
-"""Query jobs: labelled, limited in cost, sent again only where that cannot run a query twice."""
+"""Runs query jobs: labelled, limited in cost, and sent again only if no query can run twice."""
 
 import time
 import uuid
@@ -15,18 +15,18 @@ from bq_harper_assets.stores.bigquery.job_settings import JOB_TIMEOUT_S, Value, 
 if TYPE_CHECKING:
     from google.cloud import bigquery
 
-_LABELS = {"bqh": "sync"}  # so that a bill shows what we cost
+_LABELS = {"bqh": "sync"}  # a bill then shows what we cost
 _FIRST_LOOK_S = 0.05
 _LONGEST_LOOK_S = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The rows of a query job, and what it cost."""
+    """An answer is the rows of a query job, and what it cost."""
 
     rows: tuple[Mapping[str, Any], ...]
     job_id: str
-    started: datetime  # BigQuery's clock, to the millisecond
+    started: datetime  # by BigQuery's clock, to the millisecond
     bytes_billed: int
     bytes_processed: int
 
@@ -52,7 +52,7 @@ class Queries:
         self._labels = {**_LABELS, **(labels or {})}
         self._max_bytes_billed = max_bytes_billed or calls.connection.max_bytes_billed
         self._job_timeout_s = job_timeout_s
-        self.bytes_billed = 0  # by all queries so far
+        self.bytes_billed = 0  # the sum over all queries so far
 
     def run(
         self,
@@ -63,7 +63,7 @@ class Queries:
         feature: Feature = Feature.QUERY,
         table: str | None = None,
     ) -> Answer:
-        """Waits for the job to end; parameters are sent as values, never as text of the query."""
+        """Runs a query and waits for it; parameters are sent as values, never as text in it."""
         job = _Job(self, sql, self._settings(parameters or {}), self._job_timeout_s)
         answer = self.calls.call(
             job.answer, doing=doing, feature=feature, table=table, limit_s=self._job_timeout_s
@@ -74,7 +74,7 @@ class Queries:
     def fields(
         self, sql: str, *, doing: str, table: str | None = None
     ) -> "Sequence[bigquery.SchemaField]":
-        """The columns that the query's rows would have; it is checked and not run."""
+        """Returns the columns that the query's rows would have; it is checked and not run."""
         settings = self._settings({})
         settings.dry_run = True
         job = self.calls.call(
@@ -99,7 +99,7 @@ class Queries:
 
 
 class _Job:
-    """One query over all its tries: a start that got no answer is looked up, not repeated."""
+    """A job is one query over all its tries: a start without answer is looked up, not repeated."""
 
     def __init__(
         self,
@@ -118,12 +118,12 @@ class _Job:
         self._id = _new_id()
 
     def answer(self) -> Answer:
-        """One try."""
+        """Tries once: it starts the job if there is none, waits for its end and reads its rows."""
         job = self._job = self._job or self._start()
         self._wait(job)
         failure = job.exception()  # type: ignore[no-untyped-call]
         if failure is not None:
-            # The job is over and changed nothing: only another job can do better.
+            # The job has ended and changed nothing, so only another job can do better.
             self._job, self._id = None, _new_id()
             raise failure
         rows = job.result(retry=NO_RETRY, job_retry=None, timeout=self._calls.request_s)

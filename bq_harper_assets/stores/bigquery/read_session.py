@@ -1,4 +1,4 @@
-"""Rows through the Storage API: one session, its streams read anywhere, each row exactly once."""
+"""Reads rows through the Storage API: one session has streams, which give each row exactly once."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from google.cloud.bigquery_storage_v1 import BigQueryReadClient
 
-# Of one opening, also where whoever reads is slow; a stream that gave rows goes on where it was.
+# It limits one opening, also if the reader is slow; a stream that gave rows continues after them.
 STREAM_TIMEOUT_S = 600.0
-SILENCE_S = 30.0  # a half-open connection says nothing for ever
+SILENCE_S = 30.0  # otherwise a half-open connection would be silent for ever
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadPlan:
-    """A session as it travels to the tasks that read it: names and a schema, never rows."""
+    """A read plan is a session for the tasks that read it: names and a schema, never rows."""
 
     table: TableRef
-    streams: tuple[str, ...]  # none if no row fits
-    schema: bytes  # Arrow, serialised
-    estimated_rows: int  # before the restriction; 0 where the service does not say
+    streams: tuple[str, ...]  # there are none if no row fits
+    schema: bytes  # a serialised Arrow schema
+    estimated_rows: int  # it ignores the restriction, and is 0 if the service does not say
     estimated_bytes: int
 
 
@@ -43,7 +43,7 @@ def open_session(
     *,
     compression: Literal["lz4", "zstd"] | None = "lz4",
 ) -> ReadPlan:
-    """These columns of these rows as they were at that time; None means as they are now."""
+    """Opens a session for columns and rows as they were at `snapshot_time`; None means now."""
     from google.cloud.bigquery_storage_v1 import types
 
     codecs = types.ArrowSerializationOptions.CompressionCodec
@@ -95,7 +95,7 @@ def read_stream(
     timeout_s: float = STREAM_TIMEOUT_S,
     silence_s: float = SILENCE_S,
 ) -> Iterator["pa.RecordBatch"]:
-    """The rows of one stream from `offset` on; a stream that breaks goes on where it broke."""
+    """Reads one stream from `offset` on; a stream that breaks continues where it broke."""
     import pyarrow as pa
 
     calls = calls or BigQueryCalls(connection)
@@ -115,7 +115,7 @@ def read_stream(
             if message is None:
                 return
             rows = message.arrow_record_batch.serialized_record_batch
-            if not rows:  # a message may tell of progress only
+            if not rows:  # a message may report progress only
                 continue
             batch = decode(rows, arrow_schema)
             reader.offset += batch.num_rows
@@ -127,14 +127,14 @@ def read_stream(
 
 
 def decode(message: bytes, schema: "pa.Schema") -> "pa.RecordBatch":
-    """One message's rows; the message itself says whether and how it is compressed."""
+    """Decodes one message's rows; the message itself says whether and how it is compressed."""
     import pyarrow as pa
 
     return pa.ipc.read_record_batch(pa.py_buffer(message), schema)
 
 
 class _Reader:
-    """The service's stream, opened again at `offset` after any fault."""
+    """A reader reads one stream of the service, and opens it again at `offset` after any fault."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class _Reader:
         self.offset = self._opened_at = offset
 
     def next_message(self, silence_s: float) -> Any:
-        """None at the end of the stream; TimeoutError if nothing comes for so long."""
+        """Returns the next message, None at the end; raises TimeoutError if none comes in time."""
         import grpc  # type: ignore[import-untyped]
         from google.api_core.exceptions import from_grpc_error
 
@@ -173,7 +173,7 @@ class _Reader:
             self.close()
             match error.code():
                 case grpc.StatusCode.DEADLINE_EXCEEDED if gave_rows:
-                    return self.next_message(silence_s)  # whoever reads its rows was slow: no fault
+                    return self.next_message(silence_s)  # its reader was slow: no fault
                 # BigQuery itself may cancel a stream too, with a reason of its own.
                 case grpc.StatusCode.CANCELLED if is_silent.is_set():
                     raise TimeoutError(

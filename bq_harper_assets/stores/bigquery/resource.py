@@ -1,4 +1,4 @@
-"""Dagster's BigQuery resource, which also knows the emulator, key files and our retries."""
+"""Extends Dagster's BigQuery resource by the emulator, key files and our retries."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ class BigQueryConnectionResource(BigQueryResource):
 
     @classmethod
     def from_connection(cls, connection: BigQueryConnection) -> "BigQueryConnectionResource":
-        """For a connection that a profile was resolved to."""
+        """Makes the resource for a profile's connection."""
         return cls(
             project=connection.project,
             location=connection.location,
@@ -59,7 +59,7 @@ class BigQueryConnectionResource(BigQueryResource):
         )
 
     def connection(self) -> BigQueryConnection:
-        """As the stores take it."""
+        """Returns the connection that the stores take."""
         return BigQueryConnection(
             project=self.project,
             location=self.location,
@@ -74,8 +74,8 @@ class BigQueryConnectionResource(BigQueryResource):
 
     @contextmanager
     def get_client(self) -> Iterator[bigquery.Client]:
-        """Closed at the end of the block."""
-        if self.gcp_credentials:  # Dagster's own way: the key itself, base64, from an EnvVar
+        """Opens a client, which is closed at the end of the block."""
+        if self.gcp_credentials:  # this is Dagster's own way: the key in base64, from an EnvVar
             with super().get_client() as client:
                 yield client
             return

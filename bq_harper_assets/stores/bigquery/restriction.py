@@ -1,4 +1,4 @@
-"""Which rows are read: a half-open range of time, and the contract's own condition."""
+"""Restricts the rows that are read to a half-open range of time and the contract's condition."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,20 +10,20 @@ _DAY = timedelta(days=1)
 
 
 def between(column: Column, start: datetime, end: datetime, row_filter: str | None = None) -> str:
-    """Rows whose time lies in [start, end) and for which the filter is true."""
+    """Makes SQL for rows whose time is in [start, end) and for which the filter is true."""
     name = quoted(column.name)
     bounds = f"{name} >= {literal(column.kind, start)} AND {name} < {literal(column.kind, end)}"
     return with_filter(bounds, row_filter)
 
 
 def at_any(column: Column, instants: Sequence[datetime], row_filter: str | None = None) -> str:
-    """Rows whose time is one of these and for which the filter is true."""
+    """Makes SQL for rows whose time is one of these and for which the filter is true."""
     values = ", ".join(sorted({literal(column.kind, instant) for instant in instants}))
     return with_filter(f"{quoted(column.name)} IN ({values})", row_filter)
 
 
 def outside(column: Column, start: datetime, now: datetime, row_filter: str | None = None) -> str:
-    """Rows that no window holds: no time at all, before the start, or in the future."""
+    """Makes SQL for rows that no window has: without a time, before the start, or in the future."""
     name = quoted(column.name)
     unheld = (
         f"{name} IS NULL OR {name} < {literal(column.kind, start)}"
@@ -33,12 +33,12 @@ def outside(column: Column, start: datetime, now: datetime, row_filter: str | No
 
 
 def with_filter(condition: str, row_filter: str | None) -> str:
-    """Both, each in parentheses of its own, so that an OR in one does not reach into the other."""
+    """Joins both, each in parentheses, so that an OR in one does not reach into the other."""
     return f"({condition}) AND ({row_filter})" if row_filter else f"({condition})"
 
 
 def literal(kind: Kind, instant: datetime) -> str:
-    """The first value of that type at or after the instant; zoneless types count as UTC."""
+    """Writes the first value of that type at or after the instant; zoneless types count as UTC."""
     utc = instant.astimezone(UTC)
     text = utc.replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
     if kind is Kind.TIMESTAMP:

@@ -1,4 +1,4 @@
-"""SQL for one text per row, equal exactly where the rows are equal.
+"""Makes SQL for one text per row; two texts are equal exactly if the rows are equal.
 
 Columns are in the order of their names, and NULLs and empty arrays leave no trace, nested too: a
 column that was added, and is still empty, changes no row's text.
@@ -10,17 +10,20 @@ from collections.abc import Sequence
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.schema.logical import Column, Kind
 
-# The emulator nests CONCAT as deep as it has arguments: of some 120 it answers 500.
+# The emulator nests CONCAT as deep as it has arguments, and answers 500 for some 120 of them.
 _MOST_IN_CONCAT = 50
 
 
 def row_text(columns: Sequence[Column]) -> str:
-    """The text of a row of these columns."""
+    """Makes SQL for the text of a row of these columns."""
     return _members(columns, path="", depth=0)
 
 
 def row_hash(columns: Sequence[Column]) -> str:
-    """64 bits of the text, as INT64; MD5 first, because FARM alone is no good hash of long text."""
+    """Makes SQL for 64 bits of the text, as INT64.
+
+    MD5 comes first, because FARM alone is no good hash of long text.
+    """
     return f"FARM_FINGERPRINT(TO_HEX(MD5({row_text(columns)})))"
 
 
@@ -30,7 +33,7 @@ def _members(columns: Sequence[Column], path: str, depth: int) -> str:
 
 
 def _concat(texts: Sequence[str]) -> str:
-    """The texts in one; how they are put together changes neither the text nor its hash."""
+    """Joins the texts; how they are joined changes neither the text nor its hash."""
     if len(texts) <= _MOST_IN_CONCAT:
         return f"CONCAT({', '.join(texts)})"
     return f"ARRAY_TO_STRING([{', '.join(texts)}], '')"
@@ -55,7 +58,7 @@ def _array(column: Column, value: str, depth: int) -> str:
 
 
 def _text(column: Column, value: str, depth: int) -> str:
-    """Text that ends where the value ends, so that neighbours cannot be mistaken for each other."""
+    """Makes SQL for a text that ends where the value ends, so that neighbours stay distinct."""
     match column.kind:
         case Kind.STRUCT:
             return f"CONCAT('{{', {_members(column.fields, f'{value}.', depth)}, '}}')"

@@ -1,4 +1,4 @@
-"""A table's schema as BigQuery describes it: one call, no query."""
+"""Reads a table's schema as BigQuery describes it, with one call and no query."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from bq_harper_assets.stores.bigquery.table_ref import TableRef
 if TYPE_CHECKING:
     from google.cloud import bigquery
 
-# The service answers with the names of its first years, DDL uses others.
+# The service answers with the names of its first years, and DDL uses others.
 _ALIASES = {
     "INTEGER": Kind.INT64,
     "FLOAT": Kind.FLOAT64,
@@ -31,8 +31,9 @@ def read_schema(
     *,
     calls: BigQueryCalls,
 ) -> TableSchema:
-    """Columns with types, modes and nested fields, partitioning, clustering, primary key; of a view
-    the columns alone. `calls` says how often it is tried again.
+    """Reads columns with types, modes and nested fields, partitioning, clustering, primary key.
+
+    A view has columns only. `calls` says how often it is tried again.
     """
     ref = TableRef(project, dataset, table)
     described = calls.call(
@@ -51,7 +52,7 @@ def read_schema(
 
 
 def columns_of(fields: "Iterable[bigquery.SchemaField]") -> tuple[Column, ...]:
-    """Logical columns of a table's or a query result's fields."""
+    """Makes the logical columns for the fields of a table or a query result."""
     return tuple(_column(field) for field in fields)
 
 
@@ -74,7 +75,7 @@ def _column(field: "bigquery.SchemaField") -> Column:
 
 
 def _partition_field(described: Any) -> str | None:
-    """None also where rows are partitioned by when they arrived, which is no column."""
+    """Returns the partition column; None also if rows are partitioned by when they arrived."""
     by_time, by_range = described.time_partitioning, described.range_partitioning
     partitioning = by_time or by_range
     return partitioning.field if partitioning is not None else None

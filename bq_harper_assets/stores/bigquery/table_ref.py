@@ -1,4 +1,4 @@
-"""The full name of a table, as SQL, the client library and the Storage API write it."""
+"""Writes the full name of a table for SQL, the client library and the Storage API."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from bq_harper_assets.contract.identifiers import quoted
 
 @dataclass(frozen=True)
 class TableRef:
-    """One table or view of a project."""
+    """A table ref names one table or view of a project."""
 
     project: str
     dataset: str
@@ -15,12 +15,12 @@ class TableRef:
 
     @property
     def sql(self) -> str:
-        """Quoted, for the text of a query."""
+        """Returns the quoted name, for the text of a query."""
         return quoted(self.project, self.dataset, self.table)
 
     @property
     def path(self) -> str:
-        """As the Storage API names it."""
+        """Returns the name that the Storage API takes."""
         return f"projects/{self.project}/datasets/{self.dataset}/tables/{self.table}"
 
     def __str__(self) -> str:

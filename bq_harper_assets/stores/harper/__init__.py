@@ -1,1 +1,1 @@
-"""Harper, through its Operations API."""
+"""This store is Harper, through its Operations API."""

@@ -1,4 +1,4 @@
-"""Harper's answers: which of them are errors, and what the others say."""
+"""Reads Harper's answers: it says which of them are errors, and what the others mean."""
 
 import json
 import re
@@ -21,36 +21,39 @@ from bq_harper_assets.stores.harper.errors import (
 )
 from bq_harper_assets.stores.retry import Call
 
-# Anchored: a refused value is quoted in the error text and may say anything.
+# The pattern is anchored, because a refused value is quoted in the text and may say anything.
 _EXISTS = re.compile(r"(?:Table|database|schema|attribute) '.*' already exists\b", re.IGNORECASE)
-# The second form is that of search_by_conditions alone.
+# Only search_by_conditions uses the second form.
 _MISSING = re.compile(
     r"(?:(?:Table|database|schema) '.*' does not exist|Table \S+ not found)", re.IGNORECASE
 )
-# What create_attribute says of a table that is not there, with status 500.
+# This is what create_attribute answers, with status 500, if the table does not exist.
 _NO_SUCH_TABLE = "Cannot read properties of undefined (reading 'attributes')"
-# Its words for what a role with structure_user may do as well.
+# Harper says this of create_table, though a role with structure_user may do it as well.
 _MAKE_TABLES = "Operation 'createTable' is restricted to 'super_user' roles"
 _COUNTS = re.compile(rb'"message":"(?:\w+ )?(\d+) of (\d+) record')
-_NOT_INDEXED_YET = "is not indexed yet"  # with status 503
-_IN_PLACE_OF_A_ROW = frozenset({"error", "message"})  # with status 200, among good rows
+_NOT_INDEXED_YET = "is not indexed yet"  # Harper says it with status 503
+_IN_PLACE_OF_A_ROW = frozenset({"error", "message"})  # it comes with 200, among good rows
 _TRANSIENT = (429, 502, 503, 504)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attribute:
-    """One declared attribute; a type of None means that Harper checks nothing."""
+    """An attribute is declared in a Harper table; if its type is None, Harper checks no values."""
 
     name: str
     type: str | None = None
     indexed: bool = False
     is_primary_key: bool = False
-    required: bool = False  # as a component may declare it: a row without it is refused
+    required: bool = False  # a component may declare it so, and then a row without it is refused
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableDescription:
-    """A table as Harper describes it; no attributes at all means that the role may not see them."""
+    """A table description is what Harper says of a table.
+
+    If it has no attributes at all, the role may not see them.
+    """
 
     database: str
     name: str
@@ -64,26 +67,29 @@ class TableDescription:
 
 @dataclass(frozen=True)
 class WriteCount:
-    """How many rows a write stored by Harper's own count; a doubled id is counted twice."""
+    """A write count says how many rows a write stored, by Harper's own count.
+
+    An id that was sent twice is counted twice.
+    """
 
     done: int
     asked: int
-    skipped: tuple[Any, ...] = ()  # ids
+    skipped: tuple[Any, ...] = ()  # the ids that were left out
 
 
 @dataclass(frozen=True)
 class Creation:
-    """Harper's answer to create_table or create_attribute."""
+    """A creation is Harper's answer to create_table or create_attribute."""
 
     is_new: bool
-    said: str  # as HarperError has it: "answered 400: Table 'Orders' already exists in 'data'"
+    said: str  # like HarperError.said: "answered 400: Table 'Orders' already exists in 'data'"
 
 
 def error_class(call: Call, status: int, error: str) -> type[HarperError]:
-    """The class of an answer that is not 200, by its status and Harper's own error text."""
+    """Chooses the error class of an answer that is not 200, by its status and Harper's text."""
     if status in (401, 403):
         return HarperUnauthorized
-    # A full disk may be enlarged; every other 500 is about the request.
+    # A full disk may be enlarged, so this one is transient; every other 500 is about the request.
     if status in _TRANSIENT or (status == 500 and error.startswith("Commit failed")):
         return HarperIndexing if _NOT_INDEXED_YET in error else HarperUnavailable
     if status in (400, 409) and _EXISTS.match(error):
@@ -96,20 +102,20 @@ def error_class(call: Call, status: int, error: str) -> type[HarperError]:
 
 
 def error_text(body: bytes) -> tuple[str, Mapping[str, Any]]:
-    """Harper's own words, and the whole of its error if it is one; else the body as it is."""
+    """Returns Harper's own words and its whole error object; if there is none, the body as text."""
     try:
         parsed = json.loads(body)
     except ValueError:
         return body.decode("utf-8", "replace"), {}
     if not isinstance(parsed, dict):
         return str(parsed), {}
-    # Failures before Harper's own code have the reason under `message`.
+    # Errors that arise before Harper's own code runs have the reason under `message`.
     text = parsed["message"] if "statusCode" in parsed else parsed.get("error")
     return str(text), parsed
 
 
 def missing_rights(error: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a 403 asks for, one right each."""
+    """Lists the rights that a 403 asks for, one text each."""
     rights = []
     for item in error.get("unauthorized_access", ()):
         if not isinstance(item, dict):
@@ -123,7 +129,7 @@ def missing_rights(error: Mapping[str, Any]) -> tuple[str, ...]:
             for attribute in item.get("required_attribute_permissions", ())
             for right in attribute.get("required_permissions", ())
         ]
-    # Harper says so of tables that exist too, where the role has no right to them.
+    # Harper also says this of tables that exist, if the role has no right to them.
     rights += [
         f"a right to it, if it is there: {item}" for item in error.get("invalid_schema_items", ())
     ]
@@ -131,7 +137,7 @@ def missing_rights(error: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def seconds_to_retry_after(header: str | None, now: datetime | None = None) -> float | None:
-    """Seconds until a Retry-After, which is a number of them or a date; None if it is neither."""
+    """Returns the seconds until a Retry-After, which is a number or a date; None if neither."""
     if header is None:
         return None
     if header.strip().isdecimal():
@@ -146,7 +152,7 @@ def seconds_to_retry_after(header: str | None, now: datetime | None = None) -> f
 
 
 def read_written(call: Call, body: bytes) -> WriteCount:
-    """The counts of a write. The ids that Harper echoes are not parsed, unless it skipped some."""
+    """Reads the counts of a write; the ids in the answer are parsed only if some were skipped."""
     counts = _COUNTS.search(body)
     if counts is None:
         raise HarperNotUnderstood(call, "answered 200 without a count", 200)
@@ -158,7 +164,7 @@ def read_written(call: Call, body: bytes) -> WriteCount:
 
 
 def read_json(call: Call, body: bytes) -> Any:
-    """The answer as Python values."""
+    """Parses an answer; raises HarperNotUnderstood if it is not JSON."""
     try:
         return json.loads(body)
     except ValueError as error:
@@ -168,20 +174,20 @@ def read_json(call: Call, body: bytes) -> Any:
 
 
 def read_rows(call: Call, answer: Any, asked: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of a search; HarperRowBroken if an error stands in the place of one of them."""
+    """Returns the rows of a search; raises HarperRowBroken if one of them is an error instead."""
     if not isinstance(answer, list):
         raise HarperNotUnderstood(call, "answered a search with something else than rows", 200)
     for place, row in enumerate(answer, 1):
         if isinstance(row, dict) and ("error" not in row or not row.keys() <= _IN_PLACE_OF_A_ROW):
             continue
         if isinstance(row, dict) and set(asked) <= _IN_PLACE_OF_A_ROW:
-            continue  # it has a column of that name, and no other was asked for
+            continue  # the table has a column of that name, and no other was asked for
         raise broken_row(call, place, len(answer), row)
     return answer
 
 
 def broken_row(call: Call, place: int, of: int, found: Any) -> HarperRowBroken:
-    """What stands in one place of an answer, and is no row."""
+    """Makes the error for one item of an answer that is not a row."""
     return HarperRowBroken(
         call, f"answered {json.dumps(found)[:200]} in place {place:,} of {of:,} rows", 200
     )
@@ -194,7 +200,7 @@ def require_ids(
     table: str,
     cell: str | None = None,
 ) -> list[Any]:
-    """The id of each row of an answer; HarperRowBroken with the place of the first without one."""
+    """Returns the id of each row; raises HarperRowBroken for the first row that has none."""
     for place, row in enumerate(rows, 1):
         if row.get(primary_key) is None:
             raise broken_row(Call("Harper", operation, table, cell), place, len(rows), row)
@@ -202,7 +208,7 @@ def require_ids(
 
 
 def read_description(call: Call, told: Any) -> TableDescription:
-    """One table of describe_table or describe_all."""
+    """Reads one table of an answer to describe_table or describe_all."""
     try:
         return TableDescription(
             database=told["schema"],
@@ -212,7 +218,7 @@ def read_description(call: Call, told: Any) -> TableDescription:
                 Attribute(
                     name=attribute["attribute"],
                     type=attribute.get("type"),
-                    # {} once a component has adopted the table, true otherwise: it is there or not.
+                    # It is {} once a component has adopted the table, and true otherwise.
                     indexed="indexed" in attribute and attribute["indexed"] is not False,
                     is_primary_key=bool(attribute.get("is_primary_key")),
                     required=attribute.get("nullable") is False,
@@ -229,7 +235,7 @@ def read_description(call: Call, told: Any) -> TableDescription:
 
 
 def read_creation(answer: bytes | HarperRefused) -> Creation:
-    """Made now, or refused because it was there already."""
+    """Says whether Harper made the thing now, or refused because it existed already."""
     if isinstance(answer, HarperRefused):
         return Creation(False, answer.said)
     return Creation(True, "answered 200")

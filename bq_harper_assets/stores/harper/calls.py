@@ -1,4 +1,4 @@
-"""One call to Harper: its breaker, its tries, and the answers that mean "not yet"."""
+"""Sends one call to Harper, with its breaker, its retries, and the answers that mean "not yet"."""
 
 import time
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _READS = frozenset(
         "user_info",
     }
 )
-# They take longer the more rows there are, or wait for a restart.
+# These take longer the more rows there are, or wait for a restart.
 _SLOW = frozenset(
     {
         "create_attribute",
@@ -45,7 +45,7 @@ _SLOW = frozenset(
 
 
 class Calls:
-    """Sends a call until it is answered, refused, out of retries or stopped by its breaker."""
+    """Calls are sent until they are answered, refused, out of retries or stopped by a breaker."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Calls:
     def send(
         self, call: Call, body: bytes, *, accept: type[HarperRefused] | None = None
     ) -> bytes | HarperRefused:
-        """The answer's body, or the one refusal that is as good as an answer."""
+        """Returns the answer's body, or a refusal of the class `accept`, which is no error here."""
         return patiently(self._retry, call, lambda: self._admitted(call, body, accept))
 
     def _admitted(
@@ -88,7 +88,7 @@ class Calls:
                     error.tries = tries
                     raise
 
-            # A probe is one request: a Harper that is just coming back is not to be flooded.
+            # A probe is a single request: a Harper that is just coming back must not be flooded.
             policy = self._retry.once() if admission.is_probe else self._retry
             try:
                 return policy.call(
@@ -106,11 +106,11 @@ class Calls:
                 return error
 
     def note_table(self, table: str) -> None:
-        """Harper has just said it is there: answers that deny it are only late, for a while."""
+        """Notes that Harper calls a table existing: for a while, answers that deny it are late."""
         self._made_at[table] = self._clock()
 
     def knows_table(self, table: str) -> bool:
-        """True once Harper has said that it is there."""
+        """Says whether Harper has ever called the table existing."""
         return table in self._made_at
 
     def _once(self, call: Call, body: bytes) -> bytes:
@@ -127,7 +127,7 @@ class Calls:
                 )
             )
         except HarperNotFound as error:
-            # describe_table is how one asks whether it is there: its no stays a no.
+            # describe_table is the way to ask whether a table exists, so its no is final.
             if call.operation == "describe_table" or not self._is_new(call.table):
                 raise
             raise HarperUnavailable(call, error.said, error.status, NEW_TABLE_WAIT_S) from error

@@ -1,4 +1,4 @@
-"""Harper's Operations API, verb by verb; it has none that drops."""
+"""Offers Harper's Operations API, one method per operation, and none that drops anything."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ from bq_harper_assets.stores.harper.errors import (
 from bq_harper_assets.stores.harper.transport import Timeouts
 from bq_harper_assets.stores.retry import Call, Retry, RetryPolicy
 
-DATABASE = "data"  # where Harper puts a table that names no database
+DATABASE = "data"  # Harper's database for a table that names none
 
 DEFAULT_RETRY = RetryPolicy()
 DEFAULT_TIMEOUTS = Timeouts()
@@ -39,7 +39,7 @@ Row = dict[str, Any]
 
 
 class HarperClient:
-    """One Harper database; safe to share between threads, and to close more than once."""
+    """A Harper client talks to one database; threads may share it, and close it more than once."""
 
     def __init__(
         self,
@@ -71,16 +71,16 @@ class HarperClient:
         self.close()
 
     def close(self) -> None:
-        """Drop idle connections."""
+        """Closes the connections that are idle."""
         self._calls.transport.close()
 
     @property
     def last_unanswered_at(self) -> float | None:
-        """When, by `clock`, the newest write was sent that Harper may apply without our knowing."""
+        """Returns when, by `clock`, the newest write was sent that Harper may apply unnoticed."""
         return self._calls.transport.last_unanswered_at
 
     def describe_table(self, table: str, *, exact_count: bool = False) -> TableDescription | None:
-        """None if it is not there, as far as the server thread that answers knows."""
+        """Describes a table; returns None if the server thread that answers does not know it."""
         call = self._call("describe_table", table)
         fields = _given(exact_count=exact_count or None)
         try:
@@ -97,7 +97,7 @@ class HarperClient:
         return read_description(call, read_json(call, body))
 
     def describe_all(self) -> dict[str, TableDescription]:
-        """The tables of our database by name."""
+        """Describes all tables of this client's database, by name."""
         call = self._call("describe_all")
         tables = self._read(call, {}).get(self._database, {})
         return {name: read_description(call, told) for name, told in tables.items()}
@@ -110,7 +110,10 @@ class HarperClient:
         *,
         audit: bool | None = None,
     ) -> Creation:
-        """Not new if it was there, with whatever attributes; nothing else gets an index."""
+        """Creates a table with these attributes; only those that say so get an index.
+
+        If the table exists, with whatever attributes, nothing changes and the result is not new.
+        """
         # Without any attributes Harper would index all, and answer ranges of text wrongly.
         declared = attributes or [Attribute(name=primary_key)]
         fields = {
@@ -127,36 +130,36 @@ class HarperClient:
         return made
 
     def create_attribute(self, table: str, name: str) -> Creation:
-        """Add an untyped attribute and index the rows by it; not new if it was there already."""
+        """Adds an untyped attribute and indexes the rows by it; not new means that it existed."""
         call = self._call("create_attribute", table)
         return read_creation(self._send(call, {"attribute": name}, accept=HarperExists))
 
     def upsert(self, table: str, records: Sequence[Mapping[str, Any]]) -> WriteCount:
-        """Merged into the rows with the same id: send null to clear a value."""
+        """Merges the records into the rows with the same ids; sending null clears a value."""
         return self.upsert_body(table, _json(list(records)))
 
     def upsert_body(
         self, table: str, records_json: bytes, *, cell: str | None = None
     ) -> WriteCount:
-        """The same for a JSON array that is encoded already; all of it is applied or nothing."""
+        """Upserts a JSON array that is encoded already; Harper applies all of it or nothing."""
         call = self._call("upsert", table, cell)
         head = self._body(call, {})[:-1]
         body = b"".join((head, b',"records":', records_json, b"}"))
         return read_written(call, self._answer(call, body))
 
     def upsert_frame(self, table: str) -> int:
-        """The bytes that upsert_body() puts around the records."""
+        """Returns how many bytes upsert_body() puts around the records."""
         return len(self._body(self._call("upsert", table), {})) + len(b',"records":')
 
     def delete(self, table: str, ids: Sequence[Any], *, cell: str | None = None) -> WriteCount:
-        """Ids that are not there count as deleted."""
+        """Deletes rows by id; ids that no row has count as deleted."""
         call = self._call("delete", table, cell)
         return read_written(call, self._answer(call, self._body(call, {"ids": list(ids)})))
 
     def search_by_id(
         self, table: str, ids: Sequence[Any], attributes: Sequence[str] = ("*",)
     ) -> list[Row]:
-        """In the order of `ids`, without those that are not there."""
+        """Returns the rows in the order of `ids`, without those that do not exist."""
         fields = {"ids": list(ids), "get_attributes": list(attributes)}
         return self._rows("search_by_id", table, fields)
 
@@ -171,7 +174,7 @@ class HarperClient:
         offset: int | None = None,
         reverse: bool = False,
     ) -> list[Row]:
-        """Rows whose attribute equals `value`; "*" walks its index in order."""
+        """Returns the rows whose attribute equals `value`; "*" returns all in the index's order."""
         if value is None:
             raise ValueError("search_by_value cannot look for null; use search_by_conditions")
         fields = {
@@ -195,7 +198,7 @@ class HarperClient:
         offset: int | None = None,
         cell: str | None = None,
     ) -> list[Row]:
-        """Rows that meet all conditions, or any of them; at least one is needed."""
+        """Returns the rows that meet all conditions, or any of them; at least one is needed."""
         sort = {"attribute": sort_by, "descending": descending} if sort_by else None
         fields = {
             "conditions": [condition.as_fields() for condition in conditions],
@@ -206,19 +209,19 @@ class HarperClient:
         return self._rows("search_by_conditions", table, fields, cell)
 
     def sql(self, select: str) -> list[Row]:
-        """The rows of a SELECT; nothing else is sent, since it might be sent twice."""
+        """Returns the rows of a SELECT; nothing else is sent, since it might be sent twice."""
         if not select.lstrip().lower().startswith("select"):
             raise ValueError("only SELECT can be sent")
         return self._rows("sql", None, {"sql": select})
 
     def system_information(self, parts: Sequence[str] = ()) -> Row:
-        """All parts, or those named: system, cpu, memory, disk, threads... Needs a super_user."""
+        """Returns all parts, or those named (system, cpu, memory...); it needs a super_user."""
         call = self._call("system_information")
         told: Row = self._read(call, {"attributes": list(parts)} if parts else {})
         return told
 
     def server_threads(self) -> int | None:
-        """How many threads answer requests; None if our role may not know."""
+        """Returns how many threads answer requests, or None if our role may not know."""
         try:
             threads = self.system_information(["threads"])["threads"]
         except HarperUnauthorized:
@@ -226,12 +229,12 @@ class HarperClient:
         return sum(1 for thread in threads if thread.get("name") == "http")
 
     def user_info(self) -> Row:
-        """Who we are to Harper, with the rights of our role."""
+        """Returns the user that Harper takes us for, with the rights of its role."""
         told: Row = self._read(self._call("user_info"), {})
         return told
 
     def deploy_component(self, project: str, tar: bytes, *, restart: bool = True) -> None:
-        """Replace a component by the files of `tar`; a restart may refuse calls for seconds."""
+        """Replaces a component by the files of `tar`; a restart may refuse calls for seconds."""
         payload = base64.b64encode(tar).decode("ascii")
         fields = {"project": project, "payload": payload, "restart": restart}
         self._read(self._call("deploy_component"), fields)
@@ -256,7 +259,7 @@ class HarperClient:
 
     def _answer(self, call: Call, body: bytes) -> bytes:
         answer = self._calls.send(call, body)
-        assert isinstance(answer, bytes)  # nothing was accepted in place of one
+        assert isinstance(answer, bytes)  # without `accept` there is no other kind of answer
         return answer
 
     def _call(self, operation: str, table: str | None = None, cell: str | None = None) -> Call:
@@ -269,7 +272,7 @@ class HarperClient:
 
 
 def _is_hidden_or_missing(error: HarperUnauthorized) -> bool:
-    """Harper says the same of a table that is not there and of one the role has no right to."""
+    """Says whether Harper gave the answer it gives for a missing table and for a forbidden one."""
     return bool(error.missing) and all("does not exist" in right for right in error.missing)
 
 

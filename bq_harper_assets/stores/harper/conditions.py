@@ -1,9 +1,10 @@
-"""Which rows search_by_conditions is to find."""
+"""A condition says which rows search_by_conditions is to find."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-# The short forms (gt, ge, lt, le, eq) give wrong rows for text on untyped attributes: left out.
+# The short forms (gt, ge, lt, le, eq) are left out: on untyped attributes they give wrong rows
+# for text.
 Comparator = Literal[
     "equals",
     "not_equal",
@@ -24,7 +25,10 @@ Comparator = Literal[
 
 @dataclass(frozen=True)
 class Condition:
-    """A range is one `gelt`, `between`...: two conditions on one attribute scan far more."""
+    """A condition compares one attribute with a value.
+
+    A range should be one `gelt`, `between`...: two conditions on one attribute scan far more.
+    """
 
     attribute: str
     comparator: Comparator
@@ -36,5 +40,5 @@ class Condition:
             raise ValueError(f"comparator {self.comparator!r} is none of {', '.join(known)}")
 
     def as_fields(self) -> dict[str, Any]:
-        """As Harper takes it."""
+        """Returns the condition in the form that Harper takes."""
         return asdict(self)

@@ -1,14 +1,14 @@
-"""The Harper table of a contract is there, with the indexes that were planned, before any row is.
+"""Makes sure that a contract's Harper table exists, with the planned indexes, before any row does.
 
 BqhError
-├── TableNotEnsured      tried three times, and it still is not as planned
-├── TableConflict        a table of that name is there, and cannot hold these rows
-├── NothingToAdopt       no table of that name is there, and it was not to be created
-└── IndexNotReady        an index that was added does not find rows that are there
+├── TableNotEnsured      after three attempts the table still is not as planned
+├── TableConflict        a table of that name exists, and it cannot store these rows
+├── NothingToAdopt       no table of that name exists, and it was not to be created
+└── IndexNotReady        an index that was added does not find rows that exist
 
 Harper 4.7.29 with two threads answers 200 to two creates of one table, and loses attributes that
-two threads add at once, though it answered 200 to both. So nothing is believed that was not seen
-afterwards, and whoever may race another gives `alone`, a lock of the ledger's.
+two threads add at once, though it answered 200 to both. So every change is checked afterwards with
+describe_table, and a caller that may race another one gives `alone`, a lock of the ledger.
 
 An adopted table is declared by somebody else, often by a component: it is never created, and gets
 only those attributes without which its rows could not be read back.
@@ -30,13 +30,13 @@ from bq_harper_assets.stores.harper.fitting import conflicts, read_back_by, unde
 from bq_harper_assets.stores.harper.index_parity import SearchVerbs, still_built, wait_for_indexes
 
 ATTEMPTS = 3
-WAIT_S = 0.1  # times the attempt, and up to half of it more
+WAIT_S = 0.1  # it is multiplied by the attempt, and up to half of that is added
 
 _log = logging.getLogger(__name__)
 
 
 class TableVerbs(SearchVerbs, Protocol):
-    """What it takes of a Harper client."""
+    """These are the methods of a Harper client that this module uses."""
 
     def describe_table(self, table: str) -> TableDescription | None: ...
 
@@ -48,7 +48,7 @@ class TableVerbs(SearchVerbs, Protocol):
 
 
 class TableAction(StrEnum):
-    """What had to be done."""
+    """A table action says what had to be done to a table."""
 
     CREATED = "created"
     UP_TO_DATE = "up_to_date"
@@ -57,12 +57,12 @@ class TableAction(StrEnum):
 
 @dataclass(frozen=True)
 class Ensured:
-    """What was done, and what the table cannot offer."""
+    """Ensured is the result of ensure_table: what was done, and what the table cannot offer."""
 
     action: TableAction
-    added: tuple[str, ...] = ()  # attributes that got an index now
-    unindexed: tuple[str, ...] = ()  # declared without an index earlier: Harper cannot add one
-    indexes_all: bool = False  # made by others without attributes: Harper indexes whatever comes
+    added: tuple[str, ...] = ()  # attributes that have got an index now
+    unindexed: tuple[str, ...] = ()  # they were declared without one, and Harper adds none later
+    indexes_all: bool = False  # others made it without attributes, so Harper indexes every one
 
 
 class TableNotEnsured(BqhError):
@@ -77,7 +77,7 @@ class TableNotEnsured(BqhError):
 
 
 class TableConflict(BqhError):
-    """A table of that name is there, and cannot hold the contract's rows."""
+    """A table of that name exists, and it cannot store the contract's rows."""
 
     def __init__(self, table: str, found: Sequence[str], *, adopted: bool = False) -> None:
         self.table = table
@@ -94,7 +94,7 @@ class TableConflict(BqhError):
 
 
 class NothingToAdopt(BqhError):
-    """The contract says that the table is there, and Harper says that it is not."""
+    """The contract says that the table exists, and Harper says that it does not."""
 
     def __init__(self, table: str) -> None:
         self.table = table
@@ -115,9 +115,9 @@ def ensure_table(
     chance: Callable[[], float] = random.random,
     clock: Callable[[], float] = time.monotonic,
 ) -> Ensured:
-    """Create what is missing, never drop; `alone` is entered only if something is to be changed.
+    """Creates what is missing and never drops; `alone` is entered only if something has to change.
 
-    An index that was added, now or by an earlier try, is there for use when this ends.
+    When this returns, every index that was added, now or by an earlier try, can be used.
     """
     found = client.describe_table(plan.table)
     if found is None and adopted:
@@ -127,10 +127,11 @@ def ensure_table(
     else:
         with alone():
             ensured, found = _change(client, plan, adopted, sleep, chance)
-    # Whoever added it may have gone before it was usable, or have added it since the first look.
+    # Another process may have added an index and ended before it was usable, or may have added it
+    # since the table was first described.
     by_others = [n for n in _added_before(found, plan, adopted) if n not in ensured.added]
     awaited = (*ensured.added, *still_built(client, plan.table, by_others))
-    # Nobody else has to wait for an index that may take minutes.
+    # This is outside `alone`, so that nobody else waits for an index that may take minutes.
     wait_for_indexes(client, plan.table, plan.primary_key, awaited, sleep, clock)
     return ensured
 
@@ -142,10 +143,10 @@ def _change(
     sleep: Callable[[float], None],
     chance: Callable[[], float],
 ) -> tuple[Ensured, TableDescription]:
-    """What was done, and how Harper describes the table since."""
+    """Makes the changes; returns what was done, and how Harper describes the table afterwards."""
     action, added = TableAction.UP_TO_DATE, dict[str, None]()
     said, last = "", "it was there a moment ago, and is not"
-    # One look more than attempts: the last change is looked at too.
+    # There is one description more than there are attempts, to check the last change too.
     for attempt in range(1, ATTEMPTS + 2):
         found = client.describe_table(plan.table)
         missing = _missing(found, plan, adopted) if found is not None else ()
@@ -164,7 +165,7 @@ def _change(
             if action is TableAction.UP_TO_DATE:
                 action = TableAction.MIGRATED
         elif not adopted:
-            # Once made it is not made again: another thread of the server has not seen it yet.
+            # A table that was made is not made again: another server thread may not know it yet.
             if action is not TableAction.CREATED:
                 creation = client.create_table(plan.table, plan.primary_key, _declared(plan))
                 action = TableAction.CREATED if creation.is_new else action
@@ -181,18 +182,21 @@ def _declared(plan: TablePlan) -> tuple[Attribute, ...]:
 
 
 def _missing(found: TableDescription, plan: TablePlan, adopted: bool) -> tuple[str, ...]:
-    """Names to be indexed that Harper does not know; TableConflict if it cannot take the rows."""
+    """Lists names to index that Harper does not know; raises TableConflict if rows do not fit."""
     problems = unfit(found, plan) if adopted else tuple(conflicts(found, plan))
     if problems:
         raise TableConflict(plan.table, problems, adopted=adopted)
     if adopted:
         return undeclared(found, read_back_by(plan))
-    # Where a table was made without attributes, Harper indexes whatever comes.
+    # Harper indexes every attribute of a table that was made without attributes.
     return undeclared(found, plan.indexed) if found.schema_defined else ()
 
 
 def _added_before(found: TableDescription, plan: TablePlan, adopted: bool) -> tuple[str, ...]:
-    """Indexed names that came after the table was made: create_attribute gives them no type."""
+    """Lists the indexed names that were added after the table was made.
+
+    They have no type, because create_attribute gives them none.
+    """
     wanted = read_back_by(plan) if adopted else plan.indexed
     late = {each.name for each in found.attributes if each.indexed and each.type is None}
     return tuple(name for name in wanted if name in late) if found.schema_defined else ()

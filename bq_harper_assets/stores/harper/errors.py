@@ -1,14 +1,14 @@
-"""What can go wrong with Harper; the class decides whether sending again may help.
+"""Defines Harper's errors; the class decides whether sending the request again may help.
 
 HarperError
 ├── HarperUnavailable        overloaded or away: the client sends again by itself
 │   ├── HarperIndexing       the index that a search needs is still being built
 │   └── HarperGarbled        answered 200 without an answer in it: whether it acted is not known
 ├── HarperRefused            the request itself is wrong: sending it again cannot help
-│   ├── HarperExists         what was to be made is there already
-│   ├── HarperNotFound       the table or its database is not there
+│   ├── HarperExists         what was to be made exists already
+│   ├── HarperNotFound       the table or its database does not exist
 │   └── HarperUnauthorized   the login is wrong, or its role lacks a right
-├── HarperRowBroken          an error, or something without an id, stands where a row should
+├── HarperRowBroken          an item of an answer is an error or has no id, so it is not a row
 ├── HarperNotUnderstood      something answered, and not as Harper's Operations API does
 └── HarperUnsafe             the address would send the password in the clear, or is not trusted
 """
@@ -21,7 +21,7 @@ class HarperError(BqhError):
     """Harper did not do what `call` asked; `said` is why, in one clause and without any secret."""
 
     def __init__(self, call: Call, said: str, status: int | None = None) -> None:
-        super().__init__(call, said, status)  # all of it, so that it survives pickling
+        super().__init__(call, said, status)  # with all arguments, so that it survives pickling
         self.call = call
         self.said = said
         self.status = status
@@ -63,7 +63,7 @@ class HarperIndexing(HarperUnavailable):
 
 
 class HarperGarbled(HarperUnavailable):
-    """A 200 that is empty or no JSON, as a gateway or a Harper that is ending may give it."""
+    """The answer is 200 but empty or cut short, as from a gateway or a Harper that is ending."""
 
     def _next(self) -> str:
         return (
@@ -80,15 +80,15 @@ class HarperRefused(HarperError):
 
 
 class HarperExists(HarperRefused):
-    """What was to be made is there already."""
+    """The thing that was to be made exists already."""
 
 
 class HarperNotFound(HarperRefused):
-    """The table or its database is not there."""
+    """The table or its database does not exist."""
 
 
 class HarperUnauthorized(HarperRefused):
-    """The login is wrong, or its role lacks rights: those that are `missing`."""
+    """The login is wrong, or its role lacks the rights that `missing` lists."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class HarperNotUnderstood(HarperError):
 
 
 class HarperRowBroken(HarperError):
-    """Among the rows of an answer is one that Harper could not read: the others are not all."""
+    """Harper could not read one row of an answer, so the other rows are not all."""
 
     def _next(self) -> str:
         return (

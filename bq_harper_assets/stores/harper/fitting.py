@@ -1,4 +1,4 @@
-"""Whether a table that is there already can hold a contract's rows, attribute by attribute."""
+"""Decides, attribute by attribute, whether an existing table can store a contract's rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,38 +8,38 @@ from bq_harper_assets.schema.table_plan import DELETED_AT, PlannedAttribute, Tab
 from bq_harper_assets.stores.harper.answers import Attribute, TableDescription
 
 _HASH = "_hash"
-# Types that take all values of the planned one.
+# These declared types accept every value of the planned type.
 _WIDER = {"Long": ("Float", "BigInt"), "String": ("ID",)}
 
 
 class Holding(StrEnum):
-    """What becomes of a planned attribute."""
+    """A holding says whether the table can store a planned attribute."""
 
     FITS = "fits"
-    ADDED = "added"  # not declared: Harper stores it with the first row
+    ADDED = "added"  # it is not declared, and Harper stores it with the first row
     CANNOT = "cannot"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeFit:
-    """One planned attribute, held against the table that is there."""
+    """An attribute fit compares one planned attribute with the table that exists."""
 
     name: str
-    planned: str  # type
-    there: str | None  # type; None where Harper checks nothing
+    planned: str  # its planned type
+    there: str | None  # its type in the table; None if Harper checks no values
     indexed: bool
     holding: Holding
     why: str = ""
 
 
 def attribute_fits(found: TableDescription, plan: TablePlan) -> tuple[AttributeFit, ...]:
-    """In the plan's order."""
+    """Returns one fit per planned attribute, in the plan's order."""
     declared = {attribute.name: attribute for attribute in found.attributes}
     return tuple(_fit(each, declared.get(each.name), found, plan) for each in plan.attributes)
 
 
 def conflicts(found: TableDescription, plan: TablePlan) -> Iterator[str]:
-    """Why the rows cannot be held."""
+    """Yields every reason why the table cannot store the rows."""
     if found.primary_key != plan.primary_key:
         yield f"its primary key is {found.primary_key}, and the rows' is {plan.primary_key}"
     yield from (fit.why for fit in attribute_fits(found, plan) if fit.holding is Holding.CANNOT)
@@ -50,7 +50,7 @@ def conflicts(found: TableDescription, plan: TablePlan) -> Iterator[str]:
 
 
 def unfit(found: TableDescription, plan: TablePlan) -> tuple[str, ...]:
-    """Why the table cannot be adopted as it is."""
+    """Lists every reason why the table cannot be adopted as it is."""
     return (
         *conflicts(found, plan),
         *(
@@ -62,7 +62,7 @@ def unfit(found: TableDescription, plan: TablePlan) -> tuple[str, ...]:
 
 
 def read_back_by(plan: TablePlan) -> tuple[str, ...]:
-    """What must be declared for rows to be compared: Harper shows nothing that it does not know."""
+    """Lists the attributes that must be declared, because Harper returns no others to compare."""
     chosen = plan.selection
     key = chosen.key if chosen.id_column is None else ()
     flag = (DELETED_AT,) if plan.flags_deletes else ()
@@ -70,12 +70,12 @@ def read_back_by(plan: TablePlan) -> tuple[str, ...]:
 
 
 def is_seen(found: TableDescription) -> bool:
-    """A role that may not see attributes is shown none, and then nothing can be said of them."""
+    """Says whether our role may see the attributes; if not, nothing can be said of them."""
     return bool(found.attributes)
 
 
 def undeclared(found: TableDescription, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names that Harper does not know, and so neither searches by nor shows."""
+    """Lists the names that Harper does not know: it neither searches by them nor returns them."""
     if not is_seen(found):
         return ()
     known = {attribute.name for attribute in found.attributes}
@@ -83,7 +83,7 @@ def undeclared(found: TableDescription, names: tuple[str, ...]) -> tuple[str, ..
 
 
 def without_index(found: TableDescription, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Declared names by which a search reads the whole table: Harper adds no index to them."""
+    """Lists declared names without an index, which Harper cannot add: searching reads all rows."""
     if not is_seen(found) or not found.schema_defined:
         return ()
     plain = {attribute.name for attribute in found.attributes if not attribute.indexed}
@@ -113,7 +113,7 @@ def _fit(
 
 def _refusal(planned: PlannedAttribute, type_: str | None, plan: TablePlan) -> str:
     if planned.name == plan.selection.timestamp.name and type_ == "Any":
-        # Measured: the same rows are found where it is String, or has no type.
+        # This was measured: if the column is String or has no type, Harper finds the same rows.
         return f"{planned.name} is Any there, and Harper then finds no time that is stored as text"
     if type_ in (None, "Any", planned.type, *_WIDER.get(planned.type, ())):
         return ""

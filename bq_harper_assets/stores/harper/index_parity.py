@@ -1,8 +1,8 @@
-"""An index is called usable once Harper searches by it, and finds rows that the primary key shows.
+"""Waits until Harper searches by an index, and finds rows by it that the primary key shows.
 
-Measured with Harper 4.7.29: create_attribute answers, and describe_table calls the attribute
-indexed, while the index is still being built. A search by it is then answered 503 "is not indexed
-yet", or 400 "unknown attribute" by a thread that has not heard of it.
+This was measured with Harper 4.7.29: create_attribute answers, and describe_table calls the
+attribute indexed, while the index is still being built. A search by it is then answered 503 "is not
+indexed yet", or 400 "unknown attribute" by a thread that does not know the attribute yet.
 """
 
 import logging
@@ -16,18 +16,18 @@ from bq_harper_assets.stores.harper.errors import HarperIndexing, HarperRefused
 from bq_harper_assets.stores.harper.index_keys import is_lost
 from bq_harper_assets.stores.waiting import WAITS, clock_text
 
-SAMPLE = 10  # rows from each end of the primary key, in whose order Harper builds
-MOST_ALIKE = 50_000  # rows of one value that are read to find some of them
+SAMPLE = 10  # rows from each end of the primary key, because Harper builds in its order
+MOST_ALIKE = 50_000  # at most so many rows of one value are read to find the sampled ones
 NOBODYS = "bqh: a value that no row has"
 PATIENCE_S = 900.0
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 30.0  # it doubles
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 30.0  # the wait doubles
 TOLD_FROM_S = 1.0  # shorter waits are not worth a line
 
 _log = logging.getLogger(__name__)
 
 
 class SearchVerbs(Protocol):
-    """What it takes of a Harper client."""
+    """These are the methods of a Harper client that this module uses."""
 
     def search_by_value(
         self, table: str, attribute: str, value: Any, *, limit: int, reverse: bool
@@ -44,7 +44,7 @@ class SearchVerbs(Protocol):
 
 
 class IndexNotReady(TransientError):
-    """Rows that are there are not found by an index that Harper says it has."""
+    """Existing rows are not found by an index that Harper says it has."""
 
     def __init__(self, table: str, name: str, waited_s: float) -> None:
         super().__init__(table, name, waited_s)
@@ -67,7 +67,7 @@ def wait_for_indexes(
     sleep: Callable[[float], None],
     clock: Callable[[], float],
 ) -> None:
-    """IndexNotReady if one is not usable in time."""
+    """Waits for the indexes; raises IndexNotReady if one cannot be used in time."""
     for name in names:
         what = f"Harper to build the index on {name} of table {table!r}"
         with WAITS.waiting(what, f"gives up at {clock_text(PATIENCE_S)}"):
@@ -101,7 +101,7 @@ def _wait_for_index(
 
 
 def still_built(client: SearchVerbs, table: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Those by which Harper does not search yet, by one small search for each."""
+    """Lists the names by which Harper does not search yet; it tries one small search for each."""
     return tuple(name for name in names if not _is_usable(partial(_answers, client, table, name)))
 
 
@@ -130,7 +130,7 @@ def _finds_its_rows(client: SearchVerbs, table: str, primary_key: str, name: str
                 continue
             if isinstance(value, str | int | float):  # an array is indexed by what is in it
                 sampled.setdefault((type(value), value), set()).add(row[primary_key])
-    if not sampled:  # as in a new column: whoever searches by it would still be turned away
+    if not sampled:  # a new column has no values, and a search by it may still be refused
         return _answers(client, table, name)
     for (_, value), ids in sampled.items():
         equal = Condition(name, "equals", value)

@@ -1,4 +1,4 @@
-"""Who we are to a Harper, and that nobody else reads it."""
+"""Logs in to a Harper, and makes sure that nobody else can read the password."""
 
 import base64
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ LONGEST_QUOTE = 500
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Login:
-    """An address that is safe to send to, and the header that logs in."""
+    """A login is an address that is safe to send to, and the header that logs in."""
 
     url: str
     store: str  # the address, as errors name it
-    who: str  # user 'admin', or the token
+    who: str  # such as "user 'admin'" or "the token"
     header: str
     secrets: tuple[str, ...]
 
     def quote(self, text: str) -> str:
-        """A server's words on one line, without our secrets: it may echo what it was sent."""
+        """Quotes a server's words on one line, without our secrets, which it may echo."""
         for secret in self.secrets:
             text = text.replace(secret, HIDDEN)
         text = " ".join(without_secrets(text).split())
@@ -32,7 +32,7 @@ class Login:
 
 
 def login_to(connection: HarperConnection) -> Login:
-    """HarperUnsafe if the password could be read on its way."""
+    """Makes the login; raises HarperUnsafe if somebody could read the password on its way."""
     store = f"Harper at {without_secrets(connection.url)}"
     header = _header(connection, store)
     token = connection.token.get_secret_value() if connection.token else ""

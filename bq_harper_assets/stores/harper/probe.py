@@ -1,4 +1,4 @@
-"""Can we work with this Harper? Reach it, log in, look at our rights; nothing is written."""
+"""Checks whether we can work with a Harper: address, login and rights. It writes nothing."""
 
 import os
 
@@ -12,7 +12,7 @@ _TIMEOUT_S = 10
 
 
 def probe_harper(connection: HarperConnection) -> list[Finding]:
-    """Findings in the order a user would look; stops at the first that makes the next pointless."""
+    """Returns the findings in a useful order, and stops where the next ones would be pointless."""
     with requests.Session() as session:
         session.trust_env = False  # a proxy or a .netrc must not answer in Harper's place
         session.verify = os.environ.get("REQUESTS_CA_BUNDLE", True)

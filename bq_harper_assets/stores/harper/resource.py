@@ -1,4 +1,4 @@
-"""Harper as a Dagster resource."""
+"""Makes Harper a Dagster resource."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -45,8 +45,8 @@ class HarperResource(dg.ConfigurableResource[HarperClient]):
 
     @classmethod
     def from_connection(cls, connection: HarperConnection, **fields: Any) -> "HarperResource":
-        """A profile's Harper; its secrets stay out of Dagster's config, which is shown."""
-        # Dagster makes the resource anew for each run from its config alone: only its class stays.
+        """Makes a profile's resource; its secrets stay out of Dagster's config, which is shown."""
+        # Dagster makes the resource again for each run from its config alone: only its class stays.
         bound = type(cls.__name__, (cls,), {"_secrets": connection, "__module__": cls.__module__})
         resource: HarperResource = bound(
             url=connection.url,
@@ -58,7 +58,7 @@ class HarperResource(dg.ConfigurableResource[HarperClient]):
         return resource
 
     def connection(self) -> HarperConnection:
-        """What a client needs to connect."""
+        """Returns the connection that a client needs."""
         known = self._secrets
         password = SecretStr(self.password) if self.password or known is None else known.password
         token = known.token if known else None
@@ -72,7 +72,7 @@ class HarperResource(dg.ConfigurableResource[HarperClient]):
         )
 
     def retry(self) -> RetryPolicy:
-        """How its clients send again."""
+        """Returns the retry policy of this resource's clients."""
         return RetryPolicy(
             max_retries=self.max_retries, initial_delay_s=self.initial_retry_delay_ms / 1000
         )
@@ -83,7 +83,7 @@ class HarperResource(dg.ConfigurableResource[HarperClient]):
         send_guard: Callable[[], None] | None = None,
         on_retry: Callable[[Retry], None] = lambda retry: None,
     ) -> HarperClient:
-        """To be closed by the caller: `with harper.client() as client`."""
+        """Makes a client, which the caller has to close: `with harper.client() as client`."""
         return HarperClient(
             self.connection(),
             database=self.database,

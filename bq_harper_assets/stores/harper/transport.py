@@ -1,4 +1,4 @@
-"""One request to Harper and its answer: connections, timeouts, and what stayed unanswered."""
+"""Sends one request to Harper: it keeps connections and timeouts, and notes unanswered writes."""
 
 import os
 import threading
@@ -29,9 +29,9 @@ from bq_harper_assets.stores.harper.login import login_to
 from bq_harper_assets.stores.retry import Call
 from bq_harper_assets.stores.waiting import WAITS, clock_text
 
-# Harper closes a connection that is idle for 5 s; one that is nearly so is not used again.
+# Harper closes a connection that is idle for 5 s, so one that is nearly so is not used again.
 LONGEST_IDLE_S = 4.0
-# Past this, a connection that breaks may have been closed in between, by Harper or a gateway.
+# If an older connection breaks, Harper or a gateway may have closed it in the meantime.
 STALE_AFTER_S = 1.0
 # Harper answers with an object, a list or a text.
 _JSON_ENDS = {b"{": b"}", b"[": b"]", b'"': b'"'}
@@ -39,16 +39,16 @@ _JSON_ENDS = {b"{": b"}", b"[": b"]", b'"': b'"'}
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds to connect, and of silence before a request counts as unanswered."""
+    """Timeouts are the seconds to connect, and of silence before a request counts as unanswered."""
 
     connect_s: float = 10.0
-    read_s: float = 60.0  # over the 45 s for which Harper queues a write
-    slow_read_s: float = 600.0  # for what takes longer the more rows there are
+    read_s: float = 60.0  # it is longer than the 45 s for which Harper queues a write
+    slow_read_s: float = 600.0  # it is for operations that take longer the more rows there are
 
 
 @dataclass(frozen=True)
 class Request:
-    """One thing to send; sending it twice must do no harm."""
+    """A request is one message to Harper; sending it twice must do no harm."""
 
     call: Call
     body: bytes = field(repr=False)
@@ -58,7 +58,7 @@ class Request:
 
 @dataclass
 class _Line:
-    """One connection, used by one request at a time."""
+    """A line is one connection, which one request at a time uses."""
 
     session: requests.Session
     answered_at: float | None = None
@@ -68,7 +68,7 @@ class _Line:
 
 
 class _Body:
-    """A request's body, asked for when the connection stands: that instant is the send."""
+    """A body is read by the library once it is connected: that instant counts as the send."""
 
     def __init__(
         self, content: bytes, guard: Callable[[], None], clock: Callable[[], float]
@@ -82,21 +82,21 @@ class _Body:
         return len(self._content)
 
     def __iter__(self) -> Iterator[bytes]:
-        # Connecting may take seconds, so asking the guard any earlier would be too early.
+        # Connecting may take seconds, so the guard is asked only now.
         self._guard()
         self.sent_at = self._clock()
         yield self._content
 
 
 class _Session(requests.Session):
-    """Never looks where a redirect leads."""
+    """This session never reads where a redirect leads."""
 
     def get_redirect_target(self, resp: requests.Response) -> None:
         return None
 
 
 class Transport:
-    """Sends to one Harper, from any number of threads."""
+    """A transport sends requests to one Harper, from any number of threads."""
 
     def __init__(
         self,
@@ -115,11 +115,11 @@ class Transport:
 
     @property
     def last_unanswered_at(self) -> float | None:
-        """When the newest write was sent that Harper may apply without our knowing."""
+        """Returns when the newest write was sent that Harper may apply unnoticed."""
         return self._last_unanswered_at
 
     def send(self, request: Request) -> bytes:
-        """The body of a 200; every other outcome is an error."""
+        """Returns the body of a 200; every other outcome raises an error."""
         line = self._borrow()
         what = f"{self.store} to answer {request.call}"
         ends = clock_text(sum(request.timeout))
@@ -141,7 +141,7 @@ class Transport:
         raise self._refusal(request.call, response)
 
     def close(self) -> None:
-        """Drop the idle connections; the next request makes new ones."""
+        """Closes the idle connections; the next request makes new ones."""
         with self._lock:
             lines, self._idle = self._idle, []
         for line in lines:
@@ -150,7 +150,7 @@ class Transport:
     def _post(
         self, line: _Line, request: Request, *, may_be_stale: bool
     ) -> requests.Response | None:
-        """None if the connection was stale."""
+        """Posts the request; returns None if the connection was stale."""
         body = _Body(request.body, self._send_guard, self._clock)
         is_answered = False
         try:
@@ -161,13 +161,13 @@ class Transport:
                 timeout=request.timeout,
                 allow_redirects=False,
             )
-            # A gateway answers for a Harper that may still be at work.
+            # A gateway may answer for a Harper that is still at work.
             is_answered = response.status_code not in (502, 504) and not (
                 _is_garbled(response) or _is_foreign(response)
             )
             return response
         except requests.RequestException as error:
-            error.request = None  # it holds the password
+            error.request = None  # it contains the password
             if may_be_stale and _is_dropped(error):
                 return None
             raise _no_answer(request, error, was_sent=body.sent_at is not None) from error
@@ -199,7 +199,7 @@ class Transport:
 
     def _new_line(self) -> _Line:
         session = _Session()
-        # A proxy, a .netrc or an empty CA bundle of the environment must not come between.
+        # A proxy, a .netrc or an empty CA bundle of the environment must not be used.
         session.trust_env = False
         session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or True
         return _Line(session)
@@ -222,9 +222,9 @@ class Transport:
 
 
 def _is_garbled(response: requests.Response) -> bool:
-    """Nothing, or JSON that was cut short, as of a Harper that is ending: it may do better later.
+    """Says whether a 200 is empty or cut short, as from a Harper that is ending and may return.
 
-    A look at both ends is enough: an answer that was cut short does not have its length.
+    Its first and last characters are enough: an answer that was cut short lacks its end.
     """
     if response.status_code != 200:
         return False
@@ -233,7 +233,7 @@ def _is_garbled(response: requests.Response) -> bool:
 
 
 def _is_foreign(response: requests.Response) -> bool:
-    """What no Harper says: something else is at its address."""
+    """Says whether a 200 is no answer of any Harper, because another server has its address."""
     return response.status_code == 200 and response.content.strip()[:1] not in _JSON_ENDS
 
 
@@ -244,7 +244,7 @@ def _is_dropped(error: requests.RequestException) -> bool:
 
 
 def _is_silence(error: requests.RequestException) -> bool:
-    """A timeout inside the answer is a ConnectionError to requests."""
+    """Says whether it was a timeout; inside an answer, requests calls it a ConnectionError."""
     inner = error.args[0] if error.args else None
     return isinstance(error, requests.ReadTimeout) or isinstance(inner, ReadTimeoutError)
 
