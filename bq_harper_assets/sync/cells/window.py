@@ -1,4 +1,4 @@
-"""A window is a half-open range of the timestamp column; all have one length and count from 1970."""
+"""A window is a half-open range of the timestamp column; all have one length, counted from 1970."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
