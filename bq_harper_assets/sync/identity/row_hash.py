@@ -1,4 +1,4 @@
-"""A row hash is a 64-bit number made of a row's typed values: equal rows share it, wherever read.
+"""A row hash is a 64-bit number made of a row's typed values: equal rows have equal hashes.
 
 row    = mix(lane + sum over the present columns of mix(mix(lane + value) ^ seed(name)))
 struct = as a row, of its fields
