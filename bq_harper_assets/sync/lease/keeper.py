@@ -34,7 +34,7 @@ CLUSTER_CLOCK_SKEW = timedelta(seconds=2)
 
 @dataclass(frozen=True)
 class LeaseTimes:
-    """Lease times say how long a lease lasts and how long its effects and waits may take.
+    """Lease times are how long a lease lasts, how far clocks may differ, and how long to wait.
 
     `effect_within` is the longest time from a request to its effect, because Harper queues writes.
     """
@@ -121,7 +121,10 @@ class Keeper:
         # look as if it was restored from a backup.
 
     def leave_to_expire(self) -> None:
-        """Keeps the leases after the block, because a request may still take effect until then."""
+        """Lets the leases expire after the block, because a request may still take effect.
+
+        Nobody else may begin before it has.
+        """
         self._may_release = False
 
     def give_back(self) -> None:

@@ -38,16 +38,16 @@ class Copy:
     slice: int
     ledger: str
     epoch: int
-    batch: int | None  # the newest of the table; None from an earlier release
+    batch: int | None  # the table's newest; None: an earlier release wrote it
     deadline: float  # in seconds of its owner's clock
 
 
 def copies_of(harper: HarperClient, table: LogicalTable) -> list[Copy]:
-    """Returns the copies that Harper has, also those of slices that only another ledger has."""
+    """Returns the copies in Harper, also those of slices that only another ledger has."""
     target = table.facts.target
     ids = {mirror_id(target, number): number for number in range(MOST_SLICES)}
     try:
-        # No attributes are named: Harper answers 500 to one that an earlier release did not declare.
+        # No attributes are named: Harper answers 500 to one that an older release did not declare.
         rows = harper.search_by_id(MIRRORED_LEASES.name, list(ids))
     except HarperNotFound:
         return []
@@ -126,7 +126,7 @@ def _require_this_ledger(table: LogicalTable, own: str, copies: Sequence[Copy]) 
 def _require_same_age(
     table: LogicalTable, before: Sequence[Mirrored], copies: Sequence[Copy], after: Newest
 ) -> None:
-    # Other copies are of slices that the table no longer has.
+    # Other copies are of slices that the table does not have here.
     own = [copy for copy in copies if copy.slice in after.epochs]
     for copy in own:
         epoch = after.epochs[copy.slice]
