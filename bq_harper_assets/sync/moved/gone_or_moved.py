@@ -29,7 +29,7 @@ class LaterRow:
 
 @dataclass
 class Vanished:
-    """Vanished rows are in the target's cell and not, or no longer, in the source's."""
+    """Vanished rows are in a cell of the target and not in that cell of the source."""
 
     gone: list[Any] = field(default_factory=list)  # ids
     elsewhere: dict[Any, int] = field(default_factory=dict)  # the time in the source at T, by id
