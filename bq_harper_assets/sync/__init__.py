@@ -1,1 +1,1 @@
-"""Moving rows: windows, slices, row identity, and the Spark mover."""
+"""The engine moves rows: it cuts them into cells, compares them and writes them with Spark."""

@@ -1,4 +1,4 @@
-"""What can go wrong while a table's rows are kept in step.
+"""These errors are raised while a table's rows are kept in step.
 
 SyncError
 ├── OutOfStep            ledger and Harper contradict each other: `bqh reconcile` compares all
@@ -16,7 +16,7 @@ SyncError
 ├── NotAllWritten        Harper wrote another number of rows than it was sent: the cell fails
 ├── TooManyRefused       more rows than `quarantineLimit` cannot be stored: correct the table
 ├── NoPassword           a task finds no login for Harper on its machine
-├── PasswordNotWritten   the driver cannot write the login where tasks look for it
+├── PasswordNotWritten   the driver cannot write the login where tasks read it
 ├── SparkGaveUp *        a task died as often as Spark tries it: the next run may succeed
 ├── SparkIsGone *        Spark's Java process has ended: the next run starts a new one
 ├── TaskCannotSucceed    a task would raise the same again: a missing module, a wrong column
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 
 class SyncError(BqhError):
-    """Every error of the engine itself; stores and the ledger have their own."""
+    """The engine itself failed; the stores and the ledger have errors of their own."""
 
 
 class OutOfStep(SyncError):
-    """The ledger does not say what Harper holds: what it calls synced cannot be believed."""
+    """The ledger contradicts Harper: what it calls synced cannot be relied on."""
 
     def __init__(self, table: "LogicalTable", why: str, instead: str = "") -> None:
         super().__init__(
@@ -55,7 +55,7 @@ class OutOfStep(SyncError):
 
 
 class HarperInUse(SyncError):
-    """A run that another ledger started may still be writing."""
+    """A run of another ledger may still be writing to the Harper table."""
 
     def __init__(self, table: "LogicalTable", until: float) -> None:
         when = datetime.fromtimestamp(until, UTC)
@@ -67,7 +67,7 @@ class HarperInUse(SyncError):
 
 
 class NeverSynced(SyncError):
-    """The table has no schema yet."""
+    """The table has no schema version yet: its first sync records one."""
 
     def __init__(self, table: str) -> None:
         super().__init__(
@@ -77,17 +77,17 @@ class NeverSynced(SyncError):
 
 
 class NoSuchVersion(SyncError):
-    """A schema version that was never recorded."""
+    """A schema version of that number was never recorded."""
 
     exit_code = 2
 
 
 class KeyNotUnique(SyncError):
-    """Several rows share a key that the contract calls one."""
+    """Several rows share a key that the contract calls unique."""
 
 
 class NotATime(SyncError):
-    """The timestamp column holds something else."""
+    """The timestamp column has values that are not times."""
 
     def __init__(self, type_: "pa.DataType") -> None:
         super().__init__(
@@ -109,7 +109,7 @@ class UnhashableType(SyncError):
 
 
 class SourceSchemaMoved(SyncError, TransientError):
-    """The source's columns changed between their reading and that of the rows: run it again."""
+    """The source's columns changed after they were read and before the rows were: run it again."""
 
     def __init__(self, table: str, changes: Sequence[str]) -> None:
         self.table = table
@@ -133,15 +133,15 @@ class NotCompared(SyncError):
 
 
 class NotComparedYet(NotCompared, TransientError):
-    """It may go better in a while."""
+    """A task could not read its side to the end, and may succeed later."""
 
 
 class NotAllWritten(SyncError):
-    """Harper's count differs from ours."""
+    """Harper wrote another number of rows than it was sent."""
 
 
 class TooManyRefused(SyncError):
-    """The table is wrong as a whole, not a few of its rows."""
+    """More rows are rejected than `quarantineLimit` allows: the table is wrong as a whole."""
 
     def __init__(self, table: str, most: int, reason: str) -> None:
         super().__init__(
@@ -152,23 +152,23 @@ class TooManyRefused(SyncError):
 
 
 class NoPassword(SyncError):
-    """The machine that a task runs on has neither a file that it can read nor the variable."""
+    """A task's machine has neither a login file that the task can read nor the variable."""
 
 
 class PasswordNotWritten(SyncError):
-    """The driver cannot put the file with the login where tasks are to find it."""
+    """The driver cannot write the login file into the folder where tasks read it."""
 
 
 class SparkGaveUp(SyncError, TransientError):
-    """A task died as often as Spark tries it: the next time its workers may live."""
+    """A task died as often as Spark tries it: the next run may succeed."""
 
 
 class SparkIsGone(SyncError, TransientError):
-    """Spark's Java process has ended: a new one can be started, the old one answers nobody."""
+    """Spark's Java process has ended: the next run can start a new one."""
 
 
 class TaskCannotSucceed(SyncError):
-    """A task was refused or raised what it would raise again: a missing module, a wrong column."""
+    """A task would raise the same error again: a module is missing, or a column is wrong."""
 
 
 class RunStopped(SyncError):
@@ -179,7 +179,7 @@ class RunStopped(SyncError):
 
 
 class RunFailed(SyncError):
-    """Some cells are not done; those that are stay done."""
+    """Some cells are not done, and `report` names them; the others stay committed."""
 
     def __init__(self, report: "RunReport") -> None:
         self.report = report
@@ -197,7 +197,7 @@ class RunFailed(SyncError):
         ]
         if failed:
             lines.append(f"The first that failed is {failed[0].cell.key}: {failed[0].problem}")
-            # What was refused would be refused again: its own text says what to type.
+            # A refused cell would be refused again: its own text says what to type.
             lines.append(f"Next: bqh sync {report.table}")
         if refused:
             which = "The first that was refused" if failed else "The first"

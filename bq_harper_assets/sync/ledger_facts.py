@@ -1,4 +1,4 @@
-"""What the ledger keeps of a contract, a schema and a cell."""
+"""These functions translate contracts, schemas and cells into what the ledger records of them."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,7 +16,7 @@ from bq_harper_assets.sync.cells.cell import Cell
 
 
 def version_of(recorded: SchemaVersion | None) -> TableVersion | None:
-    """A version as the ledger has it, with columns that can be worked with."""
+    """Parses the columns of a recorded schema version."""
     return None if recorded is None else TableVersion.parse(recorded.body)
 
 
@@ -29,7 +29,7 @@ def record_version(
     by: str,
     cause: str,
 ) -> SchemaVersion:
-    """The plan's schema, with what it changes as the contract of today tells it."""
+    """Records the plan's schema, with what it changes under the current contract."""
     changes = changes_between(version_of(seen), plan.version, contract)
     return ledger.record_schema(
         table,
@@ -45,7 +45,10 @@ def record_version(
 def changes_of(
     recorded: SchemaVersion, before: SchemaVersion | None, contract: TableContract
 ) -> tuple[Change, ...]:
-    """What the version changed, as it was told then; of old records, as it would be told now."""
+    """Returns what the version changed, as it was recorded.
+
+    Records of earlier releases have no changes; these are computed now.
+    """
     if recorded.changes is not None:
         parsed = map(Change.parse, recorded.changes)
         changes = tuple(change for change in parsed if change is not None)
@@ -56,7 +59,7 @@ def changes_of(
 
 
 def table_facts(contract: TableContract, bigquery: BigQueryConnection) -> TableFacts:
-    """What must not change once the table is synced."""
+    """Returns the facts of a contract that must not change once the table is synced."""
     source = f"{bigquery.project}.{contract.dataset}.{contract.table}"
     return TableFacts(
         name=contract.id,
@@ -72,9 +75,9 @@ def table_facts(contract: TableContract, bigquery: BigQueryConnection) -> TableF
 def refused_declaration(
     ledger: Ledger, contract: TableContract, bigquery: BigQueryConnection | None = None
 ) -> TableChanged | None:
-    """Why the contract cannot be synced as it is declared now; None if it can.
+    """Returns why the contract cannot be synced as it is declared now; None if it can.
 
-    Without the connection, which names the project, the source is taken to be the same.
+    Without the connection, which names the project, the source is assumed to be the same.
     """
     known = ledger.find_table(contract.id)
     if bigquery is not None:
@@ -106,5 +109,5 @@ def _with_source_of(known: LogicalTable, contract: TableContract) -> TableFacts:
 
 
 def cell_key(cell: Cell) -> CellKey:
-    """The ledger knows cells without knowing how they are cut."""
+    """Returns the ledger's key of a cell; the ledger does not know how cells are cut."""
     return CellKey(cell.window.start, cell.window.end, cell.slice)

@@ -1,4 +1,4 @@
-"""How far a table is behind decides how much it sends at once."""
+"""The phase of a table follows from its lag, and decides how much is sent at once."""
 
 from datetime import timedelta
 from enum import StrEnum
@@ -7,7 +7,7 @@ from bq_harper_assets.contract.table import Sync
 
 
 class Phase(StrEnum):
-    """Far behind, nearly there, or keeping up."""
+    """A phase says whether a table is far behind, nearly there, or keeping up."""
 
     INITIAL = "initial"
     CATCHUP = "catchup"
@@ -15,7 +15,7 @@ class Phase(StrEnum):
 
 
 def phase_of(lag: timedelta, sync: Sync) -> Phase:
-    """A lag of exactly a threshold belongs to the calmer phase."""
+    """Returns the phase for a lag; one of exactly a threshold belongs to the calmer phase."""
     if lag > timedelta(seconds=sync.catchup_threshold):
         return Phase.INITIAL
     if lag > timedelta(seconds=sync.steady_threshold):
@@ -24,7 +24,7 @@ def phase_of(lag: timedelta, sync: Sync) -> Phase:
 
 
 def rows_per_request(phase: Phase, sync: Sync) -> int:
-    """The most rows that one request may carry in this phase."""
+    """Returns the most rows that one request may carry in this phase."""
     return {
         Phase.INITIAL: sync.initial_batch_size,
         Phase.CATCHUP: sync.catchup_batch_size,

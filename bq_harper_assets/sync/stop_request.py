@@ -1,4 +1,4 @@
-"""A run that is asked to stop: whatever waits hears of it, and Spark's jobs are cancelled."""
+"""When a run is asked to stop, whatever waits ends and Spark's jobs are cancelled."""
 
 import threading
 from collections.abc import Iterator
@@ -14,22 +14,22 @@ _LOOK_EVERY_S = 0.2
 
 
 class Stop:
-    """Asked for once, by a signal or by Terminate, and heard by every thread of the run."""
+    """A stop is requested once, by a signal or by Terminate, and every thread of the run obeys."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
 
     def __reduce__(self) -> tuple[type["Stop"], tuple[()]]:
-        # A copy that travels to a task is never asked: Spark ends the task itself.
+        # A copy that is sent to a task never learns of the request: Spark ends the task itself.
         return (Stop, ())
 
     @property
     def is_asked(self) -> bool:
-        """Whether the run is to end."""
+        """Says whether the run is to end."""
         return self._asked.is_set()
 
     def ask(self) -> None:
-        """Returns at once; may be called from a signal's handler."""
+        """Requests the stop and returns at once; a signal handler may call it."""
         self._asked.set()
 
     def check(self) -> None:
@@ -38,18 +38,18 @@ class Stop:
             raise RunStopped
 
     def sleep(self, seconds: float) -> None:
-        """As time.sleep(), but RunStopped is raised as soon as the run is to end."""
+        """Sleeps as time.sleep() does, but raises RunStopped as soon as the run is to end."""
         if self._asked.wait(seconds):
             raise RunStopped
 
 
 @contextmanager
 def cancelled_by(stop: Stop, spark: "SparkSession") -> Iterator[None]:
-    """For a block that runs Spark jobs: from when the stop is asked for, none of them goes on."""
+    """Cancels the Spark jobs of the block, those begun later too, once the stop is requested."""
     over = threading.Event()
 
     def cancel() -> None:
-        # Again and again: a job may begin just after the others were cancelled.
+        # Cancelling is repeated, because a job may begin just after the others were cancelled.
         while not over.wait(_LOOK_EVERY_S):
             if stop.is_asked:
                 with suppress(Exception):  # Spark may be gone, and its jobs with it
@@ -63,7 +63,7 @@ def cancelled_by(stop: Stop, spark: "SparkSession") -> Iterator[None]:
 
 
 def _cancel_jobs(spark: Any) -> None:
-    """Those of a cluster, or of a Spark Connect server, which knows the session's only."""
+    """Cancels all jobs; on a Spark Connect server only those of this session can be."""
     if hasattr(spark, "_jsparkSession"):
         spark.sparkContext.cancelAllJobs()
     else:

@@ -1,4 +1,4 @@
-"""What the steps of one run share: stores, leases, the pinned source, and sessions to read it."""
+"""The steps of one turn share its stores, leases, pinned source, and the sessions to read it."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stores:
-    """Where a run reads, writes and records."""
+    """The stores are where a turn reads, writes and records."""
 
     bigquery: BigQueryConnection
     harper: HarperConnection
@@ -44,7 +44,7 @@ class Stores:
 
 @dataclass(frozen=True, kw_only=True)
 class TurnSource:
-    """The source of a turn: a contract's rows at one instant, and Spark to read them with."""
+    """A turn's source is a contract's rows at one instant, and Spark to read them with."""
 
     stores: Stores
     contract: TableContract
@@ -53,27 +53,27 @@ class TurnSource:
     harper: HarperClient
     pin: Pinned
     retry: RetryPolicy
-    tasks: int  # as many as Harper takes requests at once
+    tasks: int  # at once; as many as Harper serves requests at once
     sessions: list[ReadPlan] = field(default_factory=list)  # opened so far
-    others: frozenset[str] | None = None  # what else rows may have, where that is looked at
+    others: frozenset[str] | None = None  # paths that rows may have besides; None: unchecked
 
     @property
     def harper_of_tasks(self) -> HarperOfTasks:
-        """How tasks reach Harper; their secrets do not travel."""
+        """Returns how tasks reach Harper; the secrets are not sent with it."""
         return harper_of_tasks(self.stores.harper, self.spark.conf.get(FOLDER_SETTING, None))
 
     @property
     def rows(self) -> RowPlan:
-        """How its rows become records."""
+        """Returns how the source's rows become records."""
         return replace(RowPlan.of(self.pin.plan), others=self.others)
 
     @property
     def bytes_read(self) -> int:
-        """From BigQuery by all sessions, as it estimates them; 0 where it does not."""
+        """Returns the bytes that BigQuery estimates for all sessions; 0 where it does not."""
         return sum(session.estimated_bytes for session in self.sessions)
 
     def reading(self, parts: Mapping[Cell, Part], *, has_equal_rows: bool = False) -> Reading:
-        """One session for all parts; a keyless table's equal rows get their numbers here."""
+        """Opens one session for all parts, and numbers the equal rows of a keyless table."""
         begin = min(part.begin for part in parts.values())
         end = max(part.end for part in parts.values())
         column, row_filter = self.pin.plan.selection.timestamp, self.pin.source.row_filter
@@ -81,7 +81,7 @@ class TurnSource:
         return numbered(self.spark, reading) if has_equal_rows else reading
 
     def reading_at(self, instants: Sequence[datetime], parts: Mapping[Cell, Part]) -> Reading:
-        """Only the rows of these times."""
+        """Opens a session that reads only the rows of these times."""
         column, row_filter = self.pin.plan.selection.timestamp, self.pin.source.row_filter
         return self._open(restriction.at_any(column, instants, row_filter), parts)
 
@@ -112,27 +112,27 @@ class TurnSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """A run in the middle of its work."""
+    """This is what the steps of a turn share once it has its leases and its pinned source."""
 
     source: TurnSource
     table: LogicalTable
     keeper: Keeper
     start: datetime  # of the table's first window
     phase: Phase
-    until_end: ExitStack  # of the turn: what is opened besides is closed then
+    until_end: ExitStack  # of the turn, when what it holds is closed
 
     @property
     def t(self) -> datetime:
-        """The instant of all that the run reads."""
+        """Returns T, the instant at which the turn reads its source."""
         return self.source.pin.t
 
     @property
     def ledger(self) -> Ledger:
-        """Who coordinates."""
+        """Returns the ledger of the turn."""
         return self.source.stores.ledger
 
     def cell_at(self, micros: int, part: int) -> Cell:
-        """The cell of a row of this time and slice."""
+        """Returns the cell of a row with this time and slice."""
         length = self.source.contract.window
         start = floor_to_window(EPOCH + timedelta(microseconds=micros), length)
         return Cell(Window(start, start + length), part)
@@ -146,7 +146,7 @@ class Scene:
         chosen: Chosen | None = None,
         clears: tuple[str, ...] = (),
     ) -> Move:
-        """Writes what is read, all of it or the chosen rows, while the lease lasts."""
+        """Builds the order to write all rows of a reading, or the chosen ones, under the lease."""
         source, contract = self.source, self.source.contract
         return Move(
             reading=reading,
@@ -166,9 +166,10 @@ class Scene:
 
 
 def known_attributes(harper: HarperClient, pin: Pinned) -> frozenset[str]:
-    """What rows may have besides the synced columns: what a version knows, or the table declares.
+    """Returns what rows may have besides the synced columns.
 
-    An attribute that is declared is its owner's, as in a table that was adopted.
+    That is what the schema version knows, and what the Harper table declares: a declared attribute
+    belongs to its owner, as in a table that was adopted.
     """
     described = harper.describe_table(pin.plan.table)
     declared = described.attributes if described else ()

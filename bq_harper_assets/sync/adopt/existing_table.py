@@ -1,4 +1,4 @@
-"""A Harper table that others made and filled: what of it windows will see, and its taking over."""
+"""A Harper table that others made and filled is compared with its source and then taken over."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,14 +24,17 @@ from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets.sync.turn_context import TurnSource
 
 _KIND = "adopt"
-COUNTED = 1_000  # rows outside every window; more are told as more
+COUNTED = 1_000  # rows outside every window; a larger count is shown as more
 _WINDOWS_AT_ONCE = 96
 _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WindowDiff:
-    """One window: what the source has now against what Harper held before any sync."""
+    """A window diff counts where Harper's rows of one window, before any sync, differ.
+
+    They are compared with the source as it is now; `phantom` rows are only in Harper.
+    """
 
     window: Window
     rows: int = 0
@@ -42,7 +45,7 @@ class WindowDiff:
 
     @classmethod
     def of(cls, window: Window, cells: Sequence[CellDiff]) -> "WindowDiff":
-        """The sum of its cells."""
+        """Adds up the differences of the window's cells."""
         return cls(
             window=window,
             rows=sum(cell.read for cell in cells),
@@ -54,14 +57,14 @@ class WindowDiff:
 
     @property
     def is_equal(self) -> bool:
-        """Whether Harper holds exactly the source's rows."""
+        """Says whether Harper has exactly the source's rows."""
         return self.equal == self.rows and not self.phantom
 
 
 def held_outside(
     harper: HarperClient, contract: TableContract, kind: Kind, start: datetime, now: datetime
 ) -> Outside:
-    """Rows of Harper that no window will ever look at; each count ends at COUNTED + 1."""
+    """Counts Harper's rows that no window covers; each count ends at COUNTED + 1."""
     name = contract.timestamp_column
     wanted = (
         Condition(name, "equals", None),
@@ -76,9 +79,9 @@ def held_outside(
 
 
 def oldest_held(harper: HarperClient, contract: TableContract) -> object:
-    """The timestamp of the oldest row, as it is stored; None if there is no row with one."""
+    """Returns the timestamp of Harper's oldest row, as it is stored; None if no row has one."""
     name = contract.timestamp_column
-    # A walk by "*" comes in the order of ids, not of times.
+    # A search for "*" returns rows in the order of ids, not of times.
     has_one = Condition(name, "greater_than", "")
     rows = harper.search_by_conditions(
         contract.target_table, [has_one], (name,), sort_by=name, limit=1
@@ -89,16 +92,16 @@ def oldest_held(harper: HarperClient, contract: TableContract) -> object:
 def start_where_others_began(
     contract: TableContract, held: datetime, in_source: datetime | None
 ) -> datetime:
-    """The window of the oldest row held, but none before the day of the source's oldest row.
+    """Returns the window of Harper's oldest row, but none before the source's oldest day.
 
-    What lies before that is gone from the source, perhaps because it expired there: it is left.
+    Rows before that day are gone from the source, perhaps because they expired there: they stay.
     """
     start = floor_to_window(held, contract.window)
     return max(start, floor_to_window(in_source, _DAY)) if in_source else start
 
 
 def compare_range(source: TurnSource, start: datetime, end: datetime) -> Iterator[WindowDiff]:
-    """Every row of [start, end), by all that is stored of it: nobody wrote hashes that we know."""
+    """Compares the rows of [start, end) by all their values, because no sync has stored hashes."""
     windows = list(windows_between(start, end, source.contract.window))
     for first in range(0, len(windows), _WINDOWS_AT_ONCE):
         yield from _compared(source, windows[first : first + _WINDOWS_AT_ONCE], end)
@@ -134,7 +137,7 @@ def take_over(
     start: datetime | None,
     diffs: Sequence[WindowDiff],
 ) -> LogicalTable:
-    """The ledger knows the table from now on; no row is moved by this."""
+    """Registers the table in the ledger and records the adoption; no row is moved."""
     table = ledger.register_table(table_facts(contract, bigquery))
     if start is not None:
         ledger.record_start(contract.id, start)

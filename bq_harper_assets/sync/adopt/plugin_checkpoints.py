@@ -1,7 +1,7 @@
-"""What Harper's BigQuery plugin says it has ingested: read from its checkpoints, never believed.
+"""The checkpoints of Harper's BigQuery plugin say what it has ingested; they are never relied on.
 
-Its table has the name of our mirror. A row of ours names the ledger that it was copied from; one
-of the plugin's does not.
+The plugin's table has the name of our mirror. A row of ours names the ledger that it was copied
+from; a row of the plugin's does not.
 """
 
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ from typing import Any
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
 
-ONLY_TABLE = "default"  # the contract of the single-table form, whose checkpoints name no table
+ONLY_TABLE = "default"  # the id in the single-table form, whose checkpoints name no table
 
 
 @dataclass(frozen=True)
 class PluginCheckpoints:
-    """Of all nodes: each has taken its share of the rows, in the order of time."""
+    """Plugin checkpoints sum up all nodes; each node reads its share of rows in order of time."""
 
     nodes: int
-    ingested: int  # by its own count, in which a row that was read twice counts twice
-    covered_until: datetime | None  # where every node has come to; None if one does not say
+    ingested: int  # by the plugin's own count; a row that was read twice counts twice
+    covered_until: datetime | None  # every node has reached it; None if one does not say
 
 
 def read_checkpoints(harper: HarperClient, table_id: str) -> PluginCheckpoints | None:
-    """Those of one contract; None if the plugin has left none."""
+    """Reads the plugin's checkpoints of one contract; returns None if it has left none."""
     described = harper.describe_table(CHECKPOINTS.name)
     if described is None:
         return None
@@ -51,7 +51,10 @@ def _table_of(row: Mapping[str, Any]) -> str:
 
 
 def moment_of(text: object) -> datetime | None:
-    """None if it is none. The plugin writes nine digits of a second, of which BigQuery has six."""
+    """Parses a time; returns None if the text is not one.
+
+    The plugin writes nine digits of a second, of which BigQuery has six.
+    """
     try:
         moment = datetime.fromisoformat(str(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Arrow's memory as numpy arrays and back, so that no row becomes a Python object."""
+"""These functions show Arrow's memory as numpy arrays and back: no row becomes a Python object."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ Bytes = NDArray[np.uint8]
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """The same values without dictionaries, extension types and views."""
+    """Returns the same values without dictionaries, extension types and views."""
     if isinstance(array, pa.ExtensionArray):
         return plain(array.storage)
     if pa.types.is_dictionary(array.type):
@@ -27,7 +27,7 @@ def plain(array: pa.Array) -> pa.Array:
 
 
 def null_mask(array: pa.Array) -> Bools | None:
-    """Where the array is NULL, or None if it nowhere is."""
+    """Returns a mask of the NULL values, or None if no value is NULL."""
     if array.null_count == 0:
         return None
     mask: Bools = array.is_null().to_numpy(zero_copy_only=False)
@@ -35,7 +35,7 @@ def null_mask(array: pa.Array) -> Bools | None:
 
 
 def fixed_width(array: pa.Array, dtype: DTypeLike) -> NDArray[Any]:
-    """The values of a fixed-width array without a copy; under a NULL lies whatever lies there."""
+    """Returns the values of a fixed-width array without a copy; values under NULL are undefined."""
     kind = np.dtype(dtype)
     data = array.buffers()[1]
     if data is None or len(array) == 0:
@@ -44,9 +44,9 @@ def fixed_width(array: pa.Array, dtype: DTypeLike) -> NDArray[Any]:
 
 
 def variable_width(array: pa.Array) -> tuple[Int64s, Int64s, Bytes]:
-    """Start and length of each text or byte string, and the bytes they lie in.
+    """Returns the start and length of each text or byte string, and the bytes that hold them all.
 
-    Under a NULL lies whatever lies there.
+    Starts and lengths under NULL are undefined.
     """
     count = len(array)
     if pa.types.is_fixed_size_binary(array.type):
@@ -70,20 +70,20 @@ def variable_width(array: pa.Array) -> tuple[Int64s, Int64s, Bytes]:
 
 
 def list_lengths(array: pa.Array) -> Int64s:
-    """How many elements each list has; a NULL list has none."""
+    """Counts the elements of each list; a NULL list has none."""
     lengths: Int64s = pc.fill_null(pc.list_value_length(array), 0).to_numpy().astype(np.int64)
     return lengths
 
 
 def offsets_of(lengths: Int64s) -> Int64s:
-    """Where each of a row of runs begins, and where the last one ends."""
+    """Returns where each of several adjacent runs begins, and where the last one ends."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
 def text_of_width(characters: Bytes, nulls: Bools | None) -> pa.StringArray:
-    """Equally long ASCII texts, one per row of a matrix."""
+    """Makes an array of equally long ASCII texts, one per row of a matrix."""
     count, width = characters.shape
     offsets = np.arange(0, width * count + 1, width, dtype=np.int32)
     return pa.StringArray.from_buffers(
@@ -92,7 +92,7 @@ def text_of_width(characters: Bytes, nulls: Bools | None) -> pa.StringArray:
 
 
 def text_of_offsets(offsets: Int64s, data: Any, nulls: Bools | None = None) -> pa.LargeStringArray:
-    """Texts that lie one after the other in `data`."""
+    """Makes an array of the texts that follow one another in `data`."""
     return pa.LargeStringArray.from_buffers(
         len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data), _bitmap(nulls)
     )

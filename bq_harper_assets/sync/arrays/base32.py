@@ -1,4 +1,4 @@
-"""Numbers as Crockford base 32 text of fixed width: text order is number order."""
+"""Numbers are written as Crockford base 32 of fixed width, so that text order is number order."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,15 +7,15 @@ from bq_harper_assets.sync.arrays.arrow_memory import Bytes, UInt64s, null_mask,
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LETTERS = np.frombuffer(ALPHABET.encode(), np.uint8)
-# Two letters at a time halves the passes over the numbers.
+# Writing two letters at a time halves the passes over the numbers.
 _PAIRS = np.stack([np.repeat(_LETTERS, 32), np.tile(_LETTERS, 32)], axis=1).view(np.uint16)[:, 0]
 
-_VALUES = np.full(256, 32, np.uint64)  # 32: no letter of ours
+_VALUES = np.full(256, 32, np.uint64)  # 32 means that the byte is not a letter of the alphabet
 _VALUES[_LETTERS] = np.arange(32)
 
 
 def base32(numbers: UInt64s, width: int) -> Bytes:
-    """The lowest 5 x width bits of each number as one row of characters."""
+    """Writes the lowest 5 x width bits of each number as one row of characters."""
     pairs = np.empty((len(numbers), (width + 1) // 2), np.uint16)
     left = numbers
     for at in reversed(range(pairs.shape[1])):
@@ -25,14 +25,14 @@ def base32(numbers: UInt64s, width: int) -> Bytes:
 
 
 def base32_of_128(high: UInt64s, low: UInt64s) -> Bytes:
-    """26 characters of the 128 bits high, low."""
+    """Writes the 128 bits high, low of each row as 26 characters."""
     middle = (high << np.uint64(4)) | (low >> np.uint64(60))
     top = high >> np.uint64(56)
     return np.concatenate([base32(top, 2), base32(middle, 12), base32(low, 12)], axis=1)
 
 
 def number_of(texts: pa.Array, width: int) -> UInt64s:
-    """The numbers that base32() wrote; 0 where a text is missing or is none of its."""
+    """Reads the numbers that base32() wrote; gives 0 where a text is NULL or not written by it."""
     starts, lengths, data = variable_width(texts)
     fitting = lengths == width
     nulls = null_mask(texts)

@@ -1,6 +1,7 @@
-"""64-bit mixing of numbers and byte strings: the arithmetic under row hashes, ids and slices.
+"""Numbers and byte strings are mixed to 64 bits here, which row hashes, ids and slices build on.
 
-Stored ids and hashes hang on every constant here: with another one all stored rows look changed.
+Stored ids and hashes depend on every constant here: with another one all stored rows would look
+changed.
 """
 
 from functools import lru_cache
@@ -11,16 +12,17 @@ import numpy as np
 from bq_harper_assets.sync.arrays.arrow_memory import Bytes, Int64s, UInt64s, offsets_of
 
 GOLDEN = 0x9E3779B97F4A7C15
-# Two hashes that share no collision but by chance: digits of pi, so that nobody chose them.
+# Hashes of the two lanes collide together only by chance. The digits are those of pi, so that
+# nobody chose them.
 LANES = (0x243F6A8885A308D3, 0x13198A2E03707344)
 _MASK = 0xFFFFFFFFFFFFFFFF
 _M1, _M2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _KEEP = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
-_COLUMNWISE_BYTES = 64  # most texts are shorter, and a pass over all rows beats gathering words
+_COLUMNWISE_BYTES = 64  # most texts are shorter, and for them a pass over all rows is faster
 
 
 def mix(numbers: UInt64s) -> UInt64s:
-    """Each bit of the outcome hangs on every bit of the number (splitmix64); done in place."""
+    """Mixes numbers in place: each result bit depends on every bit of the number (splitmix64)."""
     numbers ^= numbers >> np.uint64(30)
     numbers *= np.uint64(_M1)
     numbers ^= numbers >> np.uint64(27)
@@ -30,7 +32,7 @@ def mix(numbers: UInt64s) -> UInt64s:
 
 
 def mix_one(number: int) -> int:
-    """What mix() does, for one number."""
+    """Does for one number what mix() does for many."""
     number &= _MASK
     number = (number ^ number >> 30) * _M1 & _MASK
     number = (number ^ number >> 27) * _M2 & _MASK
@@ -39,18 +41,18 @@ def mix_one(number: int) -> int:
 
 @lru_cache(maxsize=4096)
 def seed_of(name: str, lane: int) -> np.uint64:
-    """What tells a column's values from the same values of another column."""
+    """Returns the number that makes equal values of two columns hash differently."""
     digest = blake2b(name.encode(), digest_size=16).digest()
     return np.uint64(int.from_bytes(digest[8 * lane : 8 * lane + 8], "little"))
 
 
 def position_keys(positions: Int64s, lane: int) -> UInt64s:
-    """What tells an element of a sequence from the same element at another place of it."""
+    """Returns the numbers that make equal elements at two positions of a list hash differently."""
     return mix(positions.astype(np.uint64) * np.uint64(GOLDEN) + np.uint64(LANES[lane]))
 
 
 def sums_of_runs(numbers: UInt64s, offsets: Int64s) -> UInt64s:
-    """The sum, modulo 2^64, of each run of numbers."""
+    """Returns the sum, modulo 2^64, of each run of numbers."""
     totals = np.zeros(len(numbers) + 1, np.uint64)
     np.cumsum(numbers, out=totals[1:])
     sums: UInt64s = totals[offsets[1:]] - totals[offsets[:-1]]
@@ -58,16 +60,16 @@ def sums_of_runs(numbers: UInt64s, offsets: Int64s) -> UInt64s:
 
 
 def positions_in_runs(lengths: Int64s) -> Int64s:
-    """0, 1, 2 ... for each run, one run after the other."""
+    """Counts 0, 1, 2 ... within each run, one run after the other."""
     offsets = offsets_of(lengths)
     positions: Int64s = np.arange(offsets[-1], dtype=np.int64) - np.repeat(offsets[:-1], lengths)
     return positions
 
 
 def hash_bytes(starts: Int64s, lengths: Int64s, data: Bytes, lane: int) -> UInt64s:
-    """One number per byte string: of its length and the sum of its mixed 8-byte words.
+    """Hashes each byte string, from its length and the sum of its mixed 8-byte words.
 
-    The sum lets all words of all strings be mixed at once, however long the longest is.
+    A sum lets all words of all strings be mixed at once, however long the longest string is.
     """
     padded = np.zeros(len(data) + 8, np.uint8)
     padded[: len(data)] = data

@@ -1,4 +1,4 @@
-"""Cells, windows times slices: the unit of record."""
+"""A cell is one window of one slice: the unit in which rows are planned, moved and recorded."""
 
 import re
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ _SLICE = re.compile(r"s(\d{2,})")
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One window of one slice."""
+    """A cell is one window of one slice of a table."""
 
     window: Window
     slice: int
 
     @property
     def key(self) -> str:
-        """Its Dagster partition: 2026-11-16T07:00|s02."""
+        """Returns the cell's Dagster partition key, such as 2026-11-16T07:00|s02."""
         return f"{self.window.key}|{slice_key(self.slice)}"
 
     @classmethod
     def parse(cls, key: str, length: timedelta) -> "Cell":
-        """The cell of this key; ValueError if there is none with windows of this length."""
+        """Returns the cell of this key; raises ValueError if no window of this length fits it."""
         window, _, part = key.partition("|")
         if not (match := _SLICE.fullmatch(part)) or slice_key(int(match[1])) != part:
             raise ValueError(f"{key!r} does not name a cell such as 2026-11-16T07:00|s02")
@@ -31,5 +31,5 @@ class Cell:
 
 
 def slice_key(number: int) -> str:
-    """A slice's Dagster partition: s02."""
+    """Returns the Dagster partition key of a slice, such as s02."""
     return f"s{number:02}"

@@ -1,4 +1,7 @@
-"""The cells of one run laid out as an array, so that rows find theirs by arithmetic alone."""
+"""A grid lays the cells of one turn out as an array, so that arithmetic finds the cell of a row.
+
+The index of a cell in that array is called its place.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +19,7 @@ NOT_OURS = -1
 
 @dataclass(frozen=True)
 class Part:
-    """What a run does of one cell: the batch, and the times [begin, end) that it covers."""
+    """A part is what a turn moves of one cell: the batch, and the times [begin, end) it covers."""
 
     batch: int
     begin: datetime
@@ -24,24 +27,24 @@ class Part:
 
     @classmethod
     def whole(cls, cell: Cell, batch: int) -> "Part":
-        """All of the cell's window."""
+        """Returns the part that covers all of the cell's window."""
         return cls(batch, cell.window.start, cell.window.end)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Grid:
-    """Windows of one length times all slices; a cell outside the run has the batch 0."""
+    """A grid has every slice of each window; a cell that is not in the turn has the batch 0."""
 
-    first: int  # microseconds since 1970 to the first window
+    first: int  # start of the first window, in microseconds since 1970
     length: int  # microseconds
     slices: int
-    batches: Int64s  # ledger sequence by place, window by window
-    begins: Int64s  # microseconds since 1970, by place
+    batches: Int64s  # the ledger's batch number of each cell, by place; window by window
+    begins: Int64s  # start of each part in microseconds since 1970, by place
     ends: Int64s
 
     @classmethod
     def of(cls, parts: Mapping[Cell, Part], slices: int) -> "Grid":
-        """The smallest grid that holds the cells."""
+        """Builds the smallest grid that holds the cells."""
         starts = [cell.window.start_micros for cell in parts]
         window = next(iter(parts)).window
         length = micros_at(window.end) - micros_at(window.start)
@@ -58,11 +61,11 @@ class Grid:
         return grid
 
     def place_of(self, cell: Cell) -> int:
-        """Where the cell is in `batches`."""
+        """Returns the index of the cell in `batches`."""
         return (cell.window.start_micros - self.first) // self.length * self.slices + cell.slice
 
     def places_of(self, timestamps: pa.Array, slices: Int64s) -> Int64s:
-        """The place of each row; NOT_OURS for rows that no part of the run covers."""
+        """Returns the place of each row, or NOT_OURS for a row outside all parts of the turn."""
         micros = micros_of(timestamps)
         times = fixed_width(micros, np.int64)
         windows = (times - self.first) // self.length
@@ -77,9 +80,9 @@ class Grid:
         return places
 
     def count(self, places: Int64s) -> Int64s:
-        """How many rows each place has."""
+        """Counts the rows of each place."""
         return np.bincount(places, minlength=len(self.batches))
 
     def occupied(self) -> Iterable[int]:
-        """The places of the run's cells."""
+        """Returns the places of the turn's cells."""
         return (int(place) for place in np.flatnonzero(self.batches))

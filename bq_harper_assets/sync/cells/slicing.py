@@ -1,4 +1,4 @@
-"""The worker slice of each row: of its id, never of its timestamp, which may change windows."""
+"""The slice of a row follows from its id, never from its timestamp, which may change windows."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +18,10 @@ KEYLESS_LENGTH = 23  # characters of a keyless id before its occurrence number
 
 
 def id_hashes(ids: pa.Array, *, keyless: bool) -> UInt64s:
-    """A number per id, the same whether the id was just made or read back from Harper.
+    """Hashes each id to the same number whether it was just made or read back from Harper.
 
-    Equal rows of a keyless table share it: the occurrence number does not count. No id gives 0.
+    Equal rows of a keyless table share a hash, because the occurrence number is left out of it.
+    A row without an id has the hash 0.
     """
     values = plain(ids)
     if pa.types.is_integer(values.type):
@@ -37,6 +38,6 @@ def id_hashes(ids: pa.Array, *, keyless: bool) -> UInt64s:
 
 
 def slice_of(hashes: UInt64s, slices: int) -> Int64s:
-    """The slice, 0 to slices - 1, of each id hash."""
+    """Returns the slice, 0 to slices - 1, of each id hash."""
     upper = hashes >> np.uint64(32)
     return ((upper * np.uint64(slices)) >> np.uint64(32)).astype(np.int64)

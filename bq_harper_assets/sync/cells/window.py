@@ -1,4 +1,4 @@
-"""Half-open ranges of the timestamp column, all of one length, counted from 1970 in UTC."""
+"""A window is a half-open range of the timestamp column; all have one length, counted from 1970."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, order=True)
 class Window:
-    """[start, end), both in UTC."""
+    """A window is the time range [start, end), both in UTC."""
 
     start: datetime
     end: datetime
 
     @property
     def key(self) -> str:
-        """Its Dagster partition: 2026-11-16T07:00."""
+        """Returns the window's Dagster partition key, such as 2026-11-16T07:00."""
         return self.start.replace(tzinfo=None).isoformat(timespec="minutes")
 
     @property
     def start_micros(self) -> int:
-        """Microseconds from 1970 to its start."""
+        """Returns the microseconds from 1970 to the window's start."""
         return micros_at(self.start)
 
     @classmethod
     def parse(cls, key: str, length: timedelta) -> "Window":
-        """The window of this key; ValueError if there is none of this length."""
+        """Returns the window of this key; raises ValueError if no window of this length has it."""
         start = datetime.strptime(key, "%Y-%m-%dT%H:%M").replace(tzinfo=UTC)
         window = cls(start, start + length)
         if (start - EPOCH) % length or window.key != key:
@@ -42,17 +42,17 @@ class Window:
 
 
 def micros_at(moment: datetime) -> int:
-    """Microseconds from 1970 to the moment."""
+    """Returns the microseconds from 1970 to the moment."""
     return (moment - EPOCH) // _MICROSECOND
 
 
 def floor_to_window(moment: datetime, length: timedelta) -> datetime:
-    """The start of the window that holds this moment."""
+    """Returns the start of the window that holds this moment."""
     return (moment - (moment - EPOCH) % length).astimezone(UTC)
 
 
 def windows_between(start: datetime, end: datetime, length: timedelta) -> Iterator[Window]:
-    """Every window that holds a moment of [start, end), in order."""
+    """Yields every window that holds a moment of [start, end), in order."""
     at = floor_to_window(start, length)
     while start < end and at < end:
         yield Window(at, at + length)
@@ -60,7 +60,10 @@ def windows_between(start: datetime, end: datetime, length: timedelta) -> Iterat
 
 
 def micros_of(timestamps: pa.Array) -> pa.Int64Array:
-    """Microseconds since 1970 of TIMESTAMP, DATETIME (taken as UTC) or DATE; NULLs stay NULL."""
+    """Converts TIMESTAMP, DATETIME (taken as UTC) or DATE to microseconds since 1970.
+
+    NULLs stay NULL; any other type raises NotATime.
+    """
     array = plain(timestamps)
     if pa.types.is_date(array.type):
         array = array.cast(pa.date32()).cast(pa.timestamp("us"))

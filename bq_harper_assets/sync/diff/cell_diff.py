@@ -1,4 +1,4 @@
-"""Cells of a pinned source against what Harper holds of them now."""
+"""Cells of a pinned source are compared with Harper's rows of now."""
 
 from collections.abc import Iterator, Mapping
 
@@ -20,10 +20,10 @@ def compare_cells(
     deep: bool = False,
     as_written: bool = False,
 ) -> Mapping[Cell, CellDiff]:
-    """By cell; `rows` is about how many each window has.
+    """Compares cells and returns the differences; `rows` is approximately how many each window has.
 
-    Deep is by all values, which is what a proof of them wants. Who writes what differs wants rows
-    `as_written`: also their stored hash must be right, since whoever looks next goes by that.
+    `deep` compares values instead of stored hashes. `as_written` also compares the stored hash: a
+    turn must repair a wrong one, because the next quick comparison trusts it.
     """
     reading = source.reading(parts, has_equal_rows=has_equal_rows)
     survey = Survey(

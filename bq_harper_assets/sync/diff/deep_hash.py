@@ -1,6 +1,6 @@
-"""The hash of a record by all that is stored of it: what a deep proof compares.
+"""A deep hash covers every stored value of a record; deep comparisons use it.
 
-Both sides are JSON values here, so that nothing depends on how a store spells a number or orders
+Both sides are JSON values here, so that nothing depends on how a store writes a number or orders
 the names of an object.
 """
 
@@ -24,23 +24,23 @@ from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.sync.write.record import encode_batch
 from bq_harper_assets.sync.write.request_body import bodies
 
-_ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # metadata, which is not compared
+_ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # for metadata, which is not compared
 _MOST_ROWS, _MOST_BYTES = 10_000, 16 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class RecordHashes:
-    """Of rows as they are read from Harper."""
+    """Computes deep hashes of rows as they are read from Harper."""
 
-    as_written: bool = False  # then of the hash that was stored with them too
-    extras: set[str] = field(default_factory=set)  # attributes of rows so far that nobody synced
+    as_written: bool = False  # includes the hash that was stored with a row
+    extras: set[str] = field(default_factory=set)  # attributes so far that no sync wrote
 
     def attributes(self, plan: RowPlan) -> Sequence[str]:
-        """All."""
+        """Asks for every attribute."""
         return ("*",)
 
     def of(self, rows: Sequence[Mapping[str, Any]], plan: RowPlan) -> UInt64s:
-        """One per row, over the columns of the plan, and what the row should not have."""
+        """Hashes each row over the columns of the plan and the attributes it should not have."""
         for row in rows:
             self.extras.update(extra_attributes(row, plan))
         hashes = np.array([record_hash(row, plan) for row in rows], np.uint64)
@@ -48,7 +48,10 @@ class RecordHashes:
 
 
 def source_hashes(rows: CellRows, plan: RowPlan, *, as_written: bool = False) -> UInt64s:
-    """Of rows of the source, as they should be stored; no record has that of one that cannot."""
+    """Hashes rows of the source as they should be stored.
+
+    A row that cannot be stored has the hash 0, which equals no record's.
+    """
     hashes = np.zeros(len(rows.places), np.uint64)
     for row, (record, reason) in enumerate(records_of(rows, plan)):
         if reason is None:
@@ -57,12 +60,15 @@ def source_hashes(rows: CellRows, plan: RowPlan, *, as_written: bool = False) ->
 
 
 def _both(of_values: UInt64s, stored: UInt64s) -> UInt64s:
-    """Equal where both are: a row whose column was away may be right and its stored hash not."""
+    """Combines two hashes, so that results are equal only where both are.
+
+    The values of a row whose column was gone for a while may be right and its stored hash wrong.
+    """
     return mix(of_values + np.uint64(GOLDEN)) + stored
 
 
 def records_of(rows: CellRows, plan: RowPlan) -> Iterator[tuple[Mapping[str, Any], str | None]]:
-    """Each row as the record that should be stored, or why it cannot be."""
+    """Yields each row as the record that should be stored, or the reason why it cannot be."""
     if not len(rows.places):
         return
     encoded = encode_batch(rows.batch, plan, rows.identity, synced_at=_ANY_TIME, batch_number=0)
@@ -78,13 +84,13 @@ def _records(records: pa.RecordBatch) -> Iterator[Mapping[str, Any]]:
 
 
 def record_hash(record: Mapping[str, Any], plan: RowPlan) -> int:
-    """That of all that compared_values() has."""
+    """Hashes all that compared_values() returns."""
     text = json.dumps(compared_values(record, plan), sort_keys=True, separators=(",", ":"))
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def compared_values(record: Mapping[str, Any], plan: RowPlan) -> dict[str, Any]:
-    """What a record must have, and what it must not; nulls and empty arrays count as not there."""
+    """Returns what a record must have and what it must not, without nulls and empty arrays."""
     values = {
         column.name: _synced(record.get(column.name), column, column.name, plan.others)
         for column in plan.columns
@@ -94,7 +100,7 @@ def compared_values(record: Mapping[str, Any], plan: RowPlan) -> dict[str, Any]:
 
 
 def extra_attributes(record: Mapping[str, Any], plan: RowPlan) -> list[str]:
-    """Attributes with a value that neither the source nor a sync has put there."""
+    """Names the attributes with a value that neither the source nor a sync has written."""
     if plan.others is None:
         return []
     own = {plan.primary_key, *plan.names, *ROW_METADATA}
@@ -106,7 +112,11 @@ def extra_attributes(record: Mapping[str, Any], plan: RowPlan) -> list[str]:
 
 
 def _synced(value: Any, column: HarperColumn, path: str, others: frozenset[str] | None) -> Any:
-    """An object may hold a field from before it was set aside, and no other."""
+    """Returns a synced value as it is compared, without nulls and empty arrays inside objects.
+
+    A field that is known and not synced any more is left out. If `others` are given, a field that
+    is neither synced nor among them is kept, so that it counts as a difference.
+    """
     if isinstance(value, list) and column.repeated:
         single = replace(column, repeated=False)
         return [_synced(each, single, path, others) for each in value]
@@ -123,7 +133,7 @@ def _synced(value: Any, column: HarperColumn, path: str, others: frozenset[str] 
 
 
 def _plain(value: Any) -> Any:
-    """1.0 is 1, and -0.0 is 0."""
+    """Makes 1.0 equal to 1 and -0.0 to 0, and leaves nulls and empty arrays out of objects."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):

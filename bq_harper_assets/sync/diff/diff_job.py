@@ -1,6 +1,7 @@
-"""The comparison of source and target, cell by cell: by id and row hash, joined in Spark.
+"""One Spark job compares source and target, cell by cell, by id and row hash.
 
-Applied it is a reconcile, reported a proof, printed a plan. It reads both sides and writes nothing.
+It reads both sides and writes nothing. Applied, its result is a reconcile; reported, it is a proof;
+printed, it is a plan.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,7 +57,7 @@ _NO_IDS = np.empty(0, np.uint64)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Survey:
-    """What is compared; it travels to the executors."""
+    """A survey says what is compared and how; it is sent to the executors."""
 
     reading: Reading
     harper: HarperOfTasks
@@ -64,13 +65,13 @@ class Survey:
     ranges: tuple[tuple[TimeRange, ...], ...]  # of the target, by task
     retry: RetryPolicy
     per_place: int = 1  # bins
-    deep: bool = False  # by every stored value, not by the hash that was stored with them
-    as_written: bool = False  # and then by that hash too
+    deep: bool = False  # by every stored value, not by the stored hash
+    as_written: bool = False  # if deep: by the stored hash too
 
 
 @dataclass(eq=False, kw_only=True)
 class CellDiff:
-    """One cell: what the source has at T against what the target holds."""
+    """A cell diff says how the target's rows of one cell differ from the source's at T."""
 
     ids: int = 0  # of the source's rows
     distinct: int = 0
@@ -80,20 +81,23 @@ class CellDiff:
     missing: UInt64s = field(default_factory=lambda: _NO_IDS)  # id hashes
     changed: UInt64s = field(default_factory=lambda: _NO_IDS)
     vanished: list[Any] = field(default_factory=list)  # ids, as the target has them
-    read: int = 0  # rows of the source, also those that can have no id
+    read: int = 0  # rows of the source, including those that can have no id
     digest: Digest = field(default_factory=Digest)
-    # Attributes that rows of the survey have and should not, whichever rows these are.
+    # Attributes that any row of the survey has and should not have.
     extras: frozenset[str] = frozenset()
 
     @property
     def is_equal(self) -> bool:
-        """Whether nothing is to be done."""
+        """Says whether the target has exactly the source's rows."""
         differs = len(self.missing) or len(self.changed) or self.vanished
         return not differs and self.read == self.ids
 
 
 def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
-    """By place, every occupied one; NotCompared if a task could not end its part."""
+    """Compares all cells of the survey; returns the differences by place.
+
+    Raises NotCompared if a task could not read its side to the end.
+    """
     tasks = [*survey.reading.streams, *survey.ranges]
     sources = len(survey.reading.streams)
 
@@ -123,7 +127,7 @@ def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
     if failure := next((r.failure for r in receipts if r.failure), None):
         raise error_of(failure)
     for row in rows:
-        # A row that somebody put into a slice of its own window is none of a cell outside the run.
+        # A target row of a slice that is not in the turn belongs to no cell of it.
         if row.receipt is None and row.place in found:
             _add(found[row.place], row)
     extras = frozenset(name for receipt in receipts for name in receipt.extras)
@@ -192,7 +196,7 @@ def _read_target(survey: Survey, ranges: Sequence[TimeRange]) -> Iterator[pa.Rec
 
 
 def _compared(rows: pa.Table, per_place: int) -> pa.Table:
-    """One bin; receipts pass."""
+    """Compares the rows of one bin; receipts are passed on."""
     number = rows.column("bin")[0].as_py()
     if number == RECEIPTS:
         nothing = dict.fromkeys(_COMPARED.names)

@@ -1,4 +1,4 @@
-"""Rows of the source by their id hashes: who they are, and what should be stored of them."""
+"""Rows of the source are found by their id hashes, with their ids and the records to be stored."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,17 +23,17 @@ _ROWS_DDL = "place long, hash long, row string"
 
 @dataclass(frozen=True, kw_only=True)
 class NamedRow:
-    """One row of the source."""
+    """A named row is one row of the source, with its id and the record that should be stored."""
 
     place: int
     id_hash: int
-    id: Any  # None: it can have none
+    id: Any  # None if it can have none
     record: Mapping[str, Any]
     reason: str | None  # why it cannot be stored
 
 
 def name_rows(spark: "SparkSession", reading: Reading, ids: UInt64s) -> list[NamedRow]:
-    """The rows with these ids, and those that can have none; meant for few."""
+    """Returns the rows with these ids, and those that can have none; it is meant for few rows."""
     if not reading.streams:
         return []
 

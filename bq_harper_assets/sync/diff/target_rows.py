@@ -1,6 +1,6 @@
-"""What Harper holds of some windows: ids and row hashes, read in ranges of time.
+"""The ids and row hashes of Harper's rows are read in ranges of time.
 
-A range is one request, which Harper answers from the index of the timestamp; pages by offset would
+A range is one request, which Harper answers from the index of the timestamp. Pages by offset would
 be slow, and would miss rows while others are written.
 """
 
@@ -31,7 +31,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class TimeRange:
-    """A part of one window, in the text that its rows' timestamps have."""
+    """A time range is a part of one window; its bounds are text, as Harper stores timestamps."""
 
     place: int  # of the window's first cell
     low: str
@@ -40,7 +40,7 @@ class TimeRange:
 
 @dataclass(frozen=True, eq=False)
 class TargetRows:
-    """The rows that the target holds in one time range."""
+    """Target rows are the rows that Harper has in one time range."""
 
     slices: Int64s
     ids: UInt64s  # hashes of whole ids
@@ -51,7 +51,7 @@ class TargetRows:
 def ranges_of(
     place: int, begin: datetime, end: datetime, expected_rows: int, kind: Kind
 ) -> list[TimeRange]:
-    """[begin, end) in as many equal parts as keep an answer to a size that is good to handle."""
+    """Cuts [begin, end) into equal parts of about ROWS_PER_REQUEST rows or fewer."""
     count = 1 + expected_rows // ROWS_PER_REQUEST
     bounds = [begin + (end - begin) * n / count for n in range(count)] + [end]
     texts = [text_of(kind, bound) for bound in bounds]
@@ -60,7 +60,7 @@ def ranges_of(
 
 
 def text_of(kind: Kind, instant: datetime) -> str:
-    """The first time of that kind at or after the instant, as Harper has it."""
+    """Returns the first time of that kind at or after the instant, as Harper stores it."""
     utc = instant.astimezone(UTC)
     if kind is Kind.DATE:
         midnight = utc.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -73,26 +73,26 @@ def text_of(kind: Kind, instant: datetime) -> str:
 
 
 class RowHashes(Protocol):
-    """How the hash of a row that Harper holds is found."""
+    """Row hashes are found for Harper's rows either by reading or by computing them."""
 
     def attributes(self, plan: RowPlan) -> Sequence[str]:
-        """What must be read of each row."""
+        """Names the attributes that must be read of each row."""
         ...
 
     def of(self, rows: Sequence[Mapping[str, Any]], plan: RowPlan) -> UInt64s:
-        """One per row."""
+        """Returns one hash per row."""
         ...
 
 
 class StoredHashes:
-    """The hash that was written with the row."""
+    """Takes the hash that was stored with each row."""
 
     def attributes(self, plan: RowPlan) -> Sequence[str]:
-        """Few, so that reading back costs little."""
+        """Names few attributes, so that reading back costs little."""
         return (plan.primary_key, HASH, *((DELETED_AT,) if plan.flags_deletes else ()))
 
     def of(self, rows: Sequence[Mapping[str, Any]], plan: RowPlan) -> UInt64s:
-        """0 where there is none."""
+        """Reads the stored hash of each row; it is 0 where a row has none."""
         return hashes_of_text(pa.array([row.get(HASH) for row in rows], pa.string()))
 
 
@@ -104,7 +104,7 @@ def read_held(
     slices: int,
     hashed: RowHashes,
 ) -> Iterator[tuple[TimeRange, TargetRows]]:
-    """Range by range; rows marked as deleted are told by their hash."""
+    """Reads the rows range by range; a row that is marked as deleted gets the hash FLAGGED."""
     for each in ranges:
         within = Condition(plan.timestamp, "gelt", [each.low, each.high])
         where = f"{each.low} to {each.high}"

@@ -1,4 +1,4 @@
-"""The times of rows as Harper holds them, which may be anything that somebody has put there."""
+"""The times of Harper's rows are read with care, because others may have written anything there."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,16 +17,16 @@ _TYPES = {
 
 
 def stored_micros(values: Sequence[Any], kind: Kind) -> list[int | None]:
-    """In microseconds since 1970; None for what is no time that can be read."""
+    """Converts stored times to microseconds since 1970; None stands for what is not a time."""
     texts = [value if isinstance(value, str) else None for value in values]
     try:
         return _micros(texts, _TYPES[kind])
-    except pa.ArrowInvalid:  # one of them is no time: one by one
+    except pa.ArrowInvalid:  # one of them is not a time: they are read one by one
         return [_micros_or_none(text, _TYPES[kind]) for text in texts]
 
 
 def texts_of_micros(micros: Sequence[int | None], kind: Kind) -> list[str | None]:
-    """The text that a sync writes for each."""
+    """Returns the text that a sync stores for each time."""
     moments = pa.array(micros, pa.int64()).cast(_TYPES[Kind.TIMESTAMP]).cast(_TYPES[kind])
     return TEXTS[kind](moments).to_pylist()  # type: ignore[no-any-return]
 

@@ -1,1 +1,1 @@
-"""The identity of a row: its id and its hash, and the digest of a set of rows."""
+"""A row's id says which row it is, its hash sums up its values; a digest sums up a set of rows."""

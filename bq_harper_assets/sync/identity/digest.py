@@ -1,4 +1,4 @@
-"""What a set of rows amounts to: equal for equal rows in any order, and mergeable from parts."""
+"""A digest sums up a set of rows: it does not depend on their order, and digests can be added."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ _MASK = 0xFFFFFFFFFFFFFFFF
 
 @dataclass(frozen=True)
 class Digest:
-    """Count, sum modulo 2^64 and exclusive or of row hashes."""
+    """A digest is the count, the sum modulo 2^64 and the exclusive or of row hashes."""
 
     count: int = 0
     total: int = 0
@@ -19,13 +19,13 @@ class Digest:
 
     @classmethod
     def of(cls, hashes: UInt64s) -> "Digest":
-        """That of rows with these hashes."""
+        """Returns the digest of rows with these hashes."""
         total = int(hashes.sum(dtype=np.uint64))
         return cls(len(hashes), total, int(np.bitwise_xor.reduce(hashes, initial=np.uint64(0))))
 
     @classmethod
     def parse(cls, text: str) -> "Digest":
-        """The digest that prints as this text."""
+        """Reads a digest from the text that str() gives of it."""
         count, total, xor = text.split("-")
         return cls(int(count), int(total, 16), int(xor, 16))
 
@@ -39,7 +39,7 @@ class Digest:
 
 
 def digests_by_place(places: Int64s, hashes: UInt64s) -> dict[int, Digest]:
-    """The digest of each place's rows, in one pass however many places there are."""
+    """Returns the digest of each place's rows, in one pass however many places there are."""
     order = np.argsort(places, kind="stable")
     found, begins, counts = np.unique(places[order], return_index=True, return_counts=True)
     if not len(found):

@@ -18,14 +18,17 @@ from bq_harper_assets.sync.arrays.arrow_memory import Int64s, UInt64s
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """One stream's doubled contents (ascending) and the number of the first of each."""
+    """A stream's numbers are its doubled row hashes, ascending, and the first number of each."""
 
     hashes: UInt64s
     firsts: Int64s
 
 
 def numbers_by_stream(counts: Iterable[tuple[int, int, str, int]]) -> Mapping[str, Numbers]:
-    """From (id hash, row hash, stream, how often) of every id that several rows would share."""
+    """Gives each stream its numbers, so that no two rows with one id get the same number.
+
+    Each count is (id hash, row hash, stream, how often), for ids that several rows would share.
+    """
     next_number: dict[int, int] = {}
     firsts: dict[str, dict[int, int]] = {}
     for id_hash, row_hash, stream, count in sorted(counts):
@@ -42,14 +45,14 @@ def numbers_by_stream(counts: Iterable[tuple[int, int, str, int]]) -> Mapping[st
 
 
 class Counter:
-    """Gives out one stream's numbers, batch by batch."""
+    """A counter gives out the numbers of one stream, batch by batch."""
 
     def __init__(self, numbers: Numbers | None) -> None:
         self._hashes = numbers.hashes if numbers else np.empty(0, np.uint64)
         self._next = numbers.firsts.copy() if numbers else np.empty(0, np.int64)
 
     def number(self, row_hashes: UInt64s) -> pa.Int64Array:
-        """The number of each row: 0 for one that shares its id with no other."""
+        """Returns the number of each row; it is 0 for a row that shares its id with no other."""
         numbers = np.zeros(len(row_hashes), np.int64)
         if not len(self._hashes):
             return pa.array(numbers)

@@ -1,4 +1,4 @@
-"""A 64-bit number per row, of its typed values: equal rows share it, wherever they are read.
+"""A row hash is a 64-bit number made of a row's typed values: equal rows have equal hashes.
 
 row    = mix(lane + sum over the present columns of mix(mix(lane + value) ^ seed(name)))
 struct = as a row, of its fields
@@ -38,13 +38,13 @@ from bq_harper_assets.sync.arrays.splitmix import (
 from bq_harper_assets.sync.errors import UnhashableType
 from bq_harper_assets.sync.values.decimals import decimal_texts
 
-_NAN = 0x7FF8000000000000  # NaNs differ in bits that no one can see
+_NAN = 0x7FF8000000000000  # NaNs may differ in bits that carry no meaning
 
 
 def row_hashes(
     batch: pa.RecordBatch, columns: Sequence[str] | None = None, *, lane: int = 0
 ) -> UInt64s:
-    """The hash of each row over the named columns (all by default), in whatever order they come."""
+    """Hashes each row over the named columns (all by default), whatever order they come in."""
     names = batch.schema.names if columns is None else columns
     return _hash_fields([(name, batch.column(name)) for name in names], batch.num_rows, lane)
 
@@ -77,7 +77,7 @@ def _is_list(type_: pa.DataType) -> bool:
 
 
 def _values(array: pa.Array, lane: int) -> UInt64s:
-    """One number per element; that of a NULL means nothing."""
+    """Returns one number per element; the number of a NULL element is undefined."""
     type_ = array.type
     if pa.types.is_null(type_):
         return np.zeros(len(array), np.uint64)

@@ -1,4 +1,4 @@
-"""Which row is which: the id that a row has in Harper, the same each time it is read."""
+"""A row's id in Harper says which row it is; the row gets the same id each time it is read."""
 
 from dataclasses import dataclass
 
@@ -33,7 +33,10 @@ _HASH_CHARACTERS = 13
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """Ids, id hashes and row hashes of a batch; a row that can have no id has NULL and a fault."""
+    """The identity of a batch is the ids, id hashes and row hashes of its rows.
+
+    A row that can have no id has NULL as its id, and a fault that says why.
+    """
 
     ids: pa.Array
     id_hashes: UInt64s
@@ -42,18 +45,21 @@ class Identity:
 
     @property
     def whole_id_hashes(self) -> UInt64s:
-        """As id_hashes, but of equal rows each has its own: the occurrence number counts."""
+        """Returns id hashes that include the occurrence number: those of equal rows differ."""
         return id_hashes(self.ids, keyless=False)
 
     def where(self, rows: Bools) -> "Identity":
-        """Of these rows only."""
+        """Returns the identity of these rows only."""
         faults = tuple(RowFault(fault.rows[rows], fault.reason) for fault in self.faults)
         ids = self.ids.filter(pa.array(rows))
         return Identity(ids, self.id_hashes[rows], self.row_hashes[rows], faults)
 
 
 def identify(batch: pa.RecordBatch, plan: RowPlan, numbers: pa.Array | None = None) -> Identity:
-    """Who the rows are; `numbers` count equal rows of a keyless table over their window, from 0."""
+    """Gives each row its id and hashes.
+
+    `numbers` count the equal rows of a keyless table over their whole window, from 0.
+    """
     hashes = row_hashes(batch, plan.names)
     if not plan.key:
         content = hashes_of_ids(batch, plan, hashes)
@@ -69,25 +75,28 @@ def identify(batch: pa.RecordBatch, plan: RowPlan, numbers: pa.Array | None = No
 
 
 def hashes_of_ids(batch: pa.RecordBatch, plan: RowPlan, hashes: UInt64s) -> UInt64s:
-    """What tells rows without a key apart: `hashes`, but for what came after the first sync."""
+    """Returns the hashes that ids of rows without a key are made of.
+
+    These are `hashes` unless columns came after the first sync: ids do not depend on such columns.
+    """
     part = plan.what_ids_are_made_of(batch)
     return hashes if part is None else row_hashes(part)
 
 
 def hash_text(hashes: UInt64s) -> pa.StringArray:
-    """Row hashes as they are stored: 13 characters."""
+    """Writes row hashes as they are stored, in 13 characters."""
     return text_of_width(base32(hashes, _HASH_CHARACTERS), None)
 
 
 def hashes_of_text(texts: pa.Array) -> UInt64s:
-    """The row hashes that hash_text() wrote; 0 for anything else."""
+    """Reads the row hashes that hash_text() wrote; gives 0 for anything else."""
     return number_of(texts, _HASH_CHARACTERS)
 
 
 def _keyless(
     timestamps: pa.Array, hashes: UInt64s, numbers: pa.Array | None
 ) -> tuple[pa.Array, tuple[RowFault, ...]]:
-    """Time first, so that ids sort by it: rows written together lie together."""
+    """Makes ids that begin with the time, so that rows written together are stored together."""
     micros = micros_of(timestamps)
     nulls = null_mask(micros)
     millis = fixed_width(micros, np.int64) // 1000 + _FIRST_YEAR
@@ -126,7 +135,7 @@ def _stored(array: pa.Array, column: HarperColumn) -> tuple[pa.Array, tuple[RowF
 
 
 def _are_lost(ids: pa.Array, sizes: np.ndarray) -> Bools:
-    """Which ids Harper's indexes would not find; few are worth a closer look."""
+    """Says which ids Harper's indexes would not find; few ids need more than the first test."""
     lost = np.zeros(len(ids), np.bool_)
     if not (sizes >= UNITS).any():
         return lost

@@ -1,7 +1,7 @@
-"""Holds a run's leases: renews them beside the work, mirrors them to Harper, gives them back.
+"""A keeper has a turn's leases: it renews them during the work, mirrors and releases them.
 
-Two clocks are used on purpose. The ledger's decides who holds a lease; the owner's own deadline
-counts from when it asked, so that it never believes longer than the ledger does.
+Two clocks are used on purpose. The ledger's clock decides who has a lease. The owner's deadline
+counts on its own clock from when it asked, so that it never lasts longer than the ledger's lease.
 """
 
 import threading
@@ -26,34 +26,37 @@ from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 from bq_harper_assets.sync.stop_request import Stop
 
 RENEWALS_PER_TTL = 6
-RENEW_AGAIN_S = 5.0  # after a renewal that failed, or that Harper did not hear of
-ASK_EVERY_S = 1.0  # for a lease that another run holds; less than a live run pauses
-RENEWAL_ENDS_WITHIN_S = 2.0  # of a run that was asked to stop
+RENEW_AGAIN_S = 5.0  # after a renewal that failed, or that was not mirrored to Harper
+ASK_EVERY_S = 1.0  # for a lease of another run; less than the pause between two polls of a live run
+RENEWAL_ENDS_WITHIN_S = 2.0  # where the run was asked to stop
 CLUSTER_CLOCK_SKEW = timedelta(seconds=2)
 
 
 @dataclass(frozen=True)
 class LeaseTimes:
-    """`effect_within` is the longest time from a request to its effect: Harper queues writes."""
+    """Lease times are how long a lease lasts, how far clocks may differ, and how long to wait.
+
+    `effect_within` is the longest time from a request to its effect, because Harper queues writes.
+    """
 
     ttl: timedelta = timedelta(seconds=180)
     effect_within: timedelta = timedelta(seconds=45)
     max_clock_skew: timedelta = timedelta(0)
-    patience: timedelta = timedelta(0)  # to wait for leases that another run holds
+    patience: timedelta = timedelta(0)  # how long to wait for leases of another run
 
 
 def lease_times(spark_master: str, patience: timedelta = timedelta(0)) -> LeaseTimes:
-    """The machines of a cluster do not agree on the time to the millisecond."""
+    """Returns the lease times for a Spark master; clocks may differ only on a cluster."""
     one_machine = spark_master.startswith("local")
     skew = timedelta(0) if one_machine else CLUSTER_CLOCK_SKEW
     return LeaseTimes(max_clock_skew=skew, patience=patience)
 
 
 class Keeper:
-    """The leases of some slices of a table, for as long as the block runs.
+    """A keeper has the leases of some slices of a table for as long as its `with` block runs.
 
-    Renewals are mirrored through `mirror`, which should not be patient: while it waited for a
-    Harper that is busy, the lease would run out.
+    Renewals are mirrored through the client `mirror`, which should give up soon: while it waited
+    for a busy Harper, the lease would run out.
     """
 
     def __init__(
@@ -82,10 +85,10 @@ class Keeper:
         self._monotonic = monotonic
         self._ended = threading.Event()
         self._lock = threading.Lock()
-        # One copy at a time: Harper merges each into what it has read of the row before.
+        # Only one copy is sent at a time: Harper merges each into the row as it read it before.
         self._mirroring = threading.Lock()
         self._may_release = True
-        self._is_unanswered = False  # a copy that names a batch, and may still take effect
+        self._is_unanswered = False  # a copy that names a batch may still take effect
 
     def __enter__(self) -> "Keeper":
         MIRRORED_LEASES.create(self._harper)
@@ -106,7 +109,7 @@ class Keeper:
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
-        # A renewal that Harper does not answer must not hold up a run that is to end.
+        # A renewal that Harper does not answer must not delay a run that is to end.
         self._renewing.join(RENEWAL_ENDS_WITHIN_S if self._stop.is_asked else None)
         if not self._may_release or self._is_unanswered or self._renewing.is_alive():
             return
@@ -114,21 +117,25 @@ class Keeper:
             self._release()
         elif (batch := self._mirror_end()) is not None:
             self._release(batch)
-        # Else that copy may still take effect: over the next owner's it would look like a backup.
+        # Otherwise that copy may still take effect. If it overwrote the next owner's, Harper would
+        # look as if it was restored from a backup.
 
     def leave_to_expire(self) -> None:
-        """A request may still take effect: nobody else may begin before it did."""
+        """Lets the leases expire after the block, because a request may still take effect.
+
+        Nobody else may begin before it has.
+        """
         self._may_release = False
 
     def give_back(self) -> None:
-        """All that was sent is answered: the leases are free at the end of the block."""
+        """Lets the leases be released after the block, because every request was answered."""
         self._may_release = True
 
     def note_planned(self) -> None:
-        """Harper's copies name the newest batch, and the ledger knows it: before the first write.
+        """Writes the newest batch into Harper's copies, and notes that in the ledger.
 
-        A run that is killed leaves no other trace by which a Harper that was restored from a backup
-        can be told from one that nobody wrote to.
+        This happens before the first write: a run that is killed leaves no other trace that
+        distinguishes a Harper restored from a backup from one that nobody wrote to.
         """
         batch = self._ledger.newest(self._table).batch
         with self._mirroring:
@@ -137,7 +144,7 @@ class Keeper:
 
     @property
     def terms(self) -> LeaseTerms:
-        """What the tasks must know."""
+        """Returns what the tasks must know of the leases."""
         with self._lock:
             return LeaseTerms(
                 target=self._table.facts.target,
@@ -157,7 +164,7 @@ class Keeper:
                 raise
             held = error
         then = f"asks every {ASK_EVERY_S:g} s, gives up at {clock_text(patience_s)}"
-        # Worded anew each time: a holder that is alive renews its lease.
+        # The text is made anew each time, because a live owner renews its lease.
         with doing("waiting for the lease"), WAITS.waiting(lambda: held.what, then, at_once=True):
             while True:
                 self._stop.sleep(ASK_EVERY_S)
@@ -175,14 +182,15 @@ class Keeper:
         return self._wall() + leases.deadline - self._monotonic()
 
     def _release(self, mirrored_batch: int | None = None) -> None:
-        # What cannot be given back expires; what was done with it is done.
+        # A lease that cannot be released expires; the work done under it stays done.
         with suppress(LedgerError):
             self._ledger.release(self.leases, mirrored_batch)
 
     def _mirror_end(self) -> int | None:
-        """The newest batch, for whoever finds another ledger or another Harper; None if not told.
+        """Mirrors the newest batch and returns it; returns None if that failed.
 
-        The deadline is over too, so that nobody waits for this run.
+        The batch shows later whether ledger and Harper still belong together. The deadline is set
+        to now, so that nobody waits for this run.
         """
         with suppress(BqhError):
             batch = self._ledger.newest(self._table).batch
@@ -191,7 +199,10 @@ class Keeper:
         return None
 
     def _mirror_batch(self, harper: HarperClient, values: dict[str, Any]) -> None:
-        """Only while its effect, however late, comes before another owner's."""
+        """Sends copies that name a batch, if their latest effect comes before the lease ends.
+
+        Raises LeaseRanOut if it would come later, when another owner may write.
+        """
         if self._monotonic() + self._times.effect_within.total_seconds() >= self.leases.deadline:
             raise LeaseRanOut(
                 f"the lease of {self._table.name} could not be renewed in time. Rows written so far"
@@ -201,7 +212,7 @@ class Keeper:
         try:
             harper.upsert(MIRRORED_LEASES.name, [row | values for row in self._copies()])
         finally:
-            # A try that was made again with success does not recall the first.
+            # A second try that succeeded does not take back the first one.
             self._is_unanswered |= harper.last_unanswered_at != unanswered
 
     def _renew(self) -> None:
@@ -226,7 +237,7 @@ class Keeper:
                 pause_s = min(usual_s, RENEW_AGAIN_S)
 
     def _mirror(self, harper: HarperClient) -> None:
-        # Without `batch`: Harper merges, so that it goes on naming the one before.
+        # `batch` is left out: Harper merges, so that the copy still names the one before.
         deadline = {"deadline": self._wall_deadline(self.leases)}
         harper.upsert(MIRRORED_LEASES.name, [row | deadline for row in self._copies()])
 

@@ -1,12 +1,12 @@
-"""Whether the ledger and Harper tell the same story: asked before anything is written.
+"""Before anything is written, the ledger and Harper are checked for contradictions.
 
 Either may have been restored from a backup, lost or replaced. Each run leaves its ledger's id, its
 epoch and the newest batch in Harper's table SyncLease, and notes in the ledger what it left there.
 So an older ledger finds copies that are newer than itself, and an older Harper has copies that are
-older than the ledger knows them to be.
+older than the ledger's notes of them.
 
-Harper is asked between two looks at the ledger: what the ledger knew before must be there, and what
-is there must be known to the ledger after, whatever other runs do meanwhile.
+Harper is read between two reads of the ledger: what the ledger knew before must be in Harper, and
+what is in Harper must be known to the ledger after, whatever other runs do meanwhile.
 """
 
 from collections.abc import Sequence
@@ -28,26 +28,26 @@ from bq_harper_assets.sync.errors import OutOfStep
 from bq_harper_assets.sync.lease.send_deadline import mirror_id
 from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 
-MOST_SLICES = 64  # that a contract may have
+MOST_SLICES = 64  # the most that a contract may have
 
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
-    """One slice's lease as Harper has it."""
+    """A copy is the lease of one slice as Harper's table SyncLease shows it."""
 
     slice: int
     ledger: str
     epoch: int
-    batch: int | None  # the newest of the table; None: an earlier release wrote it
+    batch: int | None  # the table's newest; None: an earlier release wrote it
     deadline: float  # in seconds of its owner's clock
 
 
 def copies_of(harper: HarperClient, table: LogicalTable) -> list[Copy]:
-    """Those that are there, also of slices that only another ledger has."""
+    """Returns the copies in Harper, also those of slices that only another ledger has."""
     target = table.facts.target
     ids = {mirror_id(target, number): number for number in range(MOST_SLICES)}
     try:
-        # By no names: Harper answers 500 to one that an earlier release did not declare.
+        # No attributes are named: Harper answers 500 to one that an older release did not declare.
         rows = harper.search_by_id(MIRRORED_LEASES.name, list(ids))
     except HarperNotFound:
         return []
@@ -67,7 +67,10 @@ def _copy(number: int, row: dict[str, Any]) -> Copy:
 def require_in_step(
     ledger: Ledger, harper: HarperClient, table: LogicalTable, *, adopted: bool
 ) -> None:
-    """OutOfStep with what happened, and the one command that mends it."""
+    """Raises OutOfStep if ledger and Harper contradict each other.
+
+    The error says what happened, and the one command that repairs it.
+    """
     target = table.facts.target
     mirrored, before = ledger.mirrored(table), ledger.newest(table)
     rows_before = ledger.rows_surely_held(table)
@@ -96,7 +99,7 @@ def require_in_step(
 
 
 def holds_a_row(harper: HarperClient, found: TableDescription) -> bool:
-    """Asked for, because the count in a description is Harper's own estimate."""
+    """Reads one row to find out, because the count in a description is only Harper's estimate."""
     key = found.primary_key
     try:
         return bool(harper.search_by_value(found.name, key, "*", (key,), limit=1))
@@ -129,10 +132,11 @@ def _require_this_ledger(table: LogicalTable, own: str, copies: Sequence[Copy]) 
 def _require_same_age(
     table: LogicalTable, before: Sequence[Mirrored], copies: Sequence[Copy], after: Newest
 ) -> None:
-    own = [copy for copy in copies if copy.slice in after.epochs]  # others are from more slices
+    # Other copies are of slices that the table does not have here.
+    own = [copy for copy in copies if copy.slice in after.epochs]
     for copy in own:
         epoch = after.epochs[copy.slice]
-        # Named is only what tells it: a run that planned nothing yet has a new epoch and no batch.
+        # Only the values that show it are named: a run without a plan has a new epoch, no batch.
         newer = [
             f"{what} is {theirs}, the ledger's {ours}"
             for what, theirs, ours in (
@@ -153,7 +157,7 @@ def _require_same_age(
         copy = there.get(
             known.slice, Copy(slice=known.slice, ledger="", epoch=0, batch=0, deadline=0.0)
         )
-        # By the batch alone: a renewal that takes effect late puts an older epoch there, no batch.
+        # Only the batch counts: a renewal that takes effect late writes an older epoch, no batch.
         if known.slice not in there or (copy.batch or 0) < known.batch:
             raise OutOfStep(
                 table,

@@ -1,12 +1,12 @@
-"""Until when a task may send: the deadline of its run's leases, and where to hear of a later one.
+"""A task may send until the deadline of its turn's leases, and reads later deadlines from Harper.
 
-A request is sent only if its effect, however late, falls before the deadline. The
-driver renews the leases and mirrors each new deadline to Harper; a task that runs out of time looks
-there. Missing a renewal only stops work, so the mirror need not be trusted.
+A request is sent only if its effect, however late, comes before the deadline. The driver renews
+the leases and mirrors each new deadline to Harper; a task that runs out of time reads it there.
+Missing a renewal only stops work, so the mirror need not be trusted.
 
-A deadline has to lie ahead by two clocks. The wall clock may be set back, by which a lease that has
-expired would seem to last for longer; by the other clock it does not. The wall clock may be set
-forward, by which a ledger on this machine ends the lease at once; so the task stops as well.
+The deadline must be in the future by two clocks. If the wall clock is set back, an expired lease
+would seem to last longer; the monotonic clock shows that it does not. If the wall clock is set
+forward, a ledger on this machine ends the lease at once, so the task stops too.
 """
 
 import time
@@ -20,7 +20,7 @@ from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseTerms:
-    """As they travel to the tasks. Times are wall-clock seconds of the driver."""
+    """Lease terms are sent to the tasks; their times are wall-clock seconds of the driver."""
 
     target: str
     epochs: Mapping[int, int]  # by slice
@@ -30,12 +30,12 @@ class LeaseTerms:
 
 
 def mirror_id(target: str, part: int) -> str:
-    """The row of one slice in the mirror."""
+    """Returns the id of the row that mirrors the lease of one slice."""
     return f"{target}|s{part:02}"
 
 
 class Deadline:
-    """Asked directly before each send; raises LeaseRanOut where it would be too late."""
+    """A deadline is called directly before each send, and raises LeaseRanOut if it is too late."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Deadline:
         return self._monotonic() + deadline - self._now()
 
     def _mirrored(self) -> float:
-        """The earliest deadline of our own epochs; 0 if one of them is not ours any more."""
+        """Returns the earliest mirrored deadline; 0 if a slice's lease has another epoch by now."""
         ids = {mirror_id(self._terms.target, part): e for part, e in self._terms.epochs.items()}
         rows = self._mirror.search_by_id(
             MIRRORED_LEASES.name, list(ids), ("id", "epoch", "deadline")

@@ -1,1 +1,1 @@
-"""Harper holds copies of checkpoints, leases and schemas; the ledger stays the truth."""
+"""Harper has copies of checkpoints, leases and schemas; the ledger stays the truth."""

@@ -1,11 +1,11 @@
-"""Where each slice stands, copied to Harper for those who look there; the ledger stays the truth.
+"""The checkpoint of each slice is copied to Harper for its readers; the ledger stays the truth.
 
 SyncCheckpoint
   id               <table>|s02
   nodeId           <table>-s02: the worker slice is what others call a node
   lastTimestamp    every row of the slice before this was synced
-  lastSyncTime     when the sync last looked, also if there was nothing to move
-  recordsIngested  rows that the slice's cells hold: a row that was moved twice counts once
+  lastSyncTime     when the sync last polled, also if there was nothing to move
+  recordsIngested  rows that the slice's cells have: a row that was written twice counts once
   derivedFrom      the ledger that it was copied from
 """
 
@@ -25,19 +25,22 @@ from bq_harper_assets.sync.phases import phase_of, rows_per_request
 
 
 def checkpoint_id(table: str, part: int) -> str:
-    """The row of one slice."""
+    """Returns the id of the row that shows one slice's checkpoint."""
     return f"{table}|{slice_key(part)}"
 
 
 def node_id(table: str, part: int | None = None) -> str:
-    """Who works for the table: one of its slices, or all of them."""
+    """Returns the node id of a slice, or of the whole table."""
     return table if part is None else f"{table}-{slice_key(part)}"
 
 
 def mirror_checkpoints(
     ledger: Ledger, harper: HarperClient, contract: TableContract, *, now: datetime | None = None
 ) -> str | None:
-    """After every run and poll; a warning if Harper did not take them, which harms nothing."""
+    """Copies the checkpoints to Harper, after every run and poll.
+
+    Returns a warning if Harper did not take them, which does no harm.
+    """
     table = ledger.find_table(contract.id)
     start = contract.sync.start_timestamp or ledger.start_of(contract.id)
     if table is None or start is None:

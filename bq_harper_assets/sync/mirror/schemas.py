@@ -1,14 +1,14 @@
-"""Schema versions and the schema claim, copied to Harper; the ledger stays the truth.
+"""Schema versions and the schema claim are copied to Harper; the ledger stays the truth.
 
 SchemaMetadata
   id           <table>-<version>
-  columns      all of the version's columns, with how both stores spell them
-  changes      what the version did, against the one before, as it was told then
+  columns      all of the version's columns, with their names and types in both stores
+  changes      what the version changed against the one before, as it was recorded
 
 SchemaLock
   lockId       always schema_check
-  nodeId       <host>-<pid> of the one that looks for changed schemas now; no row: nobody
-  expiresAt    after this it is free, whatever the row says
+  nodeId       <host>-<pid> of the one that checks schemas now; without a row nobody does
+  expiresAt    after this the claim is free, whatever the row says
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from bq_harper_assets.sync.schema_sync.version_history import version_steps
 
 
 def mirror_schemas(ledger: Ledger, harper: HarperClient, contract: TableContract) -> str | None:
-    """All versions of the table; a warning if Harper did not take them, which harms nothing."""
+    """Copies all versions of the table; returns a warning, which does no harm, if it cannot."""
     try:
         SCHEMAS.upsert(harper, list(_rows(ledger, contract)))
     except BqhError as error:
@@ -34,7 +34,7 @@ def mirror_schemas(ledger: Ledger, harper: HarperClient, contract: TableContract
 
 
 def mirror_claim(harper: HarperClient, claim: Claim) -> str | None:
-    """While it is held; a warning if Harper did not take it."""
+    """Copies a claim that was taken; returns a warning if Harper did not take the copy."""
     row = {
         "lockId": claim.name,
         "nodeId": claim.owner,
@@ -49,7 +49,7 @@ def mirror_claim(harper: HarperClient, claim: Claim) -> str | None:
 
 
 def unmirror_claim(harper: HarperClient, claim: Claim) -> str | None:
-    """Once it is released; a warning if Harper keeps it, until it expires there too."""
+    """Deletes the copy of a released claim; returns a warning if Harper keeps it for now."""
     try:
         harper.delete(LOCKS.name, [claim.name])
     except BqhError as error:

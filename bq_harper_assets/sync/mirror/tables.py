@@ -1,8 +1,8 @@
-"""The sync's own tables in Harper, as data: they show what the ledger knows.
+"""The sync has tables of its own in Harper, which show what the ledger knows.
 
-Each is made by whoever has something for it, and all of them by a table's first run. The ledger
-has all that they show, so that one that cannot be made is only told; only SyncLease is needed, by
-the tasks of a run, and it decides nothing but that they stop.
+Each is made when something is first written to it, and all of them by a table's first run. The
+ledger has all that they show, so one that cannot be made is only a warning. Only SyncLease is
+needed, by the tasks of a turn, and it decides nothing but that they stop.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,15 +17,15 @@ from bq_harper_assets.stores.harper.errors import HarperNotFound
 
 @dataclass(frozen=True)
 class MirrorTable:
-    """A Harper table that shows what the ledger knows."""
+    """A mirror table is a Harper table that shows what the ledger knows."""
 
     name: str
-    version: int  # one more each time that its attributes change
+    version: int  # raised by one each time its attributes change
     types: Mapping[str, str]  # by attribute, the primary key first
     indexed: tuple[str, ...] = ()
 
     def create(self, harper: HarperClient) -> None:
-        """No matter if it is there, or if others make it at the same time."""
+        """Makes the table; it may exist, or others may make it at the same time."""
         declared = [
             Attribute(name=name, type=type_, indexed=name in self.indexed)
             for name, type_ in self.types.items()
@@ -33,7 +33,7 @@ class MirrorTable:
         harper.create_table(self.name, next(iter(self.types)), declared)
 
     def upsert(self, harper: HarperClient, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Made if it is missing."""
+        """Writes the rows, and makes the table first if it is missing."""
         try:
             harper.upsert(self.name, rows)
         except HarperNotFound:
@@ -113,27 +113,27 @@ MIRROR_TABLES = (CHECKPOINTS, AUDITS, SCHEMAS, LOCKS, MIRRORED_LEASES)
 
 @dataclass(frozen=True, kw_only=True)
 class SystemTable:
-    """One of them as a Harper has it."""
+    """A system table is one of the mirror tables as a Harper has it."""
 
     name: str
     version: int  # of the layout that this release writes
     state: Literal["present", "missing", "other layout", "unknown"]
     attributes: tuple[str, ...] = ()
-    lacking: tuple[str, ...] = ()  # of the layout
-    problem: str = ""  # why nothing is known of it
+    lacking: tuple[str, ...] = ()  # attributes of the layout
+    problem: str = ""  # why its state is unknown
 
 
 def look_at_system_tables(harper: HarperClient) -> tuple[SystemTable, ...]:
-    """Each of them, whether or not it is there."""
+    """Returns the state of every mirror table, also of a missing one."""
     return tuple(_look(harper, table) for table in MIRROR_TABLES)
 
 
 def make_system_tables(harper: HarperClient) -> tuple[str, ...]:
-    """Those that are missing; a warning for each that cannot be made."""
+    """Makes the mirror tables that are missing; returns a warning for each that cannot be made."""
     warnings = []
     for table in MIRROR_TABLES:
         try:
-            # A role that may not create tables is not asked to where an administrator did.
+            # A role that may not create tables need not, if an administrator has created them.
             if harper.describe_table(table.name) is None:
                 table.create(harper)
         except BqhError as error:

@@ -1,1 +1,1 @@
-"""A row whose time has changed moves to another cell: here it is told apart from a deleted one."""
+"""A row whose time changed belongs to another cell: here it is distinguished from a deleted row."""

@@ -1,4 +1,4 @@
-"""Rows that the target holds and the source's cell does not: gone, or alive in another window."""
+"""A row that only the target has in a cell is gone from the source or in another window there."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -21,7 +21,7 @@ IDS_PER_REQUEST = 1_000
 
 @dataclass(frozen=True, eq=False)
 class LaterRow:
-    """A row as the query returned it after T, with the pinned source that keeps that result."""
+    """A later row is one that a query returned after T; `pin` keeps the result of that query."""
 
     micros: int
     pin: Pinned
@@ -29,15 +29,15 @@ class LaterRow:
 
 @dataclass
 class Vanished:
-    """The rows of one cell that are not in its source any more."""
+    """Vanished rows are in a cell of the target and not in that cell of the source."""
 
     gone: list[Any] = field(default_factory=list)  # ids
-    elsewhere: dict[Any, int] = field(default_factory=dict)  # id -> its time in the source at T
-    later: dict[Any, LaterRow] = field(default_factory=dict)  # what T cannot tell of
+    elsewhere: dict[Any, int] = field(default_factory=dict)  # the time in the source at T, by id
+    later: dict[Any, LaterRow] = field(default_factory=dict)  # found by a query after T
 
     @property
     def alive(self) -> dict[Any, int]:
-        """The time of each row that is not gone."""
+        """Returns the time of each row that is not gone, by id."""
         return self.elsewhere | {row_id: seen.micros for row_id, seen in self.later.items()}
 
 
@@ -49,9 +49,10 @@ def find_vanished(
     start: datetime,
     ids: Sequence[Any],
 ) -> Vanished:
-    """A row without a key is gone; one with a key is asked for at T, in all windows from `start`.
+    """Separates rows that are gone from the source from rows that are in another window at T.
 
-    Where its time is NULL, before the start or after T no window holds it: then it is gone too.
+    A row without a key is gone. A row with a key is looked up in all windows from `start`. If its
+    time is NULL, before the start or after T, no window has it, so that it is gone too.
     """
     if not pin.plan.selection.key or not ids:
         return Vanished(list(ids))
@@ -69,14 +70,14 @@ def find_later(
     ids: Sequence[Any],
     keep: ExitStack,
 ) -> dict[Any, LaterRow]:
-    """Rows that a query's kept result, of some windows only, does not have: it is asked again.
+    """Runs a contract's query again for rows that its kept result of some windows does not have.
 
-    What it answers is kept too, for as long as `keep`: the rows are then written as they are there.
+    The new result is kept too, until `keep` is closed: the rows are then written as they are in it.
     """
     if not pin.plan.selection.key:
         return {}
     query = f"({query_of(contract, queries.connection.project, pin.names)})"
-    # Of most there is nothing: this reads a few columns, and the rows themselves cost more.
+    # Most keys return no row, so the cheap query for their times comes before the one for rows.
     there = list(times_of_rows(queries, harper, contract, pin, query, ids)) if ids else []
     found: dict[Any, LaterRow] = {}
     for first in range(0, len(there), KEYS_PER_QUERY):
@@ -102,7 +103,7 @@ def times_of_rows(
     origin: str,
     ids: Sequence[Any],
 ) -> dict[Any, int | None]:
-    """The time of each row in `origin`, in microseconds; one that is not there is left out."""
+    """Returns the time of each row in `origin`, in microseconds, without rows that it lacks."""
     texts = _key_texts(harper, contract, pin, ids)
     known = [row_id for row_id, text in zip(ids, texts, strict=True) if text is not None]
     columns = {column.name: column for column in pin.plan.selection.columns}
@@ -121,7 +122,7 @@ def times_of_rows(
 def _key_texts(
     harper: HarperClient, contract: TableContract, pin: Pinned, ids: Sequence[Any]
 ) -> list[list[str] | None]:
-    """The key of each row as text; None for a row that is not there, or has none."""
+    """Returns the key of each row as text; None if Harper has no such row, or no key in it."""
     if RowPlan.of(pin.plan).id_column is not None:
         return [[key_text(row_id)] for row_id in ids]
     key = pin.plan.selection.key

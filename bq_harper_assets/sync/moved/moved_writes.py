@@ -1,4 +1,4 @@
-"""Rows that left their window, written where they are now: before any row is taken out."""
+"""Rows that left their window are written into their new one before any row is deleted."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,13 +23,13 @@ ByTime = dict[int, list[tuple[Any, Work]]]  # ids, by microseconds
 
 
 def write_moved(scene: Scene, works: Sequence[Work]) -> list[Moved]:
-    """Rows that left their window are brought up to date where they are now."""
+    """Writes the rows that left their window as they are now, each into its new cell."""
     written = [work for work in works if not work.refusal]
     moved = [
         _write_at(scene, scene.source, some)
         for some in _by_time((work, work.vanished.elsewhere) for work in written)
     ]
-    # These are newer than T; so is every later run of the cells they go to, which are marked.
+    # These rows are newer than T. Their new cells are marked, and later turns of those are newer.
     kept = [seen.pin for work in written for seen in work.vanished.later.values()]
     for pin in {id(each): each for each in kept}.values():
         rows = ((work, _seen_in(work, pin)) for work in written)
@@ -45,7 +45,7 @@ def _seen_in(work: Work, pin: Pinned) -> dict[Any, int]:
 def _by_time(
     elsewhere: Iterable[tuple[Work, Mapping[Any, int]]],
 ) -> Iterator[ByTime]:
-    """Rows by their time, so many times at once."""
+    """Groups the rows by their time, and yields INSTANTS_PER_SESSION of these times at once."""
     by_time: ByTime = {}
     for work, rows in elsewhere:
         for row_id, micros in rows.items():

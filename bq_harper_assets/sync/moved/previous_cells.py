@@ -1,4 +1,4 @@
-"""Rows that a write would take away from another cell: found by id before the write is sent.
+"""Before rows are written, they are looked up by id to find the other cells that have them now.
 
 A keyed row keeps its id when its time changes. Writing it into its new window takes it out of the
 old one, whose commit is then no longer true; so the old cell is marked first.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _FOUND_DDL = "found binary"
 
-OldCells = dict[tuple[int, int], int]  # (window start, slice) -> the latest time of such a row
+OldCells = dict[tuple[int, int], int]  # the latest time of such a row, by (window start, slice)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,7 +45,10 @@ class PreviousCellSearch:
 
 
 def cells_elsewhere(spark: "SparkSession", look: PreviousCellSearch) -> OldCells:
-    """Other cells that hold a row which is about to be written; times in microseconds."""
+    """Finds the other cells in which the target has rows that are about to be written.
+
+    Their keys and times are in microseconds.
+    """
     tasks = look.reading.streams
     if not tasks:
         return {}

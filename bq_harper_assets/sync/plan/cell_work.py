@@ -1,4 +1,4 @@
-"""One cell of a run, from its plan to what came of it."""
+"""A turn keeps, for each cell, what is planned and what it has found out so far."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,33 +14,36 @@ from bq_harper_assets.sync.plan.delete_guard import Loss
 
 @dataclass(eq=False, kw_only=True)
 class Work:
-    """What is to be done with a cell, and what is known of it so far."""
+    """This is what a turn is to do with one cell, and what it has found out of it so far."""
 
     cell: Cell
     batch: Batch
-    rows: int  # of the part in all slices of the window, by BigQuery's own count
-    has_equal_rows: bool = False  # in its window, of a keyless table
-    may_be_stale: bool = False  # rows may hold what their stored hashes say nothing of
-    diff: CellDiff | None = None  # only of a cell that may have held rows before
+    rows: int  # that BigQuery counts in the part, in all slices of the window
+    has_equal_rows: bool = False  # the window of a keyless table has some
+    may_be_stale: bool = False  # stored hashes may ignore old values: compare by value
+    diff: CellDiff | None = None  # only of a cell that is reconciled
     vanished: Vanished = field(default_factory=Vanished)
-    destinations: dict[Any, Cell] = field(default_factory=dict)  # of the rows that live elsewhere
-    digest_before: Digest = field(default_factory=Digest)  # of what a top-up leaves as it is
-    loss: Loss | None = None  # as the guard has judged it; None where nothing was compared
-    refusal: str | None = None  # by the guard: nothing of it is written
+    destinations: dict[Any, Cell] = field(default_factory=dict)  # of rows now elsewhere
+    digest_before: Digest = field(default_factory=Digest)  # of the rows before a top-up
+    loss: Loss | None = None  # that the guard judges; None if nothing was compared
+    refusal: str | None = None  # the delete guard's reason: nothing of the cell is written
 
     @property
     def part(self) -> Part:
-        """The times that the batch covers."""
+        """Returns the part of the cell that the batch covers."""
         return Part(self.batch.seq, self.batch.since or self.cell.window.start, self.batch.upto)
 
     @property
     def is_reconcile(self) -> bool:
-        """Whether what the target holds is read first."""
+        """Says whether the target's rows are read and compared before anything is written."""
         return self.batch.mode is Mode.RECONCILE
 
     @property
     def has_rows_to_write(self) -> bool:
-        """False if the target is known to hold all of the source's rows already."""
+        """Says whether rows must be written.
+
+        The answer is no for a refused cell, and if the target has all of the source's rows already.
+        """
         if self.refusal is not None:
             return False
         diff = self.diff

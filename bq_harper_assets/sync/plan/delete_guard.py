@@ -1,9 +1,8 @@
-"""Refuses to delete much at once: a source that was emptied by accident must not empty the target.
+"""The delete guard refuses large deletes: a source emptied by accident must not empty the target.
 
-Counted are real deletes, after rows that live on elsewhere were told from those that are gone, and
-net of the rows that the same cell gains. What other runs took out lately, or are about to, counts
-with this run's: else a table that is emptied by many small runs, or by runs that all fail, would be
-emptied without a word.
+It counts real deletes: rows that are in another window now do not count, and rows that the same
+cell gains are subtracted. What other turns deleted lately, or are about to delete, counts with this
+turn's: otherwise many small turns, or turns that all fail, could empty a table unnoticed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,29 +19,29 @@ REMEMBERED = timedelta(hours=24)
 
 @dataclass(frozen=True)
 class Loss:
-    """What a reconcile would take out of one cell, and what it would bring."""
+    """A loss is what a reconcile would delete from one cell, and what it would add."""
 
     deletes: int
     held: int
-    gained: int = 0  # a keyless row that changes goes under one id and comes under another
+    gained: int = 0  # a changed keyless row is deleted under one id, added under another
 
     @property
     def lost(self) -> int:
-        """How many rows fewer the cell would hold."""
+        """Returns how many rows fewer the cell would have."""
         return max(self.deletes - self.gained, 0)
 
     @property
     def is_too_much(self) -> bool:
-        """More than a thousand rows and more than half."""
+        """Says whether more than a thousand rows, and more than half of the rows, would be lost."""
         return self.lost > MOST_UNGUARDED_ROWS and 2 * self.lost > self.held
 
 
 @dataclass(frozen=True)
 class Refused:
-    """The guard's no to one cell."""
+    """A refusal is the guard's no to one cell."""
 
-    why: str  # and what to type
-    until: datetime | None = None  # when others' losses, its only cause, are forgotten
+    why: str  # with the command that allows it
+    until: datetime | None = None  # when losses of other turns, its only cause, no longer count
 
 
 def refusals(
@@ -51,9 +50,9 @@ def refusals(
     others: Sequence[CellLoss] = (),
     open_after: datetime | None = None,
 ) -> dict[Cell, Refused]:
-    """Why cells must not be reconciled, by cell; empty if nothing speaks against it.
+    """Returns the refusals, by cell, of cells that must not be reconciled.
 
-    Windows that end after `open_after` are still open.
+    `others` are losses by other turns. Windows that end after `open_after` are still open.
     """
     before = _lacking(losses, others)
     both = {cell: _with(loss, before.get(cell)) for cell, loss in losses.items()}
@@ -65,7 +64,7 @@ def refusals(
         for cell, loss in losses.items()
         if loss.is_too_much or (loss.lost and both[cell].is_too_much)
     }
-    # A cell that is refused for itself loses nothing, and is no reason to refuse others.
+    # A cell that is refused for its own loss loses nothing, so it is no reason to refuse others.
     passing = {cell: loss for cell, loss in losses.items() if cell not in refused}
     still = {cell: before[cell] for cell in refused if cell in before}
     total = _sum(passing)
@@ -87,7 +86,7 @@ def refusals(
 def command_that_allows(
     table: str, cells: Iterable[Cell], open_after: datetime | None = None
 ) -> str:
-    """What to type if the rows are really gone: for all of the cells at once."""
+    """Returns the command that reconciles all of the cells if their rows are really gone."""
     windows = sorted(cell.window for cell in cells)
     start, end = windows[0].start, windows[-1].end
     # A command with --to leaves out the open window.
@@ -110,10 +109,10 @@ def _refused(table: str, why: str, command: str, forgotten: datetime | None) -> 
 
 
 def _lacking(losses: Mapping[Cell, Loss], others: Sequence[CellLoss]) -> dict[Cell, Loss]:
-    """Rows that other runs took out and that are not back, nor still there to be taken out.
+    """Returns what other turns deleted from each cell, without rows that are in the target now.
 
-    What a cell of this run holds was just read. So what a failed run was about to delete counts
-    once: here if it was deleted, and with this run's deletes if it was not.
+    What a cell of this turn has was just read. So what a failed turn was about to delete counts
+    once: here if it was deleted, and with this turn's deletes if it was not.
     """
     found = {}
     for each in others:

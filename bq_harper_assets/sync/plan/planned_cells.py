@@ -1,4 +1,4 @@
-"""Which part of each cell a run covers, and in which mode: decided under the lease, at one T."""
+"""The plan decides, under the lease and at one T, which part of each cell to move in which mode."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ from bq_harper_assets.sync.turn_context import Scene
 def plan_cells(
     scene: Scene, version: int, cells: Sequence[Cell], run_id: str, *, deep: bool = False
 ) -> list[Work]:
-    """A batch per cell, in one transaction; `deep` believes no hash that is stored."""
+    """Plans a batch per cell, in one transaction; `deep` does not rely on stored hashes."""
     source = scene.source
     uptos = {cell.window: _upto(source.contract, cell.window, scene.t) for cell in cells}
     start, end = min(uptos).start, max(uptos.values())
@@ -28,7 +28,7 @@ def plan_cells(
     prints = fingerprints(source.queries, source.pin.source, start, end, length)
     held = _held_before(scene, cells)
     bases = Bases.of(scene.ledger, scene.table, source.pin.plan.version)
-    # A top-up does not look at the rows that are held already.
+    # A top-up does not compare the rows that the target has already.
     since = {} if deep else _prefixes(scene, held, bases)
     keyless = not source.pin.plan.selection.key
     wanted = []
@@ -36,7 +36,7 @@ def plan_cells(
         found = prints[cell.window.start]
         mode = Mode.NUMBER if keyless and found.distinct < found.rows else Mode.COPY
         if source.contract.manage == "adopt":
-            mode = Mode.RECONCILE  # it may hold rows that no batch wrote
+            mode = Mode.RECONCILE  # the target may have rows that no batch wrote
         upto = uptos[cell.window]
         if cell in since and upto < cell.window.end:
             wanted.append(
@@ -70,7 +70,7 @@ def plan_cells(
 
 
 def _upto(contract: TableContract, window: Window, t: datetime) -> datetime:
-    """Up to where the window is read; WindowStillOpen if that must wait."""
+    """Returns the time up to which the window is read; raises WindowStillOpen if it must wait."""
     closed = t - contract.safety_lag
     if window.end <= closed:
         return window.end
@@ -93,14 +93,20 @@ def _held_before(scene: Scene, cells: Sequence[Cell]) -> Mapping[Cell, CellRecor
 
 
 def _version_of_all_rows(record: CellRecord | None) -> int | None:
-    """None if a batch that was not committed, or a row that moved here, may be of another."""
+    """Returns the one schema version of a cell's rows; None if they may have several.
+
+    A batch that was not committed, or a row that came from another window, may have its own.
+    """
     return record.commit.schema_version if record and record.commit and record.is_clean else None
 
 
 def _prefixes(
     scene: Scene, held: Mapping[Cell, CellRecord], bases: Bases
 ) -> Mapping[Cell, tuple[datetime, Fingerprint]]:
-    """Open cells whose part that is held already is still as it was: up to where it is held."""
+    """Returns the open cells whose committed part has not changed in the source.
+
+    Each has the time up to which it is committed, and the fingerprint up to there.
+    """
     source = scene.source
     seen: dict[tuple[Window, datetime], Fingerprint] = {}
     unchanged = {}

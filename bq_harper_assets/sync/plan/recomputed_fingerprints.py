@@ -1,4 +1,7 @@
-"""Fingerprints of cells told anew, without columns that have gone since."""
+"""Fingerprints of old commits are recomputed over the columns that still exist.
+
+Each is recomputed as of its commit's own instant.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -10,12 +13,12 @@ from bq_harper_assets.stores.bigquery.fingerprint import fingerprints
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.source.pinned import Pinned
 
-# BigQuery keeps the past of a table for a week; an hour less, so that a query has time to run.
+# BigQuery keeps the past of a table for a week; the hour less gives a query time to run.
 TIME_TRAVEL = timedelta(days=6, hours=23)
 
 
 def is_kept(pin: Pinned, t: datetime) -> bool:
-    """Whether BigQuery can still be asked how the table was then."""
+    """Says whether BigQuery can still read the table as it was at `t`."""
     return pin.t - t < TIME_TRAVEL
 
 
@@ -26,9 +29,9 @@ def told_anew(
     cells: Mapping[CellKey, CellCommit],
     versions: Mapping[int, TableVersion],
 ) -> dict[CellKey, str]:
-    """Of the columns of `pin`, as of each cell's own instant: a query for each such instant.
+    """Recomputes fingerprints of cells over the columns of `pin`, as of each commit's own instant.
 
-    Left out where BigQuery does not keep that instant.
+    Each such instant costs a query. Cells whose instant BigQuery no longer keeps are left out.
     """
     if pin.source.at is None:
         return {}

@@ -1,4 +1,4 @@
-"""Rows that the source lets go by age: the delete guard does not count them."""
+"""Rows that the source deletes by age, as the contract declares, are not losses to the guard."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +11,9 @@ from bq_harper_assets.sync.turn_context import Scene
 
 
 def younger_than_retention(scene: Scene, work: Work) -> Sequence[Any]:
-    """The rows of a cell that are gone, but for those older than the contract's retention.
+    """Returns the gone rows of a cell without those that are older than the contract's retention.
 
-    Only where the boundary lies within the window are the rows' own times read, from Harper.
+    The rows' own times are read from Harper only if the retention ends within the window.
     """
     contract, gone = scene.source.contract, work.vanished.gone
     if contract.deletes_older_than is None or not gone:

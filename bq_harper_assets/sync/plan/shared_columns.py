@@ -1,8 +1,8 @@
-"""What cells that were synced under different schema versions have in common with the source.
+"""Cells of older schema versions are compared with the source by the columns that both have.
 
-A column that came since a cell was synced says nothing about it, and one that is gone cannot be
-asked for: only what both have is compared. A fingerprint is of all columns the cell had, so once
-one of them is gone it is told anew, as of the cell's own instant.
+A column that was added after a cell was synced says nothing about it, and one that is gone cannot
+be read: only what both have is compared. A fingerprint covers all columns that the cell had, so
+once one of them is gone it is recomputed, as of the cell's own instant.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,41 +18,41 @@ Basis = frozenset[str]  # paths of columns and fields
 
 @dataclass(frozen=True)
 class Bases:
-    """Of one table, whose source has the columns of `now`."""
+    """Says which columns the source, which has those of `now`, shares with other versions."""
 
     now: TableVersion
     versions: Mapping[int, TableVersion]
-    _paths: dict[int, Basis] = field(default_factory=dict)  # worked out so far
+    _paths: dict[int, Basis] = field(default_factory=dict)  # computed so far, by version
 
     @classmethod
     def of(cls, ledger: Ledger, table: LogicalTable, now: TableVersion) -> "Bases":
-        """With all versions that cells may have been synced under."""
+        """Reads all versions of the table that cells may have been synced under."""
         history = ledger.schema_history(table)
         return cls(now, {each.version: TableVersion.parse(each.body) for each in history})
 
     @property
     def all(self) -> Basis:
-        """What a cell that is synced now is compared by."""
+        """Returns the columns by which a cell that is synced now is compared."""
         return self.now.live_paths
 
     def basis(self, version: int) -> Basis:
-        """What a cell of this version and the source have in common."""
+        """Returns the columns that a cell of this version and the source share."""
         return self._live(version) & self.all
 
     def is_told(self, commit: CellCommit) -> bool:
-        """Whether the cell's fingerprint is of its basis."""
+        """Says whether the cell's fingerprint covers exactly the columns shared with the source."""
         told = self._live(commit.schema_version) & self._live(commit.fingerprint_version)
         return told == self.basis(commit.schema_version)
 
     def has_stored_hashes(self, version: int) -> bool:
-        """Whether the hashes that were stored with rows of this version are of their basis."""
+        """Says whether hashes stored with rows of this version cover exactly the shared columns."""
         return self._live(version) == self.basis(version)
 
     def may_be_stale(self, version: int | None) -> bool:
-        """Whether rows of a cell may hold values of a column that was gone, and is back since.
+        """Says whether rows of a cell may have old values of a column that was gone and came back.
 
-        The hash that was stored with them says nothing of it: it looks like one that is NULL. None
-        is the version of a cell whose rows may be of any.
+        Their stored hash ignores that column, as if it was NULL. The version None means that the
+        rows of the cell may have any version.
         """
         if version is None:
             return any(map(self.may_be_stale, self.versions))
@@ -60,7 +60,7 @@ class Bases:
         return any(came & self._live(earlier) for earlier in self.versions if earlier < version)
 
     def left_out(self, basis: Basis) -> tuple[str, ...]:
-        """What the source has besides, but for fields of such a column."""
+        """Returns what the source has and `basis` has not; a column stands for its fields."""
         return outermost(self.all - basis)
 
     def _live(self, version: int) -> Basis:
@@ -70,7 +70,7 @@ class Bases:
 
 
 def outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """Without those that lie inside another."""
+    """Returns the paths that are not inside another one of them."""
     found: list[str] = []
     for path in sorted(paths):
         if not any(path.startswith(f"{above}.") for above in found):

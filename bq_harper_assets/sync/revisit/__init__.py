@@ -1,1 +1,1 @@
-"""Windows are visited again when their source has changed: which ones, when, and in which runs."""
+"""Windows are synced again when their source changed; here it is decided which, when and how."""

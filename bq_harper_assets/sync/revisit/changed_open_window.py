@@ -1,4 +1,4 @@
-"""A look at the open window: whether rows came, changed or went since it was last synced."""
+"""The open window's fingerprint shows whether its rows have changed since it was last synced."""
 
 from collections.abc import Sequence
 
@@ -15,9 +15,9 @@ from bq_harper_assets.sync.source.pinned import pinned
 def open_cells_due(
     ledger: Ledger, queries: Queries, contract: TableContract, cells: Sequence[Cell]
 ) -> list[Cell]:
-    """Those of one open window that a sync would change; BigQuery is asked once.
+    """Returns the cells of one open window that a sync would change; BigQuery is asked once.
 
-    If no row came, the fingerprint up to now is the one that was committed up to then.
+    If no row came, the fingerprint up to now equals the one of the commit.
     """
     window = cells[0].window
     table = ledger.find_table(contract.id)

@@ -1,6 +1,6 @@
-"""A look at the source: which windows are no longer what was synced.
+"""Windows whose source has changed since they were synced are found by their fingerprints.
 
-BigQuery makes both fingerprints, at the sync and now, so equal ones mean equal rows.
+BigQuery computes both fingerprints, at the sync and now, so equal ones mean equal rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,20 +29,22 @@ from bq_harper_assets.sync.source.pinned import Pinned, pinned
 
 @dataclass(frozen=True)
 class SourceChanges:
-    """The windows whose fingerprints differ from those of their commits, and what asking cost."""
+    """Source changes are the windows whose fingerprints differ from their commits' ones."""
 
     changed: Mapping[datetime, WindowFingerprint] = field(
         default_factory=dict
     )  # by the start of a window
-    windows: int = 0  # that were compared
+    windows: int = 0  # how many were compared
     bytes_billed: int = 0
 
 
 def look(
     ledger: Ledger, queries: Queries, contract: TableContract, ranges: Sequence[Span]
 ) -> SourceChanges:
-    """Compares the cells of the ranges with the source: one query for each range, and one more for
-    each earlier schema version that cells in it were synced under.
+    """Compares the cells of the ranges with the source.
+
+    This costs one query for each range, and one more for each earlier schema version under which
+    cells in it were synced.
     """
     table = ledger.find_table(contract.id)
     if table is None:
@@ -66,7 +68,7 @@ def _compared(
     table: LogicalTable,
     records: Sequence[CellRecord],
 ) -> tuple[dict[datetime, WindowFingerprint], int]:
-    """The windows that changed, and how many were compared."""
+    """Returns the windows that changed, and how many were compared."""
     start = min(record.cell.window_start for record in records)
     end = max(record.cell.window_end for record in records)
     newest = ledger.newest_schema(table)
@@ -80,12 +82,12 @@ def _compared(
             basis = bases.basis(_last_look(record).schema_version)
             groups.setdefault(basis, []).append(record)
         for basis, group in groups.items():
-            # A new column leaves no trace where it is empty: what differs has values to be filled.
+            # An empty new column changes no fingerprint: one that differs has values to fill in.
             wanted = bases.all if contract.backfill else basis
             prints = _prints(queries, contract, pin.restricted(wanted), group)
             now = {start: each.text for start, each in prints.items()}
             windows += len(now)
-            # What was refused needs none: if columns went since, the guard is asked once more.
+            # Refused cells need none: if columns went since, the guard judges them again.
             clean = [record for record in group if not record.refusal]
             untold = {r.cell: c for r in clean if not bases.is_told(c := _commit(r))}
             told = told_anew(
@@ -114,7 +116,7 @@ def _prints(
 def _due_all_the_same(
     record: CellRecord, print_: Fingerprint, bases: Bases, contract: TableContract
 ) -> str | None:
-    """Why a window has to be synced again though its fingerprint is what it was."""
+    """Returns why a window must be synced again although its fingerprint is equal; None if not."""
     if contract.backfill and bases.may_be_stale(_commit(record).schema_version):
         return "holds values of a column from before it went"
     if print_.distinct < print_.rows and _may_be_numbered_otherwise(record, bases):
@@ -123,17 +125,17 @@ def _due_all_the_same(
 
 
 def _may_be_numbered_otherwise(record: CellRecord, bases: Bases) -> bool:
-    """Rows without a key that are equal by now were told apart by a column that is gone."""
+    """Says whether equal rows without a key may have been numbered by a column that is gone."""
     return not bases.now.key and not bases.has_stored_hashes(_last_look(record).schema_version)
 
 
 def _commit(record: CellRecord) -> CellCommit:
-    assert record.commit is not None  # is_comparable() says so
+    assert record.commit is not None  # is_comparable() ensures it
     return record.commit
 
 
 def _last_look(record: CellRecord) -> CellCommit | GuardRefusal:
-    """What the source is compared with."""
+    """Returns the refusal, or else the commit, with which the source is compared."""
     return record.refusal or _commit(record)
 
 
@@ -144,9 +146,9 @@ def _not_spared(
     bases: Bases,
     records: Sequence[CellRecord],
 ) -> Sequence[CellRecord]:
-    """Without the windows whose partitions did not change since they were synced."""
+    """Leaves out windows whose partitions BigQuery has not changed since they were synced."""
     is_partitioned = pin.schema.partition_field == contract.timestamp_column
-    # An old partition may hold values for a column that came since.
+    # An old partition may have values for a column that was added since.
     if pin.source.at is None or not is_partitioned or contract.backfill:
         return records
     times = partition_times(queries, pin.source.table)

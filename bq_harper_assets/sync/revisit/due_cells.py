@@ -1,4 +1,4 @@
-"""Which cells need work, and why: by the ledger, and by what BigQuery was seen to hold."""
+"""The ledger, and the fingerprints that BigQuery gave, decide which cells need work and why."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from bq_harper_assets.sync.ledger_facts import cell_key
 
 
 class Reason(StrEnum):
-    """Why a cell needs work."""
+    """A reason says why a cell needs work."""
 
     MISSING = "missing"
     FAILED = "failed"
-    PLANNED_LEFT = "planned_left"  # by a run that has ended without a word
+    PLANNED_LEFT = "planned_left"  # by a run that ended without a report
     REFUSED = "refused"  # by the guard: a person decides
-    FORGOTTEN = "forgotten"  # refused for what others took out, which counts no more
-    DIRTY = "dirty"  # a row of it was written by another cell
-    CLOSED_SINCE = "closed_since"  # synced while its window was open
+    FORGOTTEN = "forgotten"  # was refused for deletes of others, which no longer count
+    DIRTY = "dirty"  # another cell's turn wrote or took a row of it
+    CLOSED_SINCE = "closed_since"  # was synced while its window was open
     SOURCE_CHANGED = "source_changed"
 
 
@@ -31,7 +31,7 @@ CATCHING_UP = frozenset({Reason.MISSING, Reason.FAILED, Reason.PLANNED_LEFT})
 
 @dataclass(frozen=True)
 class WindowFingerprint:
-    """A window's fingerprint as BigQuery made it at an instant."""
+    """This is a window's fingerprint as BigQuery computed it at an instant."""
 
     fingerprint: str
     at: datetime
@@ -39,7 +39,7 @@ class WindowFingerprint:
 
 @dataclass(frozen=True)
 class Due:
-    """A cell that needs work; `sign` tells this need from an earlier one of the same cell."""
+    """A due cell needs work; `sign` distinguishes this need from an earlier one of the cell."""
 
     cell: Cell
     reason: Reason
@@ -47,7 +47,7 @@ class Due:
 
 
 def closed_until(contract: TableContract, now: datetime) -> datetime:
-    """The end of the newest window that no row should arrive in any more."""
+    """Returns the end of the newest window in which no row should arrive any more."""
     return floor_to_window(now - contract.safety_lag, contract.window)
 
 
@@ -59,11 +59,11 @@ def due_cells(
     seen: Mapping[datetime, WindowFingerprint] | None = None,
     now: datetime | None = None,
 ) -> list[Due]:
-    """Of these closed windows, in their order.
+    """Returns the cells of these closed windows that need work, in the order of the windows.
 
-    `leased` slices are at work, so what is planned there is not left over; `seen` is by the start
-    of a window, and a cell that was committed after it was seen is not judged by it; without `now`
-    no refusal is old enough.
+    `leased` slices are at work, so what is planned there is not left over. `seen` has fingerprints
+    by the start of a window; one that is older than a cell's commit does not count. Without `now`
+    no refusal is old enough to be tried again.
     """
     known = {record.cell: record for record in records}
     found = []
@@ -79,7 +79,7 @@ def due_cells(
 
 
 def is_comparable(record: CellRecord) -> bool:
-    """Whether a look at the source can tell something new about a closed cell."""
+    """Says whether comparing a cell with the source can show that it needs work."""
     if record.refusal is not None:
         return True
     return record.is_clean and record.commit is not None and record.commit.is_closed
@@ -95,7 +95,7 @@ def _reason(
     if record.state is CellState.FAILED:
         return Reason.FAILED
     if record.state is CellState.REFUSED:
-        # The guard has judged what the source was then, and not what it is now.
+        # The guard judged the source as it was then, not as it is now.
         if _has_changed_since(record, seen):
             return Reason.SOURCE_CHANGED
         is_forgotten = now and record.refusal and record.refusal.is_forgotten(now)

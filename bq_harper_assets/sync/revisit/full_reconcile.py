@@ -1,4 +1,4 @@
-"""Every window of a table is compared anew: after the ledger and Harper fell out of step."""
+"""A full reconcile compares every window of a table, after ledger and Harper fell out of step."""
 
 import time
 from collections.abc import Callable
@@ -26,16 +26,17 @@ def distrust_everything(
     end: datetime,
     wall: Callable[[], float] = time.time,
 ) -> LogicalTable:
-    """This ledger keeps the table from now on, and no window from `start` to `end` may be copied.
+    """Makes this ledger the table's own, and every window from `start` to `end` be compared next.
 
-    No row is moved by this: the next run of each cell compares it. If it is cut off before its end,
-    runs go on refusing, and it can be done again.
+    No row is moved: the next turn of each cell reconciles it and does not copy. If this is
+    interrupted, runs still refuse to start, and it can be repeated. Raises HarperInUse if a run of
+    another ledger may still write.
     """
     table = ledger.register_table(table_facts(contract, bigquery))
     MIRRORED_LEASES.create(harper)
     copies = copies_of(harper, table)
     own, epochs = str(ledger.identity()), ledger.newest(table).epochs
-    others = [  # also of a newer copy of this ledger: what it has leased is not known here
+    others = [  # includes a newer copy of this ledger, whose leases are not known here
         copy.deadline
         for copy in copies
         if copy.ledger != own or copy.epoch > epochs.get(copy.slice, 0)

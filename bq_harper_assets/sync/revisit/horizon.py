@@ -1,7 +1,7 @@
-"""Late, changed and deleted rows: which windows are compared with BigQuery again, and when.
+"""To find late, changed and deleted rows, windows are compared with BigQuery again and again.
 
-Windows inside the horizon are compared at every look, and of all older ones a part, so that each of
-them has its turn within the scrub period.
+Windows inside the horizon are compared each time, and of all older ones a part, so that each of
+them is compared once within the scrub period.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,17 +25,17 @@ from bq_harper_assets.sync.revisit.pace import look_delay
 
 @dataclass(frozen=True)
 class ScrubPart:
-    """Old windows that have their turn."""
+    """A scrub part is the old windows that are compared next."""
 
     begin: datetime
     end: datetime
     after: datetime  # where the part after this one begins
-    pause: timedelta  # until that one's turn, so that the whole history takes one period
+    pause: timedelta  # until that one, so that the whole history takes one period
 
 
 @dataclass(frozen=True)
 class TableStanding:
-    """A table's phase and its due cells, as its ledger knows them."""
+    """A standing is a table's phase and its due cells, as the ledger knows them."""
 
     phase: Phase
     due: tuple[Due, ...]  # cells of closed windows
@@ -43,7 +43,7 @@ class TableStanding:
 
     @property
     def by_reason(self) -> dict[Reason, int]:
-        """How many cells are due for each."""
+        """Counts the due cells of each reason."""
         return {
             reason: count
             for reason in Reason
@@ -58,7 +58,10 @@ def standing(
     now: datetime,
     changed: Mapping[datetime, WindowFingerprint] | None = None,
 ) -> TableStanding:
-    """At `now`; neither BigQuery nor Harper is asked, and `changed` is what a look has found."""
+    """Returns the standing at `now`; neither BigQuery nor Harper is asked.
+
+    `changed` are the windows that the last comparison with BigQuery found.
+    """
     until = closed_until(contract, now)
     table = ledger.find_table(contract.id)
     if table is None:
@@ -68,7 +71,7 @@ def standing(
     progress = ledger.progress(table, start)
     first = start
     if not progress.dirty and not set(progress.cells) - {CellState.SYNCED}:
-        # Up to here nothing is missing: only what changed can be due.
+        # Nothing is missing before this: there only changed windows can be due.
         first = floor_to_window(
             min(progress.synced_until, *(changed or ()), until), contract.window
         )
@@ -89,7 +92,7 @@ def known_after(
     ranges: Sequence[Span],
     found: Mapping[datetime, WindowFingerprint],
 ) -> dict[datetime, WindowFingerprint]:
-    """What a look found, and what was known of windows that it did not look at."""
+    """Returns what a comparison found, and what was known of windows that it did not compare."""
     elsewhere = {
         at: seen
         for at, seen in before.items()
@@ -99,14 +102,14 @@ def known_after(
 
 
 def horizon(contract: TableContract, start: datetime, until: datetime) -> Span:
-    """What every look compares; empty if the contract has no horizon."""
+    """Returns the range that every comparison covers; it is empty without a horizon."""
     return max(start, floor_to_window(until - contract.revisit, contract.window)), until
 
 
 def scrub_part(
     contract: TableContract, start: datetime, until: datetime, scrubbed_to: datetime | None
 ) -> ScrubPart | None:
-    """The next part of what is older than the horizon; None if nothing is."""
+    """Returns the next part of what is older than the horizon; None if nothing is older."""
     older_until, _ = horizon(contract, start, until)
     count = (older_until - start) // contract.window
     if count <= 0:

@@ -1,4 +1,4 @@
-"""The open window: polled while it lasts, reconciled once it has closed, on one warm Spark."""
+"""The open window is polled while it lasts and reconciled once it has closed, on one warm Spark."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,28 +18,28 @@ from bq_harper_assets.sync.revisit.pace import poll_delay
 from bq_harper_assets.sync.turn.report import CellReport, RunReport
 
 MOST_FAILURES = 5  # polls in a row
-PAUSE = timedelta(seconds=3)  # between two polls: a run that waits for the lease gets it
+PAUSE = timedelta(seconds=3)  # between two polls, so that a run that waits for the lease gets it
 
 
 @dataclass(kw_only=True)
 class Live:
-    """Follows the window that is open when it begins, and knows what its polls did."""
+    """A live sync follows the window that is open when it begins, and knows what its polls did."""
 
     sync: Callable[[Sequence[Cell]], RunReport]
     contract: TableContract
     ledger: Ledger
-    after_look: Callable[[RunReport], None] = lambda report: None  # not after one that had to wait
+    after_look: Callable[[RunReport], None] = lambda report: None  # not after one that waited
     say: Callable[[str], None] = lambda line: None
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] | None = None  # None: the ledger's clock
     reports: list[RunReport] = field(default_factory=list)
-    polls: int = 0  # also those that had to wait
+    polls: int = 0  # including those that had to wait
     _failures: int = 0
 
     def follow(self, until: datetime) -> bool:
         """Polls until the window has closed and is reconciled (True) or `until` has come (False).
 
-        A lease that another run holds costs the poll and not the run; so does a store that is away,
+        A lease of another run fails the poll and not the run; so does a store that is unavailable,
         but not five times in a row.
         """
         window = open_window(self.contract, self._now())
@@ -59,7 +59,10 @@ class Live:
             self.sleep((at - ended).total_seconds())
 
     def total(self) -> RunReport | None:
-        """All polls as one run: each cell once, as its last poll left it; None if none was done."""
+        """Sums up all polls as one report; None if there was no poll.
+
+        Each cell is in it once, as its last poll left it.
+        """
         if not self.reports:
             return None
         last = self.reports[-1]
@@ -83,7 +86,7 @@ class Live:
         return (self.now or self.ledger.now)()
 
     def _poll(self, window: Window) -> RunReport | None:
-        """None if it has to wait for the next."""
+        """Syncs the window once; returns None if this has to wait for the next poll."""
         self.polls += 1
         windows = (*left_open(self.ledger, self.contract, window), window)
         cells = [Cell(each, n) for each in windows for n in range(self.contract.slices)]
@@ -99,7 +102,7 @@ class Live:
                 "itself at its next poll"
             )
             return None
-        except WindowStillOpen as error:  # it is a moment too early
+        except WindowStillOpen as error:  # the poll came a moment too early
             self.say(f"waits for the next poll: {error}")
             return None
         except BqhError as error:
@@ -122,13 +125,13 @@ class Live:
 
 
 def open_window(contract: TableContract, now: datetime) -> Window:
-    """The window in which the newest rows that are not too new lie."""
+    """Returns the window that is open now, up to the safety lag."""
     start = floor_to_window(now - contract.safety_lag, contract.window)
     return Window(start, start + contract.window)
 
 
 def left_open(ledger: Ledger, contract: TableContract, window: Window) -> list[Window]:
-    """The window before, if a run left it when it was still open; not what the guard refused."""
+    """Returns the window before if a run left it open, unless the guard refused it."""
     before = Window(window.start - contract.window, window.start)
     table = ledger.find_table(contract.id)
     records = ledger.cells(table, before.start, before.end) if table else ()
@@ -154,7 +157,7 @@ def _added(before: CellReport, after: CellReport) -> CellReport:
         moved=first.moved + last.moved,
         flagged=first.flagged + last.flagged,
         kept=first.kept + last.kept,
-        held=first.held,  # by the target before the first poll
+        held=first.held,  # rows in the target before the first poll
         rejections=(*first.rejections, *last.rejections),
         bytes=first.bytes + last.bytes,
         seconds=first.seconds + last.seconds,

@@ -1,4 +1,4 @@
-"""Which of the cells that need work are asked for now: few runs, each over neighbouring windows."""
+"""The cells that need work are requested in few runs, each over neighbouring windows."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
@@ -14,7 +14,7 @@ from bq_harper_assets.sync.revisit.pace import ASK_AGAIN_AFTER, NEWEST_WINDOWS, 
 
 
 class End(StrEnum):
-    """Which end of the work a run takes: a table has one run of each at a time."""
+    """An end says which end of the work a run takes; a table has one run of each at a time."""
 
     NEWEST = "newest"  # windows that just closed or changed
     OLDEST = "oldest"  # of the backlog
@@ -22,28 +22,28 @@ class End(StrEnum):
 
 @dataclass(frozen=True)
 class Ask:
-    """One run over the rectangle that its cells span."""
+    """This is a request for one run, over the rectangle that its cells span."""
 
     end: End
     due: tuple[Due, ...]
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """Those that need work."""
+        """Returns the cells that need work."""
         return tuple(each.cell for each in self.due)
 
     @property
     def windows(self) -> tuple[Window, ...]:
-        """In order."""
+        """Returns the windows of the cells, in order."""
         return tuple(sorted({cell.window for cell in self.cells}))
 
     @property
     def reasons(self) -> str:
-        """All of them, in one word per reason."""
+        """Joins the reasons of all cells, one word per reason."""
         return ", ".join(sorted({each.reason for each in self.due}))
 
     def key(self, now: datetime) -> str:
-        """The same need has the same key, until it is time to ask again for what was not met."""
+        """Returns a key that is the same for the same need until it is time to ask again."""
         signs = "".join(f"{each.cell.key} {each.reason} {each.sign};" for each in self.due)
         digest = hashlib.sha256(signs.encode()).hexdigest()[:16]
         spell = int(now.timestamp() // ASK_AGAIN_AFTER.total_seconds())
@@ -58,11 +58,11 @@ def asks(
     ends: Collection[End] = (),
     failed: Collection[Window] = (),
 ) -> list[Ask]:
-    """At most one for each end that has no run yet; windows that a run has already are left out.
+    """Returns at most one request for each end without a run; windows of runs are left out.
 
     `newest` is the newest closed window: it and what changed come newest first and do not wait for
-    the backlog, which is taken oldest first. Windows whose last run has `failed` come when an end
-    has no others, else one that fails each time would keep all behind it waiting.
+    the backlog, which is taken oldest first. Windows whose last run `failed` come when an end has
+    no others; otherwise one that fails each time would keep all behind it waiting.
     """
     wanted = [d for d in due if d.reason is not Reason.REFUSED and d.cell.window not in at_work]
     found = _asks([d for d in wanted if d.cell.window not in failed], phase, newest, ends)
@@ -94,7 +94,7 @@ def _of(due: Iterable[Due], windows: Collection[Window]) -> tuple[Due, ...]:
 
 
 def _neighbours(windows: Collection[Window], last: Window) -> list[Window]:
-    """Without a gap, up to the last."""
+    """Returns the windows without a gap up to the last."""
     by_end = {window.end: window for window in windows}
     found = [last]
     while found[-1].start in by_end:
@@ -103,7 +103,7 @@ def _neighbours(windows: Collection[Window], last: Window) -> list[Window]:
 
 
 def _row_from(windows: Collection[Window], first: Window) -> list[Window]:
-    """Without a gap, from the first on."""
+    """Returns the windows without a gap from the first on."""
     by_start = {window.start: window for window in windows}
     found = [first]
     while found[-1].end in by_start:

@@ -1,8 +1,8 @@
-"""Looks for changes of the source's columns and records each as the next version of the schema.
+"""Changes of the source's columns are detected, and each is recorded as the next schema version.
 
-All tables are looked at in one round, by one deployment at a time, at a fixed pace; each table
-costs one metadata call. What was seen is left to the other deployments with the claim, so that
-however many share a ledger, each table is looked at once.
+All tables are checked in one round, by one deployment at a time, at a fixed pace; each table costs
+one metadata call. The result is left in the claim for the other deployments, so that each table is
+checked once, however many of them share a ledger.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,23 +34,26 @@ from bq_harper_assets.sync.source.pinned import source_schema
 LOOK_EVERY = timedelta(minutes=5)
 CLAIM = "schema_check"
 TTL = timedelta(minutes=10)
-_LONGEST = 2_000  # characters of a problem that others are told
+_LONGEST = 2_000  # characters of a problem that are left for others
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """What one look at a source's columns found."""
+    """A drift is what one check of a source's columns found."""
 
-    version: int = 0  # newest after the look; 0: the table was never synced
-    changes: tuple[Change, ...] = ()  # against the version before, if this look recorded it
+    version: int = 0  # newest after the check; 0: the table was never synced
+    changes: tuple[Change, ...] = ()  # against the version before, if this check recorded one
     waiting: tuple[Change, ...] = ()  # what is left to a person
     problem: str | None = None  # why the source cannot be followed, and what to do
 
 
 def look_for_drift(ledger: Ledger, queries: Queries, contract: TableContract, by: str) -> Drift:
-    """Compares with one metadata call; records a change, and says what cannot be followed."""
+    """Compares the columns with one metadata call, and records a change.
+
+    What cannot be followed is returned as a problem.
+    """
     table = ledger.find_table(contract.id)
     newest = ledger.newest_schema(table) if table else None
     if table is None or newest is None:
@@ -69,22 +72,22 @@ def look_for_drift(ledger: Ledger, queries: Queries, contract: TableContract, by
 
 
 class LastLook(BaseModel):
-    """What one deployment leaves to the others, so that all of them together look once."""
+    """This is the result of a round that one deployment leaves for the others."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     at: datetime
-    tables: tuple[str, ...]  # those that were looked at
+    tables: tuple[str, ...]  # those that were checked
     problems: dict[str, str] = {}  # by table: why its schema cannot be followed
 
     @property
     def next_look(self) -> datetime:
-        """When all tables are due again."""
+        """Returns when all tables are due again."""
         return self.at + LOOK_EVERY
 
 
 def last_look(ledger: Ledger) -> LastLook | None:
-    """The newest look of any deployment; None before the first."""
+    """Returns the newest result of any deployment; None before the first."""
     note = next((claim.note for claim in ledger.claims() if claim.name == CLAIM), "")
     return _parsed(note)
 
@@ -95,13 +98,13 @@ def _parsed(note: str) -> LastLook | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """What a round has found, by this deployment or by the one that looked before it."""
+    """A round is what this deployment, or the one before it, found in all tables."""
 
     last: LastLook
-    looked_at: tuple[str, ...] = ()  # by this deployment; none: another one has looked
+    looked_at: tuple[str, ...] = ()  # by this deployment; none if another one has checked
     calls: int = 0
-    since: datetime | None = None  # the look before at the same tables
-    away: Mapping[str, str] = field(default_factory=dict)  # why a table could not be looked at
+    since: datetime | None = None  # the check before of the same tables
+    away: Mapping[str, str] = field(default_factory=dict)  # why a table could not be checked
 
 
 def look_around(
@@ -111,7 +114,10 @@ def look_around(
     by: str,
     shown: Callable[[Claim], AbstractContextManager[None]],
 ) -> Round | ClaimRecord:
-    """Looks at what is due, `shown` around it; or, if another deployment looks, who it is."""
+    """Checks the tables that are due, inside `shown`.
+
+    If another deployment checks now, its claim is returned instead.
+    """
     claim = ledger.claim(CLAIM, by, TTL)
     if not isinstance(claim, Claim):
         return claim
@@ -119,7 +125,7 @@ def look_around(
     try:
         last = _parsed(claim.note)
         now = ledger.now()
-        # Within a round only those are due that the deployments before do not have.
+        # Within a round only tables that the deployments before did not check are due.
         part = last if last and now < last.next_look else None
         due = [table for table in contracts if part is None or table.id not in part.tables]
         if part is not None and not due:
@@ -147,7 +153,7 @@ def _look(
     by: str,
     problems: dict[str, str],  # brought up to date here
 ) -> tuple[dict[str, str], int]:
-    """Looks at each table; returns those that could not be looked at with why, and the calls."""
+    """Checks each table; returns why some could not be checked, and the number of calls."""
     calls = CountedCalls(connection)
     queries = Queries(calls, labels={"bqh": "drift"})
     away: dict[str, str] = {}
@@ -156,7 +162,7 @@ def _look(
             try:
                 problem = look_for_drift(ledger, queries, contract, by).problem
             except TransientError as error:
-                away[contract.id] = str(error)  # whatever was known of it still holds
+                away[contract.id] = str(error)  # what was known of it stays valid
                 continue
             except BqhError as error:
                 problem = str(error)
@@ -167,7 +173,7 @@ def _look(
 
 
 class CountedCalls(BigQueryCalls):
-    """Sends each call once, and counts what it sends."""
+    """These calls are sent once each, without retries, and counted."""
 
     def __init__(self, connection: BigQueryConnection) -> None:
         super().__init__(connection, retry=RetryPolicy(max_retries=0), breakers=PROCESS_BREAKERS)
@@ -183,7 +189,7 @@ class CountedCalls(BigQueryCalls):
         cell: str | None = None,
         limit_s: float | None = None,
     ) -> Result:
-        """Sends as its parent does, and counts."""
+        """Sends as its parent class does, and counts."""
 
         def counted() -> Result:
             self.sent += 1

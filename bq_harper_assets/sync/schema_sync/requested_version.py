@@ -1,4 +1,4 @@
-"""Versions that a person asks for: what waits is synced, or an earlier version's columns are."""
+"""A person can ask for a version that syncs what waits, or the columns of an earlier version."""
 
 from dataclasses import dataclass
 
@@ -19,10 +19,10 @@ from bq_harper_assets.sync.source.pinned import source_schema
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """The version that would be next, or is."""
+    """A decision is the version that would be next, or is next if it was recorded."""
 
     changes: tuple[Change, ...]
-    waiting: tuple[Change, ...]  # that it still leaves to a person
+    waiting: tuple[Change, ...]  # what it still leaves to a person
     version: int  # the newest; the one before if nothing was recorded
     is_recorded: bool
     schema: TableVersion
@@ -30,7 +30,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Deciding:
-    """Decisions about one table; without `record` they are only shown."""
+    """Makes decisions about one table's schema; without `record` they are only shown."""
 
     ledger: Ledger
     queries: Queries
@@ -38,7 +38,7 @@ class Deciding:
     by: str
 
     def apply(self, *, record: bool) -> Decision:
-        """What waits is synced from now on, but for what the contract freezes."""
+        """Syncs waiting columns from now on, but for those that the contract freezes."""
         table, newest = version_named(self.ledger, self.contract)
         current = self._planned(TableVersion.parse(newest.body)).version
         sources = {
@@ -49,7 +49,7 @@ class Deciding:
         return self._decided(table, newest, applied(current, sources), "applied", record)
 
     def roll_back(self, to: int, *, record: bool) -> Decision:
-        """The columns of an earlier version are synced from now on, and what came since waits."""
+        """Syncs the columns of an earlier version from now on; columns added since then wait."""
         table, newest = version_named(self.ledger, self.contract)
         _, earlier = version_named(self.ledger, self.contract, to)
         current = self._planned(TableVersion.parse(newest.body)).version
@@ -59,7 +59,7 @@ class Deciding:
     def _decided(
         self,
         table: LogicalTable,
-        newest: SchemaVersion,  # that was decided upon: one recorded since is an error
+        newest: SchemaVersion,  # on which the decision is based: a newer one is an error
         wanted: TableVersion,
         cause: str,
         record: bool,

@@ -1,4 +1,4 @@
-"""The rows that Harper holds of a table, each read as a row of one version of its schema."""
+"""Harper's rows of a table are read as rows of one version of its schema."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -31,16 +31,16 @@ def read_rows_as(
     end: datetime | None = None,
     limit: int | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Rows of [start, end) in the order of time, as `version` has them, or as the newest has.
+    """Yields rows of [start, end) in the order of time, in the columns of `version` or the newest.
 
-    Rows that are marked as deleted are left out. NoSuchVersion if there is none of that number.
+    Rows that are marked as deleted are left out. Raises NoSuchVersion if there is no such version.
     """
     table, recorded = version_named(ledger, contract, version)
     wanted = TableVersion.parse(recorded.body)
     timestamp = wanted.find(contract.timestamp_column)
     assert timestamp is not None  # no version is recorded without it
     low, high = (text_of(timestamp.kind, each) for each in (start or _FIRST, end or _LAST))
-    # One more than are wanted shows whether the last instant is complete.
+    # One row more than is wanted shows whether the last instant is complete.
     size = _ROWS_PER_REQUEST if limit is None else min(limit + 1, _ROWS_PER_REQUEST)
     pages = _pages(harper, contract, low, high, size)
     return islice(_rows(ledger, table, wanted, pages), limit)
@@ -49,7 +49,10 @@ def read_rows_as(
 def _pages(
     harper: HarperClient, contract: TableContract, low: str, high: str, rows_per_request: int
 ) -> Iterator[Sequence[Mapping[str, Any]]]:
-    """Each goes on where the one before ended: an offset would miss rows while others go."""
+    """Yields pages that each begin at the last time of the page before.
+
+    Pages by offset would miss rows while others are deleted.
+    """
     name = contract.timestamp_column
     size = rows_per_request
     while True:
@@ -60,7 +63,7 @@ def _pages(
         if len(rows) < size:
             yield rows
             return
-        # Others of the last instant may not be among them.
+        # Other rows of the last instant may not be on this page.
         last = rows[-1][name]
         if complete := [row for row in rows if row[name] != last]:
             yield complete
@@ -81,7 +84,7 @@ def _rows(
         versions = ledger.schema_versions_of_batches(table, batches)
         for row in page:
             if row.get(DELETED_AT) is None:
-                # What no batch has written was there before the first.
+                # A row that no batch wrote was there before the first version.
                 yield as_version(row, parsed(versions.get(row.get(BATCH) or 0, 1)), wanted)
 
 

@@ -1,4 +1,4 @@
-"""The newest recorded schema takes effect in Harper: what it needs is made, and nothing dropped."""
+"""The newest recorded schema takes effect in Harper: what it needs is made, nothing is dropped."""
 
 from dataclasses import dataclass, replace
 
@@ -17,20 +17,20 @@ from bq_harper_assets.sync.mirror.schemas import mirror_schemas
 from bq_harper_assets.sync.schema_sync.version_history import VersionStep, version_steps
 
 _KIND, _APPLIED = "schema", "applied"
-_NOTES = 50  # newest audit entries that are searched for a version
+_NOTES = 50  # the newest audit entries, which are searched for a version
 
 
 @dataclass(frozen=True)
 class Evolved:
-    """What was done for the newest version."""
+    """This is what was done in Harper for the newest version."""
 
-    steps: tuple[VersionStep, ...]  # to it, from the first
+    steps: tuple[VersionStep, ...]  # from the first version to the newest
     ensured: Ensured
-    warning: str | None  # Harper has no copy of the versions
+    warning: str | None  # set if Harper has no copy of the versions
 
 
 def evolve_table(ledger: Ledger, harper: HarperClient, contract: TableContract) -> Evolved:
-    """Makes what the newest version needs in Harper, and copies the versions there."""
+    """Makes what the newest version needs in Harper, and mirrors the versions there."""
     table = ledger.find_table(contract.id)
     steps = version_steps(ledger, contract)
     if table is None or not steps:
@@ -47,7 +47,10 @@ def evolve_table(ledger: Ledger, harper: HarperClient, contract: TableContract) 
 
 
 def is_applied(ledger: Ledger, table: LogicalTable, version: int) -> bool:
-    """Whether Harper is ready for rows of that version: by a run that planned them, or by us."""
+    """Says whether Harper is ready for rows of that version.
+
+    A turn that planned such rows has made it ready, or evolve_table() has.
+    """
     if any((lease.schema_version or 0) >= version for lease in ledger.leases(table)):
         return True
     return any(
@@ -57,7 +60,7 @@ def is_applied(ledger: Ledger, table: LogicalTable, version: int) -> bool:
 
 
 def _source_of(version: TableVersion) -> TableSchema:
-    """The source as the version has seen it: what became of it since is the next version's."""
+    """Returns the source's schema as of the version; later changes belong to the next version."""
     layout = version.layout
     return TableSchema(
         columns=tuple(

@@ -1,4 +1,4 @@
-"""The versions of a table's schema: one by its number, or all with what each has changed."""
+"""The ledger's schema versions of a table are read one by number, or all with their changes."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from bq_harper_assets.sync.ledger_facts import changes_of
 
 @dataclass(frozen=True)
 class VersionStep:
-    """One version of a schema, with what it has changed."""
+    """A step is one version of a schema, with what it has changed."""
 
     recorded: SchemaVersion
     version: TableVersion
@@ -21,7 +21,7 @@ class VersionStep:
 
 
 def version_steps(ledger: Ledger, contract: TableContract) -> tuple[VersionStep, ...]:
-    """All versions, oldest first; none before the first sync."""
+    """Returns all versions, oldest first; there is none before the first sync."""
     table = ledger.find_table(contract.id)
     steps: list[VersionStep] = []
     for recorded in ledger.schema_history(table) if table else ():
@@ -34,7 +34,7 @@ def version_steps(ledger: Ledger, contract: TableContract) -> tuple[VersionStep,
 def version_named(
     ledger: Ledger, contract: TableContract, number: int | None = None
 ) -> tuple[LogicalTable, SchemaVersion]:
-    """The version of that number, or the newest; NoSuchVersion if there is none."""
+    """Returns the version of that number, or the newest; raises NoSuchVersion if there is none."""
     table = ledger.find_table(contract.id)
     newest = ledger.newest_schema(table) if table else None
     if table is None or newest is None:

@@ -1,4 +1,4 @@
-"""The schema version that rows were written under: what no row has yet is not fixed by it."""
+"""The next schema version follows the one of the rows; without rows, it may still choose ids."""
 
 from dataclasses import replace
 
@@ -15,14 +15,17 @@ def version_of_rows(
     harper: HarperClient,
     table: LogicalTable,
     seen: SchemaVersion | None,
-    owner: str,  # whose leases are held: nobody who held them before can still write
+    owner: str,  # who has the leases: earlier owners can no longer write
 ) -> TableVersion | None:
-    """The newest version; of a keyless table without any row, with ids that are still free."""
+    """Returns the newest version; without its `id_paths` if a keyless table has no row yet.
+
+    Until a row is written, the columns that ids are made of may still change.
+    """
     version = version_of(seen)
     if version is None or version.key or ledger.newest(table).has_commits:
         return version
     if any(lease.is_live and lease.owner != owner for lease in ledger.leases(table)):
-        return version  # of other slices, whose rows may be on their way
+        return version  # a lease of other slices is live, whose rows may be on their way
     found = harper.describe_table(table.facts.target)
     has_rows = found is not None and holds_a_row(harper, found)
     return version if has_rows else replace(version, id_paths=())

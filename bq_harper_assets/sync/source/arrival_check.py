@@ -1,7 +1,7 @@
-"""What arrives of a table against what was planned of it, before the first row is read.
+"""Before the first row is read, the columns that arrive are compared with those that were planned.
 
-A source may change between the reading of its schema and the reading of its rows. What then comes
-under the name of a column may be of another type, and must not become a value of it.
+A source may change between the reading of its schema and the reading of its rows. A column may
+then arrive with another type, and its values must not be stored as the planned type.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ _SQL_TYPE = b"ARROW:extension:name"
 
 
 def require_planned(table: str, arrives: bytes, columns: Sequence[HarperColumn]) -> None:
-    """SourceSchemaMoved if the serialised Arrow schema is not one of these columns."""
+    """Raises SourceSchemaMoved if the serialised Arrow schema does not have these columns."""
     schema = pa.ipc.read_schema(pa.py_buffer(arrives))
     fields = {field.name: field for field in schema}
     if changes := [change for column in columns for change in _changes(column, fields)]:

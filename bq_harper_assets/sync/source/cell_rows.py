@@ -1,4 +1,4 @@
-"""A run's rows as tasks read them: out of BigQuery's streams, each with its id and its cell."""
+"""Tasks read a turn's rows from BigQuery's streams, and give each its id and its cell."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ ROWS_AT_ONCE = 20_000  # hashing and encoding need a few thousand rows to be fas
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reading:
-    """What is read and how its rows become records; it travels to the executors."""
+    """A reading says what is read and how its rows become records; it is sent to the executors."""
 
     bigquery: BigQueryConnection
     streams: tuple[tuple[str, ...], ...]  # by task
@@ -35,14 +35,14 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class CellRows:
-    """Rows of the run's cells, each with who it is and the place of its cell."""
+    """Cell rows are a batch of rows of the turn's cells, with each row's identity and place."""
 
     batch: pa.RecordBatch
     identity: Identity
     places: Int64s
 
     def where(self, rows: Bools) -> "CellRows":
-        """Some of them."""
+        """Returns the rows that the mask selects."""
         if rows.all():
             return self
         batch = self.batch.filter(pa.array(rows))
@@ -50,12 +50,12 @@ class CellRows:
 
 
 def spread(streams: Sequence[str], tasks: int) -> tuple[tuple[str, ...], ...]:
-    """The streams dealt out to at most so many tasks."""
+    """Distributes the streams over at most `tasks` tasks."""
     return tuple(tuple(streams[first::tasks]) for first in range(min(tasks, len(streams))))
 
 
 def cell_rows(reading: Reading, streams: Sequence[str]) -> Iterator[CellRows]:
-    """All rows of these streams that belong to a cell of the run."""
+    """Yields all rows of these streams that belong to a cell of the turn."""
     for stream in streams:
         counter = Counter(reading.numbers.get(stream))
         for batch in batches_of(reading, stream):
@@ -68,7 +68,7 @@ def cell_rows(reading: Reading, streams: Sequence[str]) -> Iterator[CellRows]:
 
 
 def batches_of(reading: Reading, stream: str) -> Iterator[pa.RecordBatch]:
-    """The stream's rows in batches worth computing on."""
+    """Yields the stream's rows in batches that are large enough to compute on fast."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     calls = BigQueryCalls(reading.bigquery, give_up_after=reading.give_up_after)

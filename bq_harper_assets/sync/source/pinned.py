@@ -1,4 +1,4 @@
-"""What a run reads, pinned: the table at an instant, or the kept result of a query."""
+"""A pinned source is what a turn reads: the table at one instant, or the kept result of a query."""
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -34,7 +34,7 @@ EXAMPLES = 3
 
 @dataclass(frozen=True)
 class Pinned:
-    """The rows of a contract as they were at `t`."""
+    """A pinned source is the rows of a contract as they were at `t`."""
 
     source: SourceAtInstant
     plan: TablePlan
@@ -43,16 +43,19 @@ class Pinned:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that are read, as the source calls them."""
+        """Returns the names, in the source, of the columns that are read."""
         return tuple(column.read_as for column in self.plan.selection.columns)
 
     def at(self, t: datetime, then: TableVersion) -> "Pinned":
-        """The same columns as they were at another instant, under the names they had in `then`."""
+        """Returns the same columns at another instant, under the names that `then` has for them."""
         plan = named_as(self.plan, then)
         return replace(self, source=replace(_reading(self.source, plan), at=t), plan=plan, t=t)
 
     def restricted(self, paths: Collection[str]) -> "Pinned":
-        """To some columns and fields, so that rows synced without the others can be compared."""
+        """Returns the source with these columns and fields only.
+
+        This lets rows that were synced without the others be compared.
+        """
         plan = restricted(self.plan, paths)
         return replace(self, source=_reading(self.source, plan), plan=plan)
 
@@ -65,9 +68,9 @@ def pinned(
     end: datetime,
     before: TableVersion | None = None,
 ) -> Iterator[Pinned]:
-    """For as long as the block runs; a query's kept result is dropped at its end.
+    """Pins the source of a contract; the kept result of a query is dropped at the end of the block.
 
-    `before` is the schema version that the columns follow on.
+    `before` is the schema version that the planned one follows.
     """
     schema = source_schema(queries, contract)
     plan = plan_table(contract, schema, before)
@@ -89,7 +92,7 @@ def pinned(
 def asked_again(
     queries: Queries, contract: TableContract, pin: Pinned, texts: Sequence[Sequence[str]]
 ) -> Iterator[Pinned]:
-    """The rows of a query that have these keys now, which is later than T."""
+    """Pins the rows that a contract's query returns for these keys now, which is later than T."""
     selection = pin.plan.selection
     columns = {column.name: column for column in selection.columns}
     key, results = [columns[name] for name in selection.key], queries.connection.results_dataset
@@ -103,7 +106,7 @@ def _dropped_at_end(queries: Queries, kept: QueryResult) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(BqhError):  # it expires by itself, and what was read of it is as good
+        with suppress(BqhError):  # the table expires by itself, and what was read of it stays valid
             drop_result(queries, kept.table)
 
 
@@ -111,7 +114,7 @@ def _dropped_at_end(queries: Queries, kept: QueryResult) -> Iterator[None]:
 def _told_if_moved(
     queries: Queries, contract: TableContract, planned: TableVersion
 ) -> Iterator[None]:
-    """What BigQuery refuses because a planned column is gone is told as what it is."""
+    """Turns a BigQueryRefused into SourceSchemaMoved if a planned column is gone by now."""
     try:
         yield
     except BigQueryRefused as error:
@@ -124,7 +127,7 @@ def _told_if_moved(
 
 
 def source_schema(queries: Queries, contract: TableContract) -> TableSchema:
-    """What the source has now: one call."""
+    """Reads the columns that the source has now, with one call."""
     if contract.custom_query is None:
         return _schema(queries, _table(queries, contract))
     query = query_of(contract, queries.connection.project)
@@ -164,12 +167,15 @@ def _reading(source: SourceAtInstant, plan: TablePlan) -> SourceAtInstant:
 
 
 def require_unique_key(queries: Queries, contract: TableContract, pin: Pinned) -> None:
-    """KeyNotUnique with examples; reads the key of the whole table, since rows change windows."""
+    """Raises KeyNotUnique, with examples, if several rows share a key.
+
+    The key of the whole table is read, because rows change windows.
+    """
     key = pin.plan.selection.key
     if not key:
         return
     names = ", ".join(quoted(name) for name in key)
-    # A kept result has the rows of some windows only; `latest` leaves no doubled key in any.
+    # A kept result has the rows of some windows only; `latest` leaves no doubled key anywhere.
     rows_of_all = pin.source.sql
     if not contract.latest and pin.source.at is None:
         rows_of_all = f"({query_of(contract, queries.connection.project, pin.names)})"
@@ -194,7 +200,7 @@ def require_unique_key(queries: Queries, contract: TableContract, pin: Pinned) -
 
 
 def oldest_row(queries: Queries, contract: TableContract) -> datetime | None:
-    """The time of the source's oldest row; None if there is none."""
+    """Returns the time of the source's oldest row; None if it has no row."""
     name = quoted(contract.timestamp_column)
     origin = (
         f"({contract.custom_query})" if contract.custom_query else _table(queries, contract).sql

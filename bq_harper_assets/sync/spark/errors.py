@@ -1,4 +1,4 @@
-"""What Spark raises for itself, told as an error of ours: which cells, what is safe, what to do."""
+"""Spark's own errors become errors of the engine, which name the cells and what to do."""
 
 import builtins
 from collections.abc import Iterable, Iterator
@@ -9,12 +9,15 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.errors import SparkGaveUp, SparkIsGone, TaskCannotSucceed
 from bq_harper_assets.sync.spark.session import is_gone
 
-GONE_WITHIN_S = 2.0  # its connections break a moment before the process itself has ended
+GONE_WITHIN_S = 2.0  # Spark's connections break a moment before its process ends
 
 
 @contextmanager
 def errors_of_spark(table: str, cells: Iterable[Cell], then: str) -> Iterator[None]:
-    """For a block that runs Spark jobs for these cells; `then` is what is safe, and what to do."""
+    """Translates the errors of a block that runs Spark jobs for these cells.
+
+    `then` says what is safe, and what to do.
+    """
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import AnalysisException, PySparkException, PythonException
 
@@ -42,7 +45,7 @@ def errors_of_spark(table: str, cells: Iterable[Cell], then: str) -> Iterator[No
 
 
 def _raised(error: Exception) -> str:
-    """The last line of a task's traceback, or the first of what Spark says of a query."""
+    """Returns the last line of a task's traceback, or the first line of an AnalysisException."""
     from pyspark.errors import AnalysisException
 
     lines = [line for line in str(error).splitlines() if line.strip() and line[0] != " "]
@@ -53,13 +56,13 @@ def _raised(error: Exception) -> str:
 
 
 def _may_heal(error: Exception) -> bool:
-    """What the machine was short of it may have next time."""
+    """Says whether the error is of the machine, which may have more memory or disk next time."""
     kind = getattr(builtins, _raised(error).partition(":")[0], None)
     return isinstance(kind, type) and issubclass(kind, OSError | MemoryError)
 
 
 def _said(error: Exception) -> str:
-    """The first line of each cause: the rest of what Spark says is stack traces."""
+    """Joins the first line of each cause; the rest of Spark's text is stack traces."""
     lines = []
     java = getattr(error, "java_exception", None)
     while java is not None:

@@ -1,4 +1,4 @@
-"""The hashes of many rows as one row of Spark, which moves them in bulk and looks at none.
+"""The hashes of many rows are packed into one Spark row, so that Spark handles them in bulk.
 
 Rows that must meet are in one bin: those of a place, or a part of them if the place has many.
 """
@@ -12,15 +12,15 @@ import pyarrow as pa
 
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s, UInt64s
 
-RECEIPTS = -1  # the bin of what tasks say about themselves
+RECEIPTS = -1  # the bin of the tasks' receipts
 PACKED = pa.schema(
     [
         ("bin", pa.int64()),
         ("ids", pa.binary()),  # of the source's rows: their id hashes, 8 bytes each
         ("hashes", pa.binary()),  # and their row hashes
-        ("held_ids", pa.binary()),  # of the target's rows likewise
+        ("held_ids", pa.binary()),  # the same of the target's rows
         ("held_hashes", pa.binary()),
-        ("held_keys", pa.binary()),  # and their ids themselves, an Arrow stream
+        ("held_keys", pa.binary()),  # and their ids themselves, as an Arrow stream
         ("receipt", pa.binary()),
     ]
 )
@@ -30,12 +30,12 @@ _ROWS_AT_ONCE = 200_000
 
 
 def bins_per_place(rows: int) -> int:
-    """Into how many bins a place of so many rows is cut, so that each fits into memory."""
+    """Returns how many bins a place of so many rows is cut into, so that each fits into memory."""
     return 1 + rows // ROWS_PER_BIN
 
 
 def bins_of(places: Int64s, ids: UInt64s, per_place: int) -> Int64s:
-    """The bin of each row: by its id, so that both sides put it into the same."""
+    """Returns the bin of each row; it depends on the id, so that both sides agree on it."""
     if per_place == 1:
         return places
     low = ids & np.uint64(0xFFFFFFFF)
@@ -43,13 +43,13 @@ def bins_of(places: Int64s, ids: UInt64s, per_place: int) -> Int64s:
 
 
 def receipt_row(receipt: bytes) -> pa.RecordBatch:
-    """The row that carries what a task says about itself."""
+    """Makes the row that carries a task's receipt."""
     return _rows(pa.array([RECEIPTS]), receipt=pa.array([receipt], pa.binary()))
 
 
 @dataclass(kw_only=True)
 class SourcePacker:
-    """Collects hashes of source rows, and gives them out when there are enough."""
+    """A packer collects hashes of source rows, and yields them when there are enough."""
 
     per_place: int
     _bins: list[Int64s] = field(default_factory=list)
@@ -60,7 +60,7 @@ class SourcePacker:
     def add(
         self, places: Int64s, ids: UInt64s, hashes: UInt64s | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Of a batch of rows; always with row hashes, or never."""
+        """Adds the hashes of a batch of rows; either every batch has row hashes, or none has."""
         self._bins.append(bins_of(places, ids, self.per_place))
         self._ids.append(ids)
         if hashes is not None:
@@ -70,7 +70,7 @@ class SourcePacker:
             yield from self.rest()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """What was not given out yet."""
+        """Yields what was not yielded yet."""
         if not self._count:
             return
         bins = np.concatenate(self._bins)
@@ -87,7 +87,7 @@ class SourcePacker:
 def pack_held(
     places: Int64s, ids: UInt64s, hashes: UInt64s, keys: pa.Array, per_place: int
 ) -> pa.RecordBatch:
-    """The target's rows, with their ids as they are stored."""
+    """Packs the target's rows, with their ids as they are stored."""
     bins = bins_of(places, ids, per_place)
     order = np.argsort(bins, kind="stable")
     found, begins = np.unique(bins[order], return_index=True)
@@ -103,12 +103,12 @@ def pack_held(
 
 
 def unpacked(column: pa.ChunkedArray) -> UInt64s:
-    """All hashes of one column of a bin."""
+    """Reads all hashes of one column of a bin."""
     return np.frombuffer(b"".join(column.drop_null().to_pylist()), np.uint64)
 
 
 def unpacked_keys(column: pa.ChunkedArray) -> pa.Array:
-    """All ids of a bin, in the order of their hashes."""
+    """Reads all ids of a bin, in the order of their hashes."""
     parts = [
         pa.ipc.open_stream(part).read_all().column(0) for part in column.drop_null().to_pylist()
     ]
@@ -117,7 +117,7 @@ def unpacked_keys(column: pa.ChunkedArray) -> pa.Array:
 
 
 def keys_stream(keys: pa.Array) -> bytes:
-    """Ids as bytes that unpacked_keys() reads."""
+    """Writes ids as bytes that unpacked_keys() reads."""
     return _stream(keys)
 
 

@@ -1,7 +1,6 @@
-"""Says how far a Spark job is when no task has ended for a while, and what its tasks wait for.
+"""While no task ends, the driver reports how far a Spark job is and what its tasks wait for.
 
-Spark is asked in a thread of its own: a Java process that hangs answers nothing, and whoever asked
-it hangs with it.
+Spark is asked in a separate thread, because a call to a Java process that hangs never returns.
 """
 
 import threading
@@ -25,7 +24,7 @@ Counts = tuple[tuple[int, int, int], ...]  # (stage, tasks, tasks that have ende
 
 @contextmanager
 def told_while_quiet(spark: "SparkSession", what: str) -> Iterator[None]:
-    """For a block that runs Spark jobs; `what` is what they do, such as "moving 20 cells"."""
+    """Reports the progress of a block's Spark jobs; `what` is their work, as "moving 20 cells"."""
     jobs = QuietJobs(what, lambda: _active(spark))
     over = threading.Event()
 
@@ -35,7 +34,7 @@ def told_while_quiet(spark: "SparkSession", what: str) -> Iterator[None]:
 
     threading.Thread(target=watch, daemon=True, name="bqh-watch-spark").start()
     named: str | None = None
-    with suppress(Exception):  # a Spark that has died is told by the job itself
+    with suppress(Exception):  # the job itself reports that Spark has died
         named = spark.conf.get(FOLDER_SETTING, None)
     try:
         with WAITS.told_by(jobs.tell), told_by_driver(waits_folder(named)):
@@ -45,7 +44,7 @@ def told_while_quiet(spark: "SparkSession", what: str) -> Iterator[None]:
 
 
 class QuietJobs:
-    """Remembers when the last task ended, as far as it was looked at."""
+    """Quiet jobs know when Spark's task counts last changed, as of the last time it was asked."""
 
     def __init__(
         self, what: str, active: Callable[[], Counts], clock: Callable[[], float] = time.monotonic
@@ -53,21 +52,21 @@ class QuietJobs:
         self._what = what
         self._active = active
         self._clock = clock
-        self._seen: Counts | None = ()  # None: it cannot be asked, as with Spark Connect
+        self._seen: Counts | None = ()  # None if Spark does not say, as with Spark Connect
         self._since = self._looked_at = clock()
         self._moment = self._looked = datetime.now(UTC)
 
     def look(self) -> None:
-        """Asks Spark, for as long as that takes."""
+        """Asks Spark for its task counts, which may take any time."""
         counts: Counts | None = None
-        with suppress(Exception):  # a Spark that has died is told by the job itself
+        with suppress(Exception):  # the job itself reports that Spark has died
             counts = self._active()
         self._looked_at, self._looked = self._clock(), datetime.now(UTC)
         if counts != self._seen:
             self._seen, self._since, self._moment = counts, self._looked_at, self._looked
 
     def tell(self, now: float) -> str | None:
-        """None while tasks end, or while no job is under way; it waits for nobody."""
+        """Returns the line to report, at once; None while tasks end or no job is under way."""
         if now - self._looked_at >= _ANSWERS_WITHIN_S:
             return (
                 f"waits for Spark, {self._what}: Spark itself has not said since"

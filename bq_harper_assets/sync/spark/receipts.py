@@ -1,4 +1,4 @@
-"""What tasks did, told without their rows: counters that come from different places on purpose."""
+"""A receipt says what a task did without its rows; its counts have different origins on purpose."""
 
 import pickle
 import re
@@ -15,18 +15,18 @@ _IS_NAMELESS = re.compile(rf"{_NAMELESS}[0-9A-Z]{{13}}")
 
 
 def nameless_id(row_hash: str) -> str:
-    """What a row that can have no id is called in quarantine, short enough to be typed."""
+    """Returns the name, short enough to type, that a row without an id has in quarantine."""
     return f"{_NAMELESS}{row_hash}"
 
 
 def is_nameless(row_id: str | None) -> bool:
-    """Whether a row in quarantine has no id; earlier releases called it nothing."""
+    """Says whether a row in quarantine has no id; earlier releases stored None for it."""
     return row_id is None or _IS_NAMELESS.fullmatch(row_id) is not None
 
 
 @dataclass(frozen=True)
 class RejectedRow:
-    """A row that cannot be stored: its id or nameless_id(), the reason, and the row itself."""
+    """A rejected row is not stored; it has its id or nameless_id(), the reason and the payload."""
 
     place: int
     row_id: str
@@ -36,7 +36,7 @@ class RejectedRow:
 
 @dataclass
 class Tally:
-    """One cell, as far as one task or all of them saw it."""
+    """A tally has the counts of one cell, by one task or by all of them."""
 
     read: int = 0  # counted in the source's batches
     written: int = 0  # counted in Harper's answers
@@ -53,58 +53,58 @@ class Tally:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a task stopped before its end; the same error again in the driver."""
+    """A failure says why a task stopped early; the driver raises or reports its error."""
 
     error: str
     is_transient: bool
-    lost_session: bool = False  # the same rows can be had from a new session at the same instant
+    lost_session: bool = False  # a new session at the same instant gives the same rows
 
 
 def failure_of(error: BqhError) -> Failure:
-    """The failure by which a task tells its driver of the error."""
+    """Returns the failure by which a task reports the error to its driver."""
     lost = isinstance(error, ReadSessionLost)
-    # A step that repeated what was out of time would wait much longer than it may.
+    # An error that used up its time is not transient: repeating it would take longer than allowed.
     return Failure(str(error), isinstance(error, TransientError) and not error.is_out_of_time, lost)
 
 
 def error_of(failure: Failure) -> NotCompared:
-    """The error that the driver raises for a task's failure."""
+    """Returns the error that the driver raises for a task's failure."""
     return (NotComparedYet if failure.is_transient else NotCompared)(failure.error)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What one task did."""
+    """A receipt is what a task returns: counts and digest per cell, rejected rows, its failure."""
 
     tallies: dict[int, Tally]
     refusals: tuple[RejectedRow, ...]
     requests: int
     retries: int
-    # When, by the wall clock, a write was sent last that may take effect without our knowing.
+    # When, by the wall clock, the last write was sent that was never answered.
     unanswered_at: float | None
     failure: Failure | None = None
-    earlier_tries: int = 0  # of this task, which left no receipt
-    extras: frozenset[str] = frozenset()  # attributes of rows it read that nobody synced
+    earlier_tries: int = 0  # of this task; they left no receipt
+    extras: frozenset[str] = frozenset()  # attributes it read that no sync wrote
 
     @property
     def all_answered(self) -> bool:
-        """False if Harper may still apply what this task, or a killed try of it, has sent."""
+        """Says whether Harper can apply nothing more of what this task and its tries have sent."""
         return self.unanswered_at is None and self.earlier_tries == 0
 
     def dumps(self) -> bytes:
-        """For the way from the executor to the driver, which run the same code."""
+        """Pickles the receipt for the driver, which runs the same code as the executor."""
         return pickle.dumps(self)
 
     @staticmethod
     def loads(content: bytes) -> "Receipt":
-        """The receipt that dumps() wrote."""
+        """Reads a receipt that dumps() wrote."""
         receipt = pickle.loads(content)
         assert isinstance(receipt, Receipt)
         return receipt
 
 
 def merged(receipts: Iterable[Receipt]) -> dict[int, Tally]:
-    """All tasks together, by place."""
+    """Adds up the tallies of all tasks, by place."""
     total: dict[int, Tally] = {}
     for receipt in receipts:
         for place, tally in receipt.tallies.items():

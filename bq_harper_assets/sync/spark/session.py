@@ -1,4 +1,4 @@
-"""The Spark session of this process: started quietly, and anew once its Java process is gone."""
+"""This process has one Spark session, and starts a new one if its Java process has ended."""
 
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _PRIVATE = 0o600
 
 
 def session(settings: Mapping[str, str], log: Path) -> "SparkSession":
-    """The one that runs, or a new one; what Java and Spark say for themselves goes to `log`."""
+    """Returns the running session or a new one; the output of Java and Spark goes to `log`."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ def session(settings: Mapping[str, str], log: Path) -> "SparkSession":
         for name, value in settings.items():
             conf.set(name, value)
         with _opened(log) as output:
-            # In a session of its own: Ctrl-C is for the driver, which then cancels Spark's jobs.
+            # Java gets its own process session: Ctrl-C is for the driver, which cancels the jobs.
             options = {"stderr": output, "start_new_session": True}
             gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)
@@ -34,7 +34,7 @@ def session(settings: Mapping[str, str], log: Path) -> "SparkSession":
 
 
 def is_gone(within_s: float = 0.0) -> bool:
-    """Whether this process had a Spark whose Java process has ended, or ends within that time."""
+    """Says whether the Java process of this process's Spark has ended, or ends within that time."""
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway
@@ -47,7 +47,7 @@ def is_gone(within_s: float = 0.0) -> bool:
 
 
 def _forget() -> None:
-    """All that PySpark keeps of a Java process, which it would ask for ever."""
+    """Clears all that PySpark keeps of a Java process; otherwise it would go on using it."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession, SQLContext
 
@@ -66,7 +66,7 @@ def _forget() -> None:
 
 @contextmanager
 def _opened(log: Path) -> Iterator[IO[bytes] | int]:
-    """For more at its end, or anew once it is long; nowhere if the place cannot be written."""
+    """Opens the log to append, or empty once it is long; DEVNULL if it cannot be written."""
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         is_long = log.exists() and log.stat().st_size > MOST_LOG_BYTES

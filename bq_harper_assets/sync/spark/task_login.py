@@ -1,4 +1,4 @@
-"""How a task logs in to Harper: what travels to it says where the secrets lie, and holds none.
+"""A task logs in to Harper with secrets from a file; what is sent to it only names that file.
 
 PySpark writes a closure above 1 MB to a temporary file, and a cluster sends it over the network.
 """
@@ -18,21 +18,21 @@ from pydantic import SecretStr
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.sync.errors import NoPassword, PasswordNotWritten
 
-FOLDER_SETTING = "spark.bqh.secrets"  # the folder in which tasks find them
+FOLDER_SETTING = "spark.bqh.secrets"  # the folder in which tasks find the secrets
 PASSWORD_VARIABLE = "OPERATIONSAPI_PASS"
 PRIVATE_FOLDER = 0o700
 
 
 @dataclass(frozen=True)
 class HarperOfTasks:
-    """Harper as it travels to the tasks."""
+    """A task is sent the connection to Harper without its secrets, and the file that has them."""
 
     without_secrets: HarperConnection
     file: Path
-    waits: Path | None = None  # where tasks of the driver's machine say what they wait for
+    waits: Path | None = None  # where tasks on the driver's machine note what they wait for
 
     def connection(self) -> HarperConnection:
-        """With the secrets of the machine that asks for it."""
+        """Returns the connection with this machine's secrets; raises NoPassword without any."""
         try:
             secrets = json.loads(self.file.read_text(encoding="utf-8"))
         except OSError as error:
@@ -64,7 +64,7 @@ class HarperOfTasks:
 
 
 def harper_of_tasks(connection: HarperConnection, named: str | None = None) -> HarperOfTasks:
-    """Puts the secrets where tasks of this machine find them: in that folder, or in one of ours."""
+    """Writes the secrets for tasks of this machine, into the named folder or one of its own."""
     folder = _folder(named)
     name = hashlib.sha256(f"{connection.url}\n{connection.user}".encode()).hexdigest()[:16]
     file = folder / f"harper-{name}.json"
@@ -84,7 +84,7 @@ def harper_of_tasks(connection: HarperConnection, named: str | None = None) -> H
 
 
 def waits_folder(named: str | None) -> Path:
-    """Of this process: other runs have tasks too."""
+    """Returns the folder for the waits of this process's tasks; other runs have tasks too."""
     return _folder(named) / f"waits-{os.getpid()}"
 
 
@@ -93,11 +93,11 @@ def _folder(named: str | None) -> Path:
 
 
 def _write(file: Path, text: str) -> None:
-    """In one step, readable by nobody else at any moment."""
+    """Writes the file in one step; nobody else can read it at any moment."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
     if file.exists() and file.read_text(encoding="utf-8") == text:
         return
-    handle, draft = tempfile.mkstemp(dir=file.parent)  # which makes it 0600
+    handle, draft = tempfile.mkstemp(dir=file.parent)  # mkstemp() makes it 0600
     with os.fdopen(handle, "w", encoding="utf-8") as opened:
         opened.write(text)
     os.replace(draft, file)
@@ -105,7 +105,7 @@ def _write(file: Path, text: str) -> None:
 
 @cache
 def _own_folder() -> Path:
-    """Of this process, for runs outside of a project."""
+    """Makes a temporary folder of this process, for runs outside of a project."""
     folder = Path(tempfile.mkdtemp(prefix="bqh-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -1,7 +1,7 @@
-"""What tasks wait for, told by the driver: each task keeps its newest line in a file of its own.
+"""The driver reports what tasks wait for: each task writes its newest line into its own file.
 
-That is for tasks on the driver's machine. Elsewhere the folder is not there, and only Spark's log
-has the retries of a task.
+This works for tasks on the driver's machine. Elsewhere the folder does not exist, and only Spark's
+log has the retries of a task.
 """
 
 import os
@@ -19,7 +19,7 @@ FRESH_S = TOLD_AGAIN_AFTER_S + 5  # a wait that goes on is written again within 
 
 @contextmanager
 def noted_for_driver(folder: Path | None) -> Iterator[None]:
-    """For a task, as long as the block runs."""
+    """Notes what a task waits for in its file, as long as the block runs."""
     if folder is None or not folder.is_dir():
         yield
         return
@@ -38,9 +38,9 @@ def noted_for_driver(folder: Path | None) -> Iterator[None]:
 
 @contextmanager
 def told_by_driver(folder: Path) -> Iterator[None]:
-    """For a block that runs Spark jobs: what their tasks note is told as the driver's own waits."""
+    """Reports the waits that tasks of the block's Spark jobs note as the driver's own waits."""
     with suppress(OSError):  # a full disk must not stop the jobs
-        # The folder of the secrets first: what mkdir() makes on the way gets no mode.
+        # The parent is made first: a parent that mkdir() makes on the way does not get the mode.
         for each in (folder.parent, folder):
             each.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
     try:
@@ -52,9 +52,9 @@ def told_by_driver(folder: Path) -> Iterator[None]:
 
 
 def newest_wait(folder: Path) -> str | None:
-    """The line that was written last, and how many other tasks wait; None if none of them does."""
+    """Returns the line written last, and how many other tasks wait; None if no task waits."""
     lines: list[tuple[float, str]] = []
-    with suppress(OSError):  # a task that ends takes its file away
+    with suppress(OSError):  # a task that ends removes its file
         for file in folder.iterdir():
             written_at = file.stat().st_mtime
             if time.time() - written_at < FRESH_S:

@@ -1,4 +1,4 @@
-"""Whether a cell is done: counts that must agree, from BigQuery, the tasks, Spark and Harper."""
+"""A cell is done if the counts of BigQuery, the tasks, Spark and Harper agree."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from bq_harper_assets.sync.write.write_job import Moved
 
 @dataclass(frozen=True)
 class Removed:
-    """How taking vanished rows out of the target went."""
+    """A removal's outcome says which cells failed, and whether every delete was answered."""
 
     policy: DeletePolicy
     failed: Mapping[Cell, str]
@@ -26,7 +26,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """One cell after the move: its result, or why it is not done."""
+    """An outcome is the result of one cell after the write, and the problem if it is not done."""
 
     cell: Cell
     result: CellResult
@@ -41,9 +41,9 @@ def judge_cells(
     removed: Removed,
     seconds: float,
 ) -> list[CellOutcome]:
-    """Every cell of the run; `grid` tells where each was in the move.
+    """Judges every cell of the turn; `grid` has the place of each in the write.
 
-    A window all of whose slices are in the run is done when its cells add up to what BigQuery
+    A window all of whose slices are in the turn is done when its cells add up to what BigQuery
     counted in it, even if a task failed; cells of any other window are done only if no task did.
     """
     counts = _Counts(grid, moved)
@@ -67,7 +67,7 @@ def judge_cells(
 
 
 class _Counts:
-    """What the move's jobs say of each cell."""
+    """These counts are what the tasks of the write and Spark returned of each cell."""
 
     def __init__(self, grid: Grid | None, moved: Moved) -> None:
         self._grid = grid
@@ -75,7 +75,7 @@ class _Counts:
         self._tallies = merged(moved.receipts)
         self._failed = _failure(moved)
         self._refused: dict[int, list[Rejection]] = {}
-        self._stale: dict[int, str] = {}  # an old version of a refused row may still be there
+        self._stale: dict[int, str] = {}  # an old version of a rejected row may still be stored
         for receipt in moved.receipts:
             for refusal in receipt.refusals:
                 if receipt.failure:
@@ -87,7 +87,7 @@ class _Counts:
         return self._grid.place_of(work.cell) if self._grid and work.has_rows_to_write else -1
 
     def settled(self, work: Work) -> int:
-        """Rows that are written, were there already, or are known to be refused."""
+        """Counts the rows that are written, were stored already, or are rejected."""
         place = self._place(work)
         written = self._tallies.get(place, Tally()).written + len(self._refused.get(place, []))
         return written + (work.diff.equal if work.diff else 0)
@@ -115,7 +115,10 @@ class _Counts:
         )
 
     def problem(self, work: Work, result: CellResult, settled: int | None) -> str | None:
-        """`settled` of the whole window, if all of it is in the run."""
+        """Returns why the cell is not done; None if it is.
+
+        `settled` is the count of the whole window if all of it is in the turn, otherwise None.
+        """
         place = self._place(work)
         if settled is not None and settled != work.rows:
             return self._failed or (
@@ -141,7 +144,10 @@ class _Counts:
 def spared_from_deletes(
     works: Sequence[Work], grid: Grid | None, moved: Moved, *, allowed: bool
 ) -> dict[Cell, str]:
-    """Cells whose old rows must stay, and why: what should have come in their place did not."""
+    """Returns the cells whose vanished rows must stay because their new rows are not all stored.
+
+    The reason is given by cell.
+    """
     failed = _failure(moved)
     refused = Counter(refusal.place for receipt in moved.receipts for refusal in receipt.refusals)
     spared = {}
@@ -175,7 +181,7 @@ def _by_window(works: Sequence[Work]) -> dict[Window, list[Work]]:
 
 
 def _is_whole(of_window: Sequence[Work]) -> bool:
-    """Whether all slices are here and cover the same times, so that BigQuery's count is theirs."""
+    """Says whether BigQuery's count applies: all slices are here and cover the same times."""
     slices = of_window[0].batch.table.facts.slices
     parts = {(work.part.begin, work.part.end) for work in of_window}
     refused = any(work.refusal for work in of_window)

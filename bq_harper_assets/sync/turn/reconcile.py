@@ -1,7 +1,7 @@
-"""Cells that may hold rows: compared with their source, and the difference applied.
+"""A cell that may have rows in the target is compared with its source; what differs is applied.
 
-The order is what keeps every row present. Whatever a write will take out of another cell is marked
-in the ledger first; rows that moved are written before any row is deleted.
+The order keeps every row present. A cell from which a write will take a row is marked in the ledger
+first, and rows that changed windows are written before any row is deleted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from bq_harper_assets.sync.write.write_task import Chosen
 
 
 def compare_works(source: TurnSource, works: Sequence[Work]) -> None:
-    """Gives each its difference: by stored hashes, or by all values where those may not do."""
+    """Gives each cell its difference, by stored hashes or, where those may be stale, by values."""
     for deep in (False, True):
         some = [work for work in works if work.may_be_stale is deep]
         if not some:
@@ -46,7 +46,7 @@ def compare_works(source: TurnSource, works: Sequence[Work]) -> None:
 
 
 def find_gone(scene: Scene, works: Sequence[Work]) -> None:
-    """Tells rows that are gone from rows that live on in another window."""
+    """Separates rows that are gone from the source from rows that are in another window now."""
     source = scene.source
     ids = [row_id for work in works if work.diff for row_id in work.diff.vanished]
     found = find_vanished(
@@ -68,7 +68,7 @@ def find_gone(scene: Scene, works: Sequence[Work]) -> None:
             work.destinations = {
                 row_id: scene.cell_at(alive[row_id], work.cell.slice)
                 for row_id in work.diff.vanished
-                # A record whose key is that of a row of this very part is no version of that row.
+                # A record with the key of a row of this very part is not a version of that row.
                 if row_id in alive and not _is_in(work, found.elsewhere.get(row_id))
             }
             work.vanished = Vanished(
@@ -79,28 +79,31 @@ def find_gone(scene: Scene, works: Sequence[Work]) -> None:
 
 
 def _is_in(work: Work, micros: int | None) -> bool:
-    """At T; times of an open window that come after the part are as good as another window's."""
+    """Says whether a time lies in the part; times of an open window after it do not."""
     if micros is None:
         return False
     return micros_at(work.part.begin) <= micros < micros_at(work.part.end)
 
 
 def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -> None:
-    """By the guard, unless they are allowed; a table that keeps what is gone loses nothing."""
+    """Records what will be deleted, and lets the guard refuse it unless large losses are allowed.
+
+    A table whose policy keeps deleted rows loses nothing.
+    """
     if scene.source.contract.deletes == "keep":
         return
     for work in works:
         work.loss = _loss(scene, work)
     losses = {work.cell: work.loss for work in works if work.loss is not None}
     intents = [
-        # Also where nothing is lost: else what it takes out counts as it is committed.
+        # A cell that loses nothing in sum is recorded too: otherwise its deletes count at commit.
         Intent(work.batch, losses[work.cell].lost, losses[work.cell].held)
         for work in works
         if work.diff is not None and work.vanished.gone
     ]
     if not intents:
         return
-    # Before others are looked at: of two runs side by side, one at least sees the other.
+    # This comes before the losses of others are read: of two turns at once, one sees the other.
     scene.ledger.intend_deletes(scene.keeper.leases, intents, allowed=allowed)
     if allowed:
         return
@@ -110,14 +113,14 @@ def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -
     for work in works:
         if (found := refused.get(work.cell)) is not None:
             work.refusal = found.why
-            # At once: until then other runs count what it will not take out.
+            # This is recorded at once: until then other turns count what this one will not delete.
             scene.ledger.refuse_batch(work.batch, found.why, found.until)
 
 
 def _loss(scene: Scene, work: Work) -> Loss | None:
-    """What a compared cell is about to lose; rows past their retention are neither lost nor held.
+    """Returns what a compared cell is about to lose; rows past their retention do not count.
 
-    They must not count as held: so many of them would make any loss of the others a small share.
+    They do not count as rows of the cell either: among many of them other losses would look small.
     """
     if work.diff is None:
         return None
@@ -127,12 +130,12 @@ def _loss(scene: Scene, work: Work) -> Loss | None:
 
 
 def mark_destinations(scene: Scene, works: Sequence[Work]) -> None:
-    """The cells that get a row which left its window; a cell that has it at T needs no mark."""
+    """Marks cells that get a row which left its window; one committed at T needs no mark."""
     written = [work for work in works if not work.refusal]
     at_t = _marks((work, work.vanished.elsewhere) for work in written)
     if at_t:
         scene.ledger.mark(scene.keeper.leases, scene.t, at_t, unless_committed_at_t=True)
-    # As of when they were seen: a commit at T, of this run too, does not know of them.
+    # They are marked as of when they were read: a commit at T, of this turn too, lacks them.
     for t in sorted({seen.pin.t for work in written for seen in work.vanished.later.values()}):
         later = _marks(
             (work, {i: seen.micros for i, seen in work.vanished.later.items() if seen.pin.t == t})
@@ -154,7 +157,7 @@ def _marks(moved: Iterable[tuple[Work, Mapping[Any, int]]]) -> list[Mark]:
 
 
 def mark_origins(scene: Scene, works: Sequence[Work], reading: Reading, chosen: Chosen) -> None:
-    """The cells out of which a write will take a row; only rows with a key can be in another."""
+    """Marks cells from which a write will take a row; only rows with a key can be in another."""
     source = scene.source
     if not source.pin.plan.selection.key:
         return
@@ -185,7 +188,7 @@ def mark_origins(scene: Scene, works: Sequence[Work], reading: Reading, chosen: 
 
 
 def chosen_rows(works: Sequence[Work], grid: Grid) -> Chosen:
-    """What is written of cells that are written whole, and of those that were compared."""
+    """Chooses every row of cells that are written whole, and what differs in compared cells."""
     whole = np.zeros(len(grid.batches), np.bool_)
     for work in works:
         whole[grid.place_of(work.cell)] = work.diff is None
@@ -193,7 +196,10 @@ def chosen_rows(works: Sequence[Work], grid: Grid) -> Chosen:
 
 
 def unseen_rows(works: Sequence[Work], grid: Grid) -> Chosen:
-    """Of these, the rows that reading the target back has not shown where they are."""
+    """Chooses those of chosen_rows() that may be in another cell of the target.
+
+    Rows that the comparison found in their own cell are left out.
+    """
     chosen = chosen_rows(works, grid)
     ids = [work.diff.missing for work in works if work.diff]
     return Chosen(chosen.whole, np.unique(np.concatenate(ids)) if ids else chosen.ids[:0])

@@ -1,4 +1,4 @@
-"""What a run did, for metadata and terminals."""
+"""A report says what a turn did; it is shown in Dagster's metadata and in terminals."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ from bq_harper_assets.sync.phases import Phase
 
 @dataclass(frozen=True, kw_only=True)
 class CellReport:
-    """One cell of a run."""
+    """A cell report says what a turn did to one cell, and why it is not done if it is not."""
 
     cell: Cell
     mode: Mode
@@ -25,13 +25,13 @@ class CellReport:
 
     @property
     def is_open(self) -> bool:
-        """Whether rows of the window may still arrive."""
+        """Says whether rows of the window may still arrive."""
         return self.upto < self.cell.window.end
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """What a run did, for metadata and terminals."""
+    """A run report says what one turn did to its table and to each of its cells."""
 
     table: str
     t: datetime
@@ -46,16 +46,16 @@ class RunReport:
     is_transient: bool = False
     columns: tuple[HarperColumn, ...] = ()  # of the Harper table
     bytes_read: int = 0  # from BigQuery, as it estimates them
-    bytes_billed: int = 0  # by BigQuery, for the run's queries
-    schema_is_new: bool = False  # the run recorded its version
-    waiting: tuple[Change, ...] = ()  # what the source has and the run has left out
+    bytes_billed: int = 0  # by BigQuery, for the turn's queries
+    schema_is_new: bool = False  # the turn recorded its version
+    waiting: tuple[Change, ...] = ()  # what the source has and the turn left out
 
     @property
     def not_synced(self) -> str:
-        """What waits for a person, or is frozen, and what to do about it."""
+        """Says what waits for a person or is frozen, and what to do about it."""
         return "; ".join(map(str, self.waiting))
 
     @property
     def rows(self) -> int:
-        """Rows written by the cells that are done."""
+        """Counts the rows written by the cells that are done."""
         return sum(cell.result.written for cell in self.cells if not cell.problem)

@@ -61,33 +61,33 @@ _UNCOMMITTED = (
 )
 
 
-SESSIONS_LOST = 3  # in one move; one that is lost each time is no accident
+SESSIONS_LOST = 3  # in one write; a session that is lost each time is no accident
 
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """All that a run has sent, and what it knows of its effect."""
+    """This is what a turn has written and removed, and what it knows of the effect."""
 
-    grid: Grid | None  # of the move
+    grid: Grid | None  # of the cells' own write
     moved: Moved  # rows of the cells themselves
     elsewhere: tuple[Moved, ...]  # rows that left their window
     removed: Removed
-    given_up: tuple[Moved, ...] = ()  # tries whose read session was lost
+    given_up: tuple[Moved, ...] = ()  # tries that lost their read session
 
     @property
     def parts(self) -> tuple[Moved, ...]:
-        """Every job whose rows count."""
+        """Returns the result of every job whose rows count."""
         return (self.moved, *self.elsewhere)
 
     @property
     def all_receipts(self) -> list[Receipt]:
-        """Of every job that wrote, also of tries that were made again."""
+        """Returns the receipts of every job that wrote, also of tries that were repeated."""
         return [receipt for part in (*self.parts, *self.given_up) for receipt in part.receipts]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Leased:
-    """The stores of a turn, opened, and the slices that it may move."""
+    """A leased turn has its stores open, and a keeper of the leases of its slices."""
 
     table: LogicalTable
     queries: Queries
@@ -98,7 +98,7 @@ class Leased:
 
 @dataclass(frozen=True)
 class EnsuredTable:
-    """The Harper table as the turn needs it."""
+    """An ensured table says what was done to the Harper table, and which schema version it has."""
 
     action: TableAction
     version: int  # of its schema
@@ -107,7 +107,7 @@ class EnsuredTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run of one contract's cells."""
+    """A turn moves cells of one contract, in one call of `sync`."""
 
     stores: Stores
     contract: TableContract
@@ -116,13 +116,13 @@ class Run:
     times: LeaseTimes = field(default_factory=LeaseTimes)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     say: Callable[[str], None] = lambda line: None
-    allow_deletes: bool = False  # also beyond what the guard lets pass
-    deep: bool = False  # compares what is held by all values: a stored hash may be wrong
-    key_is_known: bool = False  # to be unique: this reads the key of the whole table
+    allow_deletes: bool = False  # even those that the guard would refuse
+    deep: bool = False  # compares by all values, because stored hashes may be wrong
+    key_is_known: bool = False  # to be unique: skips the check, which reads the whole key
     stop: Stop = field(default_factory=Stop)
 
     def sync(self, cells: Sequence[Cell]) -> RunReport:
-        """Makes the cells equal to the source at one instant; RunFailed if some could not be."""
+        """Makes the cells equal to the source at one instant; raises RunFailed if some are not."""
         self.stop.check()
         began = time.monotonic()
         with doing("reading BigQuery's columns and fingerprints"), ExitStack() as until_end:
@@ -142,7 +142,7 @@ class Run:
         return report
 
     def _lease(self, cells: Sequence[Cell], until_end: ExitStack) -> Leased:
-        """Opens the stores and takes the slices, if ledger and Harper tell the same story."""
+        """Opens the stores and leases the slices, if ledger and Harper do not contradict."""
         ledger, stores = self.stores.ledger, self.stores
         table = ledger.register_table(table_facts(self.contract, stores.bigquery))
         calls = BigQueryCalls(
@@ -179,7 +179,7 @@ class Run:
         )
 
     def _pin(self, leased: Leased, cells: Sequence[Cell], until_end: ExitStack) -> Pinned:
-        """Reads the source's columns, and holds its rows at one instant T."""
+        """Reads the source's columns, and pins its rows at one instant T."""
         start = min(cell.window.start for cell in cells)
         end = max(cell.window.end for cell in cells)
         queries = leased.queries
@@ -192,7 +192,7 @@ class Run:
         return pin
 
     def _ensure(self, leased: Leased, pin: Pinned) -> EnsuredTable:
-        """Makes or evolves the Harper table, and records the schema version that it has now."""
+        """Makes or evolves the Harper table, and records its schema version."""
         ledger, table, known = self.stores.ledger, leased.table, leased.newest_schema
         ensured = ensure_table(
             leased.harper,
@@ -210,7 +210,7 @@ class Run:
     def _scene(
         self, leased: Leased, pin: Pinned, cells: Sequence[Cell], until_end: ExitStack
     ) -> Scene:
-        """Gathers what the steps that follow share."""
+        """Gathers what the next steps share."""
         harper = leased.harper
         first = self._start(min(cell.window.start for cell in cells))
         source = TurnSource(
@@ -235,7 +235,7 @@ class Run:
         )
 
     def _plan(self, scene: Scene, version: int, cells: Sequence[Cell]) -> list[Work]:
-        """Records a batch per cell in one transaction, and tells Harper the newest of them."""
+        """Records a batch per cell in one transaction, and mirrors the newest of them to Harper."""
         works = plan_cells(scene, version, cells, self.run_id, deep=self.deep)
         scene.keeper.note_planned()
         self.say(f"{self.contract.id}: moving {len(cells)} cells at {scene.t:%F %T}")
@@ -245,7 +245,7 @@ class Run:
 
     @contextmanager
     def _spark_at_work(self, cells: Sequence[Cell]) -> Iterator[None]:
-        """Tells what Spark is at while it is quiet, explains its errors, and hears a stop."""
+        """Reports what Spark does while it is quiet, explains its errors, and cancels on a stop."""
         then = f"{_UNCOMMITTED}. Next: bqh sync {self.contract.id}"
         with (
             told_while_quiet(self.spark, f"moving {len(cells)} cells of {self.contract.id}"),
@@ -256,13 +256,13 @@ class Run:
 
     @property
     def _retry(self) -> RetryPolicy:
-        """As the caller has it, under the deadline of the table; its waits end with the run."""
+        """Returns the caller's policy with the table's time limit; its waits end on a stop."""
         within = self.retry.within(self.contract.sync.give_up_after)
-        # Whoever brings a clock of its own decides how it waits.
+        # A caller with its own sleep function decides how to wait.
         return replace(within, sleep=self.stop.sleep) if within.sleep is time.sleep else within
 
     def _prepare(self, scene: Scene, works: Sequence[Work]) -> None:
-        """Compares what may hold rows, and decides before the first write what must not be done."""
+        """Compares cells that may have rows, and refuses large deletes before the first write."""
         compared = [work for work in works if work.is_reconcile]
         with doing(f"comparing {len(works):,} cells with what Harper holds"):
             reconcile.compare_works(scene.source, compared)
@@ -270,11 +270,11 @@ class Run:
             reconcile.refuse_great_losses(scene, compared, allowed=self.allow_deletes)
 
     def _write(self, scene: Scene, works: Sequence[Work]) -> Written:
-        """Writes rows, those that left their window first, and deletes last."""
+        """Writes rows that left their window, then the cells' own rows, and deletes last."""
         with doing(f"writing rows of {len(works):,} cells to Harper"):
             move = self._move(scene, [work for work in works if work.has_rows_to_write])
             reconcile.mark_destinations(scene, works)
-            # Whatever ends the tasks, until their receipts say more.
+            # However the tasks end, the leases stay until the receipts show that all was answered.
             scene.keeper.leave_to_expire()
             elsewhere = tuple(write_moved(scene, works))
             tries = self._moved(scene, works, move) if move else [Moved()]
@@ -290,10 +290,11 @@ class Run:
         )
 
     def _moved(self, scene: Scene, works: Sequence[Work], move: Move) -> list[Moved]:
-        """What each try did. A session that BigQuery lost is opened again at the same instant.
+        """Writes the cells and returns what each try did.
 
-        Which rows its streams would still have given is not known, so all of them are written
-        again, which changes nothing twice; only the last try's receipts are counted.
+        A read session that BigQuery lost is opened again at the same instant. Nobody knows which
+        rows its streams had left, so all of them are written again, which is harmless; only the
+        last try's receipts are counted.
         """
         tries = [move_all(self.spark, move)]
         while len(tries) <= SESSIONS_LOST and (lost := _lost_session(tries[-1])):
@@ -303,7 +304,7 @@ class Run:
         return tries
 
     def _move(self, scene: Scene, works: Sequence[Work]) -> Move | None:
-        """The rows to write, and marks on every cell that this will take rows from."""
+        """Builds the order to write, and marks every cell from which it will take rows."""
         if not works:
             return None
         reading = self._reading(scene, works)
@@ -326,7 +327,7 @@ class Run:
         return scene.source.reading(parts, has_equal_rows=has_equal_rows)
 
     def _remove(self, scene: Scene, works: Sequence[Work], spared: Mapping[Cell, str]) -> Removed:
-        """Last, when every row that lives on is where it belongs."""
+        """Removes vanished rows; this comes last, when every other row is in its cell."""
         contract, pin = self.contract, scene.source.pin
         failed: dict[Cell, BqhError] = {}
         retry = scene.source.retry
@@ -349,7 +350,7 @@ class Run:
             )
 
     def _all_answered(self, written: Written) -> bool:
-        # Of two tries that run side by side, the one that is killed leaves no trace.
+        # With speculation two tries run at once, and the one that is killed leaves no receipt.
         setting = str(self.spark.conf.get("spark.speculation", "false"))
         speculative = setting.strip().lower() == "true"  # as Spark itself reads it
         receipts = written.all_receipts
@@ -357,13 +358,13 @@ class Run:
         return not speculative and answered and written.removed.all_answered
 
     def _start(self, first: datetime) -> datetime:
-        """Of the table's first window."""
+        """Returns the start of the table's first window."""
         declared = self.contract.sync.start_timestamp
         start = declared or self.stores.ledger.start_of(self.contract.id) or first
         return floor_to_window(start, self.contract.window)
 
     def _phase(self, table: LogicalTable, t: datetime, start: datetime) -> Phase:
-        """By how far the table is behind before this run; the first is behind from its start."""
+        """Returns the phase for the table's lag before this turn; the first lags from the start."""
         synced_until = self.stores.ledger.progress(table, start).synced_until
         return phase_of(max(t - synced_until, timedelta(0)), self.contract.sync)
 
@@ -389,13 +390,13 @@ class Run:
             note_committed({o.cell.key: o.result.read for o in outcomes if not o.problem})
             for work, outcome in both:
                 if outcome.problem and not work.refusal:
-                    # If the lease ran out, the next run may have taken the cell: then it is its.
+                    # If the lease ran out, the next run may own the cell already.
                     with suppress(LedgerConflict):
                         ledger.fail_batch(work.batch, outcome.problem)
         return outcomes
 
     def _waiting(self, scene: Scene) -> tuple[Change, ...]:
-        """What the source has and the turn leaves out, because it waits for a person."""
+        """Returns what the source has and the turn leaves out, because it waits for a person."""
         return waiting_changes(scene.source.pin.plan.version, self.contract)
 
     def _report(
@@ -432,7 +433,7 @@ class Run:
 
 
 def _lost_session(moved: Moved) -> str | None:
-    """Why, where a task could not read on; None where none lost its session."""
+    """Returns the error of a task that lost its read session; None if no task did."""
     failures = (receipt.failure for receipt in moved.receipts)
     return next((each.error for each in failures if each and each.lost_session), None)
 

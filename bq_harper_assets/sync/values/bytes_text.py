@@ -1,4 +1,4 @@
-"""BYTES as base64 text."""
+"""BYTES values are stored as base64 text."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +17,12 @@ _ALPHABET = np.frombuffer(
 
 
 def base64_text(array: pa.Array) -> pa.LargeStringArray:
-    """Standard base64 with padding; NULLs stay NULL."""
+    """Encodes values as standard base64 with padding; NULLs stay NULL."""
     starts, lengths, data = variable_width(array)
     groups = (lengths + 2) // 3
     positions = positions_in_runs(groups) * 3
     at = np.repeat(starts, groups) + positions
-    left = np.repeat(lengths, groups) - positions  # bytes of the value from this group on
+    left = np.repeat(lengths, groups) - positions  # the bytes of the value from this group on
     padded = np.concatenate([data, np.zeros(2, np.uint8)]).astype(np.uint32)
     bits = padded[at] << 16
     bits |= np.where(left > 1, padded[at + 1], 0) << 8

@@ -1,4 +1,4 @@
-"""One column's values as Harper stores them, at any depth: faithful, or refused with the reason."""
+"""A column's values are stored faithfully, at any depth, or their rows are rejected with why."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,21 +51,24 @@ TEXTS: dict[Kind, Callable[[pa.Array], pa.Array]] = {
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """The values, what is wrong with some of them, and whether their texts are JSON already."""
+    """Stored values have the faults of some rows, and say whether their texts are JSON already."""
 
     array: pa.Array
     faults: tuple[RowFault, ...] = ()
     is_json: bool = False
 
     def as_json(self) -> pa.Array:
-        """The values as JSON texts."""
+        """Returns the values as JSON texts."""
         return self.array if self.is_json else json_of(self.array)
 
 
 def stored_values(
     array: pa.Array, column: HarperColumn, geojson: GeoJson | None, path: str = ""
 ) -> Stored:
-    """The column's values in its form; `path` names what is inside of another in reasons."""
+    """Returns the column's values as Harper stores them.
+
+    `path` names, in reasons, a column that is inside another one.
+    """
     values = plain(array)
     if not path and _is_object_of_its_own(column):
         return _whole_json(values, column.name)
@@ -75,7 +78,7 @@ def stored_values(
     offsets = offsets_of(list_lengths(values))
     inner = _single(plain(values.flatten()), column, geojson, f"{path}[]")
     faults = tuple(fault.of_lists(offsets) for fault in inner.faults)
-    # BigQuery has no NULL arrays: one that arrives so is empty.
+    # BigQuery has no NULL arrays: one that arrives as NULL is empty.
     if inner.is_json:
         return Stored(array_of(offsets, inner.array), faults, is_json=True)
     return Stored(pa.LargeListArray.from_arrays(pa.array(offsets), inner.array), faults)
@@ -130,7 +133,7 @@ def _struct(values: pa.Array, column: HarperColumn, geojson: GeoJson | None, pat
 
 
 def _whole_json(values: pa.Array, path: str) -> Stored:
-    """A JSON value that is all of its column: further inside, Harper reads any name."""
+    """Stores a JSON column of the top level; only there Harper cannot read the name `then`."""
     stored = _json(values, path)
     reason = f"{path}: Harper cannot read an object with a name `then`; {_WAY_OUT}"
     faults = fault_if(passes_for_promise(stored.array), reason)

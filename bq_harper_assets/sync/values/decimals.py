@@ -1,4 +1,4 @@
-"""NUMERIC and BIGNUMERIC as text, digit by digit, and what of it a number can hold."""
+"""NUMERIC and BIGNUMERIC are written digit by digit, and checked for what a number can hold."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,11 +6,11 @@ import pyarrow.compute as pc
 
 from bq_harper_assets.sync.arrays.arrow_memory import Bools
 
-MOST_DIGITS = 15  # every decimal of so many digits survives the way through a double
+MOST_DIGITS = 15  # a double keeps every decimal of so many digits
 
 
 def decimal_texts(array: pa.Array) -> pa.StringArray:
-    """The shortest plain text: no exponent, and no zeros that say nothing."""
+    """Writes the shortest plain text, without an exponent and without needless zeros."""
     scale = array.type.scale
     signed = pc.cast(_unscaled(array), pa.string())
     if scale == 0:
@@ -24,7 +24,7 @@ def decimal_texts(array: pa.Array) -> pa.StringArray:
 
 
 def exceeds_number(texts: pa.StringArray) -> Bools:
-    """Where a decimal's text has more significant digits than a number is trusted with."""
+    """Says where a decimal's text has more significant digits than a number keeps."""
     longest = pc.max(pc.binary_length(texts)).as_py()
     if longest is None or longest <= MOST_DIGITS:
         return np.zeros(len(texts), np.bool_)
@@ -35,7 +35,7 @@ def exceeds_number(texts: pa.StringArray) -> Bools:
 
 
 def _unscaled(array: pa.Array) -> pa.Array:
-    """Without the point: Arrow prints small decimals with an exponent, whole ones never."""
+    """Removes the decimal point: Arrow prints small decimals with an exponent, whole ones never."""
     if array.type.bit_width < 128:
         array = array.cast(pa.decimal128(38, array.type.scale))
     whole = pa.decimal128(38, 0) if array.type.bit_width == 128 else pa.decimal256(76, 0)

@@ -1,4 +1,4 @@
-"""Which integers a JavaScript number holds exactly."""
+"""A JavaScript number holds integers exactly only up to 2^53."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ LARGEST_INTEGER = 2**53
 
 
 def exceeds_safe_integer(values: pa.Int64Array) -> Bools:
-    """Where a value lies beyond +-2^53."""
+    """Says where a value lies beyond +-2^53."""
     limits = pc.min_max(values)
     least, most = limits["min"].as_py(), limits["max"].as_py()
     if least is None or (least >= -LARGEST_INTEGER and most <= LARGEST_INTEGER):

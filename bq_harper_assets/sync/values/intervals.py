@@ -1,4 +1,4 @@
-"""INTERVAL and RANGE values as text, the way BigQuery spells them."""
+"""INTERVAL and RANGE values are stored as text, the way BigQuery writes them."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ _PARTS = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
 
 
 def interval_texts(array: pa.Array) -> pa.StringArray:
-    """`1-2 3 4:5:6.789`: years-months days hours:minutes:seconds, each part with its own sign."""
+    """Writes `1-2 3 4:5:6.789`: years-months days hours:minutes:seconds, each with its own sign."""
     parts = fixed_width(array, _PARTS)
     months = parts["months"].astype(np.int64)
     nanos = parts["nanos"].astype(np.int64)
@@ -27,7 +27,7 @@ def interval_texts(array: pa.Array) -> pa.StringArray:
 
 
 def range_texts(array: pa.Array) -> pa.Array:
-    """`[start, end)` with the bounds as they are stored alone; an open end is UNBOUNDED."""
+    """Writes `[start, end)` with bounds as single values are stored; an open end is UNBOUNDED."""
     start, end = (_bound(plain(child)) for child in array.flatten())
     text = pc.binary_join_element_wise("[", start, ", ", end, ")", "")
     nulls = null_mask(array)
@@ -53,7 +53,7 @@ def _digits(numbers: Int64s) -> pa.Array:
 
 
 def _fraction(nanos: Int64s) -> pa.Array:
-    """Nothing, or a point and 3, 6 or 9 digits, as many as are needed."""
+    """Writes nothing, or a point and 3, 6 or 9 digits, as many as are needed."""
     digits = pc.ascii_lpad(_digits(nanos), 9, "0")
     for shorter in (6, 3):
         cut = pc.utf8_slice_codeunits(digits, 0, shorter)

@@ -1,4 +1,4 @@
-"""Values of JSON columns: which texts may be put into a request as they are.
+"""These checks find the texts of JSON columns that may not be put into a request as they are.
 
 They must be JSON and nothing but; numbers must fit a double; integers must not be beyond 2^53, for
 Harper would round them; surrogates must come in pairs. Of equal names in an object Harper keeps the
@@ -17,13 +17,13 @@ from bq_harper_assets.sync.values.exact_integers import LARGEST_INTEGER
 from bq_harper_assets.sync.values.json_text import joined
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
-# JSON may write any letter of a name as an escape.
+# In JSON any letter of a name may be written as an escape.
 _THEN = r'(?:t|\\u0074)(?:h|\\u0068)(?:e|\\u0065)(?:n|\\u006[eE])"'
 _NOTHING_READ = pa.schema([("n", pa.int8())])
 
 
 def _larger_than(limit: int) -> str:
-    """A pattern for the digits of every whole number above the limit."""
+    """Returns a pattern for the digits of every whole number above the limit."""
     digits = str(limit)
     larger = [
         f"{digits[:at]}[{int(digit) + 1}-9][0-9]{{{len(digits) - at - 1}}}"
@@ -37,7 +37,7 @@ _LARGE = rf"(?:^|[^0-9.eE+\-])-?(?:{_larger_than(LARGEST_INTEGER)})(?:$|[^0-9.eE
 
 
 def is_no_json(texts: pa.Array) -> Bools:
-    """Where a text is no JSON value that could be stored; NULLs are no concern."""
+    """Says where a text is not a JSON value that can be stored; NULLs are fine."""
     present = texts.drop_null()
     bad = np.zeros(len(texts), np.bool_)
     found = _unreadable(present)
@@ -48,14 +48,14 @@ def is_no_json(texts: pa.Array) -> Bools:
 
 
 def holds_unsafe_integer(texts: pa.Array) -> Bools:
-    """Where JSON holds an integer that a JavaScript number may not hold."""
+    """Says where JSON has an integer that a JavaScript number may not hold exactly."""
     return _outside_strings(texts, _LARGE, _LARGE)
 
 
 def passes_for_promise(texts: pa.Array) -> Bools:
-    """Where JSON is an object with something under `then`, which Harper 4.7.29 waits for.
+    """Says where JSON is an object with something under `then`, for which Harper 4.7.29 waits.
 
-    It is stored well, but selecting the column fails, and SQL answers NULL for the whole row.
+    Such an object is stored well, but selecting the column fails, and SQL answers NULL for the row.
     """
     found = _matches(texts, _THEN)
     for at in np.flatnonzero(found):
@@ -67,7 +67,7 @@ def _has_then(text: str) -> bool:
     try:
         value = json.loads(text)
     except ValueError:
-        return False  # refused as such
+        return False  # is_no_json() rejects it
     return isinstance(value, dict) and value.get("then") not in (None, 0, "")  # 0 is also false
 
 
@@ -86,7 +86,7 @@ def _matches(texts: pa.Array, pattern: str) -> Bools:
 
 
 def _unreadable(texts: pa.Array) -> Bools:
-    """Found by halves: nearly always there is nothing to find."""
+    """Finds unreadable texts by trying halves, because nearly always there is none."""
     if _all_readable(texts):
         return np.zeros(len(texts), np.bool_)
     if len(texts) == 1:
@@ -98,7 +98,7 @@ def _unreadable(texts: pa.Array) -> Bools:
 def _all_readable(texts: pa.Array) -> bool:
     if len(texts) == 0:
         return True
-    # Only one whole value fits both places: what would end the one place early breaks the other.
+    # Only one whole value fits both members: what would end one early breaks the other.
     rows = joined(['{"v":', texts, ',"w":[', texts, "]}\n"])
     _, _, data = variable_width(rows)
     options = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)

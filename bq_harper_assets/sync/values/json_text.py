@@ -1,4 +1,4 @@
-"""Arrow columns as JSON text: written by arro3, or joined from texts that are JSON already."""
+"""Arrow columns become JSON text, written by arro3 or joined from texts that are JSON already."""
 
 import io
 import json
@@ -15,12 +15,12 @@ _NEWLINE, _COMMA = b"\n,"
 
 
 def json_lines(rows: pa.RecordBatch) -> tuple[Bytes, Int64s]:
-    """All rows as JSON objects, less the first brace, and where each begins.
+    """Writes all rows as JSON objects, without the first brace, and returns where each begins.
 
     Row i is `{` + text[offsets[i] : offsets[i + 1] - 2], for `,{` follows each row.
     """
     out = io.BytesIO()
-    # arro3 leaves NULLs out unless told, and panics on slices of records inside of records.
+    # By default arro3 leaves NULLs out, and it panics on slices of records inside of records.
     arro3.io.write_ndjson(_compact(rows), out, explicit_nulls=True)
     out.write(b"{")
     text = np.frombuffer(out.getbuffer(), np.uint8)
@@ -32,7 +32,7 @@ def json_lines(rows: pa.RecordBatch) -> tuple[Bytes, Int64s]:
 
 
 def json_of(array: pa.Array) -> pa.LargeStringArray:
-    """Each value as JSON text; a NULL is `null`."""
+    """Writes each value as JSON text; a NULL becomes `null`."""
     if len(array) == 0:
         return pa.array([], pa.large_string())
     text, offsets = json_lines(pa.record_batch([array], ["v"]))
@@ -41,13 +41,13 @@ def json_of(array: pa.Array) -> pa.LargeStringArray:
 
 
 def array_of(offsets: Int64s, elements: pa.Array) -> pa.LargeStringArray:
-    """JSON arrays of JSON texts: array i has elements [offsets[i], offsets[i + 1])."""
+    """Makes JSON arrays of JSON texts; array i has the elements [offsets[i], offsets[i + 1])."""
     lists = pa.LargeListArray.from_arrays(pa.array(offsets), elements)
     return joined(["[", pc.binary_join(lists, _literal(",")), "]"])
 
 
 def object_of(names: Sequence[str], values: Sequence[pa.Array]) -> pa.LargeStringArray:
-    """JSON objects of JSON texts."""
+    """Makes JSON objects of JSON texts."""
     parts: list[pa.Array | str] = ["{"]
     for name, value in zip(names, values, strict=True):
         comma = "," if len(parts) > 1 else ""
@@ -56,18 +56,17 @@ def object_of(names: Sequence[str], values: Sequence[pa.Array]) -> pa.LargeStrin
 
 
 def member(name: str) -> str:
-    """What stands before a value in an object."""
+    """Returns the text before a value in an object: its name and a colon."""
     return f"{json.dumps(name, ensure_ascii=False)}:"
 
 
 def joined(parts: Sequence[pa.Array | str]) -> pa.LargeStringArray:
-    """The parts of each row put together."""
+    """Joins the parts of each row."""
     texts = [_literal(part) if isinstance(part, str) else part for part in parts]
     return pc.binary_join_element_wise(*texts, _literal(""))
 
 
 def _literal(text: str) -> pa.Scalar:
-    """The same text for every row."""
     return pa.scalar(text, pa.large_string())
 
 

@@ -1,4 +1,4 @@
-"""How each column of a table is stored in Harper, as far as its rows' encoding needs to know."""
+"""A row plan says how the rows of a table are named, identified and stored in Harper."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ SYNCED_AT, BATCH, HASH = "_syncedAt", "_batch", "_hash"
 
 @dataclass(frozen=True, kw_only=True)
 class RowPlan:
-    """What makes a source row a Harper record."""
+    """A row plan has all that is needed to turn a source row into a Harper record."""
 
     columns: tuple[HarperColumn, ...]
     timestamp: str
     key: tuple[str, ...] = ()
     primary_key: str = "id"  # Harper's attribute; may be the only key column itself
-    geojson: Callable[[pa.Array], pa.Array] | None = None  # WKT texts to GeoJSON texts
-    flags_deletes: bool = False  # then every row that is written is not deleted, or not any more
-    id_columns: tuple[HarperColumn, ...] = ()  # of rows without a key, what ids are made of
-    # Paths that rows may have besides; anything else makes a row differ. None: nobody looks.
+    geojson: Callable[[pa.Array], pa.Array] | None = None  # turns WKT texts into GeoJSON texts
+    flags_deletes: bool = False  # rows that are written lose their deletion mark
+    id_columns: tuple[HarperColumn, ...] = ()  # what keyless ids are made of
+    # Paths that rows may have besides; any other makes a row differ. None: this is not checked.
     others: frozenset[str] | None = None
 
     @classmethod
     def of(cls, plan: TablePlan) -> "RowPlan":
-        """How the rows of a planned table are made."""
+        """Returns the row plan of a planned table."""
         chosen = plan.selection
         return cls(
             columns=plan.columns,
@@ -60,17 +60,17 @@ class RowPlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns, in order, as Harper has them."""
+        """Returns the columns' names in Harper, in order."""
         return tuple(column.name for column in self.columns)
 
     def named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows as they were read, with the names that Harper has for their columns."""
+        """Returns rows that were read under the names that Harper has for their columns."""
         by_source = dict(zip(batch.schema.names, batch.columns, strict=True))
         arrays = [_without_other_fields(by_source[c.read_as], c) for c in self.columns]
         return pa.RecordBatch.from_arrays(arrays, list(self.names))
 
     def what_ids_are_made_of(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        """Of rows without a key, named as here; None where it is the whole row."""
+        """Returns the columns that ids of rows without a key are made of; None means all."""
         if not self.id_columns or frozenset(self.id_columns) == frozenset(self.columns):
             return None
         arrays = [_without_other_fields(batch.column(c.name), c) for c in self.id_columns]
@@ -78,7 +78,7 @@ class RowPlan:
 
     @property
     def id_column(self) -> HarperColumn | None:
-        """The column whose value is the id; None if ids are hashes."""
+        """Returns the column whose value is the id; None if ids are hashes."""
         if len(self.key) != 1:
             return None
         column = next(column for column in self.columns if column.name == self.key[0])
@@ -86,7 +86,7 @@ class RowPlan:
 
     @property
     def key_is_stored_as_id(self) -> bool:
-        """Whether the primary key may be the key column itself."""
+        """Says whether the primary key may be the key column itself."""
         column = self.id_column
         if column is None or column.name != self.primary_key:
             return False
@@ -99,7 +99,7 @@ def _without_other_fields(array: pa.Array, column: HarperColumn) -> pa.Array:
 
 
 def _pruned(type_: pa.DataType, column: HarperColumn) -> pa.DataType:
-    """Only the fields that the column has."""
+    """Returns the type with only the fields that the column has."""
     if not column.fields:
         return type_
     if pa.types.is_list(type_):

@@ -1,4 +1,4 @@
-"""Dates and times as ISO 8601 text of fixed width: in Harper's ranges text order is time order."""
+"""Times are ISO 8601 text of fixed width, because Harper's range searches compare text."""
 
 from typing import Any
 
@@ -23,29 +23,29 @@ _MOMENT = {"date": ("V10", 0)} | {name: (width, at + 11) for name, (width, at) i
 
 
 def timestamp_texts(array: pa.Array) -> pa.StringArray:
-    """2026-11-16T07:00:00.000000Z: 27 characters."""
+    """Writes instants such as 2026-11-16T07:00:00.000000Z, in 27 characters."""
     return _moments(array, b"0000-00-00T00:00:00.000000Z")
 
 
 def datetime_texts(array: pa.Array) -> pa.StringArray:
-    """2026-11-16T07:00:00.000000: 26 characters."""
+    """Writes local times such as 2026-11-16T07:00:00.000000, in 26 characters."""
     return _moments(array, b"0000-00-00T00:00:00.000000")
 
 
 def date_text(array: pa.Array) -> pa.StringArray:
-    """2026-11-16: 10 characters."""
+    """Writes dates such as 2026-11-16, in 10 characters."""
     return _text(_dates(_values(array, pa.date32(), np.int32)), array)
 
 
 def time_texts(array: pa.Array) -> pa.StringArray:
-    """07:00:00.000000: 15 characters."""
+    """Writes times of day such as 07:00:00.000000, in 15 characters."""
     out = _blank(len(array), b"00:00:00.000000", _TIME)
     _write_time(out, _values(array, pa.time64("us"), np.int64))
     return _text(out, array)
 
 
 def _values(array: pa.Array, type_: pa.DataType, dtype: type) -> Int64s:
-    """As int64, with zeros for NULLs: what lies under them may be no date at all."""
+    """Returns the values as int64, with 0 for NULL: what is stored under it may be no date."""
     values = fixed_width(array.cast(type_), dtype).astype(np.int64)
     nulls = null_mask(array)
     if nulls is not None:
@@ -68,7 +68,7 @@ def _dates(days: Int64s) -> NDArray[Any]:
     first, last = int(days.min()), int(days.max())
     if last - first > len(days):
         return _each_date(days)
-    # Rows of a window share few days: each is spelled once.
+    # Rows of a window share few days: each day is written once.
     return _each_date(np.arange(first, last + 1))[days - first]
 
 
@@ -85,7 +85,7 @@ def _each_date(days: Int64s) -> NDArray[Any]:
 
 
 def _write_time(out: NDArray[Any], micros: Int64s) -> None:
-    # Division is what costs here: 32 bits are enough for all but the first.
+    # Division is the cost here; 32 bits, which are faster, suffice for all but the first.
     seconds = (micros // 1_000_000).astype(np.uint32)
     fraction = (micros - seconds * np.int64(1_000_000)).astype(np.uint32)
     minutes = seconds // np.uint32(60)
@@ -99,7 +99,7 @@ def _write_time(out: NDArray[Any], micros: Int64s) -> None:
 
 
 def _blank(count: int, template: bytes, places: dict[str, tuple[str, int]]) -> NDArray[Any]:
-    """Copies of the template whose digits can be written column by column, many bytes at a time."""
+    """Copies a template so that its digits can be written column by column, many bytes at once."""
     layout = np.dtype(
         {
             "names": list(places),

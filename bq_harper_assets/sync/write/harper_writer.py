@@ -1,4 +1,4 @@
-"""Records into Harper, one request in flight; a refused one is narrowed down to single rows."""
+"""A writer sends records to Harper, one request at a time, and singles out rejected rows."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -20,7 +20,7 @@ PAYLOAD_CHARACTERS = 100_000
 
 
 class Writer:
-    """Counts what Harper says it wrote, by place; encoding goes on while a request is under way."""
+    """A writer counts, by place, what Harper says it wrote; encoding goes on during a request."""
 
     def __init__(
         self, client: HarperClient, table: str, places: int, most_bytes: int, most_refused: int
@@ -34,11 +34,11 @@ class Writer:
         self.written = np.zeros(places, np.int64)
         self.bytes = np.zeros(places, np.int64)
         self.refusals: list[RejectedRow] = []
-        self.stale: list[object] = []  # ids of refused rows, as Harper has them
+        self.stale: list[object] = []  # ids of rejected rows, as Harper stores them
         self.requests = 0
 
     def write(self, records: pa.RecordBatch, places: Int64s, most_rows: int) -> None:
-        """All records in order; returns before the last request is answered."""
+        """Sends all records in order; returns before the last request is answered."""
         for body in bodies(records, most_rows=most_rows, most_bytes=self._most_bytes):
             self.settle()
             rows = records.slice(body.first, body.rows)
@@ -46,20 +46,20 @@ class Writer:
             self._under_way = self._sender.submit(self._send, body, rows, part)
 
     def settle(self) -> None:
-        """Wait until nothing is under way; raises what went wrong."""
+        """Waits until no request is under way; raises the error of the last one."""
         if self._under_way is not None:
             under_way, self._under_way = self._under_way, None
             under_way.result()
 
     def delete_stale(self) -> None:
-        """Old versions of rows that cannot be stored any more; waits for all else before."""
+        """Deletes old versions of rejected rows, after all other requests are answered."""
         self.settle()
         if self.stale:
             self.requests += 1
             self._client.delete(self._table, self.stale)
 
     def close(self) -> None:
-        """Also after an error: what is under way is waited for."""
+        """Waits for the request that is under way, also after an error."""
         self._sender.shutdown(wait=True)
 
     def _send(self, body: Body, rows: pa.RecordBatch, places: Int64s) -> None:
@@ -83,7 +83,10 @@ class Writer:
     def _narrow_down(
         self, body: Body, rows: pa.RecordBatch, places: Int64s, error: HarperRefused
     ) -> None:
-        """A request is one transaction: halves are tried until single rows are refused."""
+        """Sends a refused request in halves until single rows are rejected.
+
+        A request is one transaction, so one bad row rejects all of it.
+        """
         if body.rows == 1:
             payload = body.content[1:-1].decode("utf-8")[:PAYLOAD_CHARACTERS]
             row_id = rows.column(0)[0].as_py()
@@ -99,7 +102,10 @@ class Writer:
                 self._send(smaller, rows.slice(start, smaller.rows), part)
 
     def refuse(self, place: int, row_id: str, reason: str, payload: str) -> None:
-        """One more row that is not written, under the id that quarantine shows."""
+        """Notes a rejected row, under the id that quarantine shows.
+
+        Raises TooManyRefused if there are more than may be.
+        """
         self.refusals.append(RejectedRow(place, row_id, reason, payload))
         # A table that is wrong as a whole must not be tried row by row.
         if len(self.refusals) > self._most_refused:

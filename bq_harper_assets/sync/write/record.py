@@ -1,4 +1,4 @@
-"""Source rows as Harper records, still in Arrow."""
+"""Source rows are turned into Harper records, which are still in Arrow."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from bq_harper_assets.sync.values.faults import reasons_of
 from bq_harper_assets.sync.values.row_plan import BATCH, HASH, SYNCED_AT, RowPlan
 from bq_harper_assets.sync.values.times import timestamp_texts
 
-IS_JSON = {b"json": b"true"}  # metadata of a field whose texts are JSON already
+IS_JSON = {b"json": b"true"}  # the metadata of a field whose texts are JSON already
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """All rows of a batch as records, and the reasons against those that must not be sent."""
+    """An encoded batch has all rows as records, and the reasons why some must not be sent."""
 
     rows: pa.RecordBatch
     reasons: pa.StringArray  # NULL for a row that is fine
 
     @property
     def accepted(self) -> pa.RecordBatch:
-        """The records that may be sent."""
+        """Returns the records that may be sent."""
         if self.reasons.null_count == len(self.reasons):
             return self.rows
         return self.rows.filter(self.reasons.is_null())
@@ -40,7 +40,11 @@ def encode_batch(
     batch_number: int | pa.Int64Array,
     clears: Sequence[str] = (),
 ) -> Encoded:
-    """Id, columns and metadata of each row, NULLs too, for Harper keeps what it is not told."""
+    """Makes a record of each row, with its id, columns and metadata.
+
+    NULLs are sent too, because Harper keeps the old value of an attribute that is left out.
+    `clears` are attributes that are set to NULL.
+    """
     arrays = [identity.ids]
     fields = [pa.field(plan.primary_key, identity.ids.type)]
     faults = list(identity.faults)

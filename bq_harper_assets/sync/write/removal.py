@@ -1,4 +1,4 @@
-"""Takes vanished rows out of the target as the table's policy says, within the lease."""
+"""Vanished rows are removed from the target under the lease, as the table's policy says."""
 
 import time
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ DeletePolicy = Literal["mirror", "keep", "flag"]
 
 
 class Removal:
-    """Sends deletes one request after the other; knows whether all of them were answered."""
+    """A removal sends deletes one after the other, and knows whether all of them were answered."""
 
     def __init__(
         self, connection: HarperConnection, table: str, lease: LeaseTerms, retry: RetryPolicy
@@ -38,13 +38,13 @@ class Removal:
 
     @property
     def all_answered(self) -> bool:
-        """False if Harper may still apply a delete that it never answered."""
+        """Says whether every delete was answered: Harper may still apply one that was not."""
         return self._client.last_unanswered_at is None
 
     def remove(
         self, ids: Sequence[Any], policy: DeletePolicy, primary_key: str, t: datetime
     ) -> None:
-        """Deletes the rows, or marks them as deleted at T, or leaves them."""
+        """Deletes the rows, marks them as deleted at T, or leaves them, as the policy says."""
         if policy == "keep":
             return
         for first in range(0, len(ids), _ROWS_PER_REQUEST):

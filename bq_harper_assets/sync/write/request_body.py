@@ -1,4 +1,4 @@
-"""Records as request bodies, cut by rows and by bytes without encoding anything twice."""
+"""Records become request bodies, cut by rows and by bytes; nothing is encoded twice."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from bq_harper_assets.sync.write.record import IS_JSON
 
 @dataclass(frozen=True)
 class Body:
-    """A JSON array of the records first, first + 1, ... of a batch."""
+    """A body is a JSON array of the records first, first + 1, ... of a batch."""
 
     content: bytes
     first: int
@@ -21,7 +21,7 @@ class Body:
 
 
 def bodies(records: pa.RecordBatch, *, most_rows: int, most_bytes: int) -> Iterator[Body]:
-    """All records in order, within the limits; a record larger than a body may be travels alone."""
+    """Yields all records in order, within the limits; one beyond `most_bytes` is sent alone."""
     if records.num_rows == 0:
         return
     text, offsets = _lines(records)
@@ -36,7 +36,7 @@ def bodies(records: pa.RecordBatch, *, most_rows: int, most_bytes: int) -> Itera
 
 
 def _lines(records: pa.RecordBatch) -> tuple[Bytes, Int64s]:
-    """As json_lines(), with the columns that are JSON already put in before the others."""
+    """Does what json_lines() does, and puts columns that are JSON already before the others."""
     is_json = [field.metadata == IS_JSON for field in records.schema]
     if not any(is_json):
         return json_lines(records)
@@ -46,6 +46,6 @@ def _lines(records: pa.RecordBatch) -> tuple[Bytes, Int64s]:
     parts: list[pa.Array | str] = []
     for name in raw:
         parts += [member(name), records.column(name), ","]
-    # A row's text ends with the next row's brace, so that new members go right behind it.
+    # A row's text ends with the next row's brace, so new members go directly after it.
     starts, lengths, data = variable_width(joined([*parts, text_of_offsets(offsets, text)]))
     return data, np.append(starts, starts[-1] + lengths[-1])

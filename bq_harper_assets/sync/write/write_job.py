@@ -1,4 +1,4 @@
-"""One Spark job moves all cells of a run: few tasks, each with its streams, no data in the JVM."""
+"""One Spark job writes all cells of a turn, in few tasks, with no row data in the JVM."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,7 +37,7 @@ _BIN_BITS = 6
 
 @dataclass(frozen=True)
 class Moved:
-    """What all tasks did, and what was counted apart from them of the ids they sent."""
+    """The result of a write job is its receipts, and a separate count of the ids that were sent."""
 
     receipts: tuple[Receipt, ...] = ()
     sent: Mapping[int, int] = field(default_factory=dict)  # by place
@@ -45,7 +45,7 @@ class Moved:
 
 
 def move_all(spark: "SparkSession", move: Move) -> Moved:
-    """One job; an executor that dies is replaced by Spark, and its streams are moved again."""
+    """Writes in one job; if an executor dies, Spark replaces it and its streams are read again."""
     tasks = move.reading.streams
     if not tasks:
         return Moved()
@@ -76,7 +76,7 @@ def move_all(spark: "SparkSession", move: Move) -> Moved:
 
 
 def _count_here(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str, Any]]:
-    """In the driver: eight bytes per row cost less than a second round of Python workers."""
+    """Counts in the driver: eight bytes per row cost less than a second round of Python workers."""
     rows = packed.toArrow()
     for number in rows.column("bin").unique().to_pylist():
         of_bin = rows.filter(pc.equal(rows.column("bin"), number))
@@ -92,7 +92,7 @@ def _count_in_spark(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str
 
 
 def _counted(rows: pa.Table, per_place: int) -> pa.Table:
-    """The ids of one bin, sent and different; receipts pass."""
+    """Counts the ids of one bin, all and distinct; receipts are passed on."""
     number = rows.column("bin")[0].as_py()
     if number == RECEIPTS:
         receipts = rows.column("receipt").combine_chunks()
@@ -104,7 +104,7 @@ def _counted(rows: pa.Table, per_place: int) -> pa.Table:
 
 
 def numbered(spark: "SparkSession", reading: Reading) -> Reading:
-    """The reading with a number for each of several equal rows; reads the rows once more."""
+    """Returns the reading with numbers for equal rows; this reads all rows one more time."""
     if not reading.streams:
         return reading
 
@@ -130,7 +130,7 @@ def _hashes(reading: Reading, streams: Sequence[str]) -> Iterator[pa.RecordBatch
             hashes = row_hashes(batch, reading.plan.names)
             ids = hashes_of_ids(batch, reading.plan, hashes)
             order = np.argsort(ids)
-            # The highest bits: a bin's rows then lie together already.
+            # The highest bits make the bin, so that the sorted rows of a bin are adjacent already.
             bins = (ids[order] >> np.uint64(64 - _BIN_BITS)).astype(np.int64)
             found, begins = np.unique(bins, return_index=True)
             parts = [
@@ -141,7 +141,7 @@ def _hashes(reading: Reading, streams: Sequence[str]) -> Iterator[pa.RecordBatch
 
 
 def _doubled(rows: pa.Table) -> pa.Table:
-    """Contents of one bin whose id is not theirs alone, and how often each is in each stream."""
+    """Counts, per stream, the rows of one bin that share their id with other rows."""
     ids, hashes = (unpacked(rows.column(name)) for name in ("ids", "hashes"))
     names, origins = np.unique(rows.column("stream").to_pylist(), return_inverse=True)
     sizes = [len(part) // 8 for part in rows.column("ids").to_pylist()]
@@ -160,6 +160,6 @@ def _doubled(rows: pa.Table) -> pa.Table:
 
 
 def one_row_per_task(spark: "SparkSession", tasks: int) -> "DataFrame":
-    """Numbers from 0 on, each in a task of its own."""
+    """Makes a DataFrame of the numbers from 0 on, each in a task of its own."""
     # createDataFrame().repartition() may put two of them into one task.
     return spark.range(0, tasks, 1, tasks)

@@ -1,6 +1,6 @@
-"""The work of one Spark task that writes: a few streams from BigQuery's wire to Harper's.
+"""A write task reads a few of BigQuery's streams and writes their rows to Harper.
 
-Rows stay in Arrow from the stream to the request body; what comes back is a receipt, and a hash of
+Rows stay in Arrow from the stream to the request body. The task returns a receipt, and a hash of
 every id that was sent, from which the distinct ones are counted.
 """
 
@@ -35,13 +35,16 @@ from bq_harper_assets.sync.write.record import Encoded, encode_batch
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Which rows are written: all of some places, and of the others those with these ids."""
+    """Chosen rows are all rows of some places, and those of other places that have these ids."""
 
     whole: Bools  # by place
     ids: UInt64s  # id hashes, ascending
 
     def among(self, rows: CellRows) -> Bools:
-        """Also those without an id, which only the encoder can speak about."""
+        """Says which of the rows are chosen.
+
+        Rows without an id are included: only the encoder knows why they have none.
+        """
         hashes = rows.identity.whole_id_hashes
         listed = np.isin(hashes, self.ids) if len(self.ids) else np.zeros(len(hashes), np.bool_)
         nameless = rows.identity.ids.is_null().to_numpy(zero_copy_only=False)
@@ -51,7 +54,7 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Move:
-    """All that the tasks of a run need to write; it travels to the executors."""
+    """This is all that the tasks of a turn need to write; it is sent to the executors."""
 
     reading: Reading
     harper: HarperOfTasks
@@ -61,15 +64,15 @@ class Move:
     most_rows: int
     most_bytes: int
     retry: RetryPolicy
-    rows: int  # about how many
+    rows: int  # approximately
     per_place: int = 1  # bins
     chosen: Chosen | None = None  # None: every row
     most_refused: int = 1_000  # by all tasks together
-    clears: tuple[str, ...] = ()  # attributes that rows are rid of
+    clears: tuple[str, ...] = ()  # attributes that are set to NULL
 
 
 def within_limit(receipts: Sequence[Receipt], target: str, most: int) -> tuple[Receipt, ...]:
-    """The receipts; if more rows were refused than may be, each with such a row is a failure."""
+    """Returns the receipts; those with rejected rows become failures if these are too many."""
     refusals = [refusal for receipt in receipts for refusal in receipt.refusals]
     if len(refusals) <= most:
         return tuple(receipts)
@@ -82,13 +85,13 @@ def within_limit(receipts: Sequence[Receipt], target: str, most: int) -> tuple[R
 
 
 class Task:
-    """One task of a move."""
+    """A task reads some streams, writes their rows and returns a receipt."""
 
     def __init__(self, move: Move, earlier_tries: int = 0) -> None:
         self._move = move
         self._earlier_tries = earlier_tries
         self._retries = 0
-        # Its own client: asking for a later deadline must not wait for a deadline.
+        # The mirror has its own client: reading a later deadline must not wait for a deadline.
         harper = move.harper.connection()
         self._mirror = HarperClient(harper, retry=move.retry)
         self._client = HarperClient(
@@ -105,7 +108,7 @@ class Task:
         self._digests: dict[int, Digest] = {}
 
     def run(self, streams: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Move the streams; the last row is the receipt, also if an expected error ends it."""
+        """Writes the rows of the streams; the last row is the receipt, also after a BqhError."""
         failure: Failure | None = None
         try:
             for rows in cell_rows(self._move.reading, streams):
@@ -138,7 +141,7 @@ class Task:
         return self._send(encoded.accepted, rows.places[accepted])
 
     def _send(self, records: pa.RecordBatch, places: Int64s) -> Iterator[pa.RecordBatch]:
-        """In the order of ids, which is that of time: rows written together lie together."""
+        """Writes in the order of ids, so that rows written together are stored together."""
         order = pc.sort_indices(records.column(0))
         records, places = records.take(order), places[order.to_numpy()]
         self._writer.write(records, places, self._move.most_rows)
@@ -163,7 +166,7 @@ class Task:
             self._writer.refuse(place, shown, encoded.reasons[row].as_py(), payload)
 
     def _lost_id(self, source: Mapping[str, Any]) -> str | None:
-        """A key by which an earlier release may have stored the row, and no window finds it."""
+        """Returns the key by which an earlier release may have stored a row, unfound by windows."""
         column = self._move.reading.plan.id_column
         value = source.get(column.name) if column is not None else None
         return value if isinstance(value, str) and is_lost(value) else None
