@@ -1,1 +1,1 @@
-"""Commands start runs from a terminal over what is due, once the servers are known to answer."""
+"""Commands find the table and cells that a user asks for, and start runs and proofs over them."""
