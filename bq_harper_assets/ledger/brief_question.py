@@ -11,10 +11,12 @@ from bq_harper_assets.ledger.errors import LedgerUnavailable
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.store.read_only import ReadOnlyDatabase
 
-R = TypeVar("R")
+Answer = TypeVar("Answer")
 
 
-def ask_briefly(url: SecretStr, question: Callable[[Ledger], R], within_s: float) -> R | None:
+def ask_briefly(
+    url: SecretStr, question: Callable[[Ledger], Answer], within_s: float
+) -> Answer | None:
     """Gives the answer, or None if no ledger was made there yet; nothing is made or migrated.
 
     A ledger that does not answer in time, or whose layout lacks what is asked, raises LedgerError.
@@ -22,7 +24,7 @@ def ask_briefly(url: SecretStr, question: Callable[[Ledger], R], within_s: float
     database = ReadOnlyDatabase(url, within_s)
     if not database.is_there:
         return None
-    answers: list[R] = []
+    answers: list[Answer] = []
     errors: list[Exception] = []
 
     def ask() -> None:

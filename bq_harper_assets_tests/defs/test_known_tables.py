@@ -19,7 +19,11 @@ from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.defs.build import build_definitions
-from bq_harper_assets.defs.tables.known_tables import WITHIN_S, StartsCopy, known_tables
+from bq_harper_assets.defs.tables.known_tables import (
+    LEDGER_ANSWERS_WITHIN_S,
+    StartsCopy,
+    known_tables,
+)
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets_tests.conftest import environ_without_settings
 from bq_harper_assets_tests.temporary_project import TemporaryProject
@@ -134,7 +138,7 @@ def test_loading_waits_two_seconds_for_a_ledger_that_says_nothing(
     loaded = load_project(project.root)
     began = time.monotonic()
     known = known_tables(loaded)
-    assert time.monotonic() - began < WITHIN_S + 1.5
+    assert time.monotonic() - began < LEDGER_ANSWERS_WITHIN_S + 1.5
     assert known["declared"].start == datetime(2026, 1, 7, 10, tzinfo=UTC)
     assert "has not answered within 2 s" in caplog.text
 

@@ -26,7 +26,9 @@ from bq_harper_assets.ledger.errors import LedgerError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.sync.ledger_facts import refused_declarations
 
-WITHIN_S = 2.0  # whoever opens the UI, and every run, waits so long for a ledger that is away
+LEDGER_ANSWERS_WITHIN_S = (
+    2.0  # whoever opens the UI, and every run, waits so long for a ledger that is away
+)
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +89,7 @@ def _facts(project: Project, ledger: Ledger | None) -> LedgerFacts:
         answer: LedgerFacts | None = asked(ledger)
     else:
         try:
-            answer = ask_briefly(project.ledger.url, asked, WITHIN_S)
+            answer = ask_briefly(project.ledger.url, asked, LEDGER_ANSWERS_WITHIN_S)
         except LedgerError as error:
             _log.warning("definitions are loaded without the ledger. %s", error)
             answer = None
