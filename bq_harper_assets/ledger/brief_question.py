@@ -11,12 +11,12 @@ from bq_harper_assets.ledger.errors import LedgerUnavailable
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.store.read_only import ReadOnlyDatabase
 
-Answer = TypeVar("Answer")
+_Answer = TypeVar("_Answer")
 
 
 def ask_briefly(
-    url: SecretStr, question: Callable[[Ledger], Answer], within_s: float
-) -> Answer | None:
+    url: SecretStr, question: Callable[[Ledger], _Answer], within_s: float
+) -> _Answer | None:
     """Gives the answer, or None if no ledger was made there yet; nothing is made or migrated.
 
     A ledger that does not answer in time, or whose layout lacks what is asked, raises LedgerError.
@@ -24,7 +24,7 @@ def ask_briefly(
     database = ReadOnlyDatabase(url, within_s)
     if not database.is_there:
         return None
-    answers: list[Answer] = []
+    answers: list[_Answer] = []
     errors: list[Exception] = []
 
     def ask() -> None:
