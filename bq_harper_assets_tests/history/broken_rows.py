@@ -144,10 +144,10 @@ def close_by_topup(patch: Patch) -> None:
         held_until.update({planned_cells.cell_key(cell): upto for cell, (upto, _) in found.items()})
         return found
 
-    def want(cell: Any, mode: Mode, text: str, upto: datetime, since: Any = None) -> Any:
-        if cell in held_until:
-            return wanted(cell, Mode.TOPUP, text, upto, held_until[cell])
-        return wanted(cell, mode, text, upto, since)
+    def want(**asked: Any) -> Any:
+        if asked["cell"] in held_until:
+            asked |= {"mode": Mode.TOPUP, "since": held_until[asked["cell"]]}
+        return wanted(**asked)
 
     patch.setattr(planned_cells, "_prefixes", remembered)
     patch.setattr(planned_cells, "Wanted", want)

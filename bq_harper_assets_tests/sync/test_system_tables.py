@@ -121,7 +121,7 @@ def test_one_that_harper_does_not_speak_of_is_unknown_with_the_reason(
 
 
 def test_no_contract_can_take_the_name_of_one() -> None:
-    assert sorted(identifiers.SYSTEM_TABLES) == sorted(table.name for table in MIRROR_TABLES)
+    assert sorted(identifiers.RESERVED_TARGETS) == sorted(table.name for table in MIRROR_TABLES)
 
 
 def test_the_page_names_every_attribute_of_each() -> None:
