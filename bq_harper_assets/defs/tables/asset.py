@@ -36,7 +36,7 @@ from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.retry import RetryPolicy as StoreRetries
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.errors import RunFailed, RunStopped
-from bq_harper_assets.sync.lease.keeper import lease_times
+from bq_harper_assets.sync.lease.keeper import LEASE_LASTS, lease_times
 from bq_harper_assets.sync.ledger_facts import refused_declaration
 from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.sync.mirror.schemas import mirror_schemas
@@ -45,8 +45,8 @@ from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.sync.turn.report import RunReport
 from bq_harper_assets.sync.turn.turn import Run
 
-# A lease that was left to expire does so within three minutes; a live run holds one for a poll.
-PATIENCE = timedelta(minutes=4)
+# A lease that was left to expire has expired by then; a live run holds one for a poll.
+PATIENCE = LEASE_LASTS + timedelta(minutes=1)
 ONCE = StoreRetries(max_retries=0)
 
 

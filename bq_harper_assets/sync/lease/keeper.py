@@ -27,6 +27,7 @@ from bq_harper_assets.sync.stop_request import Stop
 
 RENEWALS_PER_TTL = 6
 RENEW_AGAIN_S = 5.0  # after a renewal that failed, or that was not mirrored to Harper
+LEASE_LASTS = timedelta(minutes=3)
 ASK_EVERY_S = 1.0  # for a lease of another run; less than the pause between two polls of a live run
 RENEWAL_ENDS_WITHIN_S = 2.0  # where the run was asked to stop
 CLUSTER_CLOCK_SKEW = timedelta(seconds=2)
@@ -39,7 +40,7 @@ class LeaseTimes:
     `effect_within` is the longest time from a request to its effect, because Harper queues writes.
     """
 
-    ttl: timedelta = timedelta(seconds=180)
+    ttl: timedelta = LEASE_LASTS
     effect_within: timedelta = timedelta(seconds=45)
     max_clock_skew: timedelta = timedelta(0)
     patience: timedelta = timedelta(0)  # how long to wait for leases of another run

@@ -14,6 +14,7 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 
 MOST_UNGUARDED_ROWS = 1_000
+LARGEST_UNGUARDED_SHARE = 0.5
 REMEMBERED = timedelta(hours=24)
 
 
@@ -32,8 +33,9 @@ class Loss:
 
     @property
     def is_too_much(self) -> bool:
-        """Says whether more than a thousand rows, and more than half of the rows, would be lost."""
-        return self.lost > MOST_UNGUARDED_ROWS and 2 * self.lost > self.held
+        """Says whether the loss is above both limits, that of rows and that of their share."""
+        share_is_large = self.lost > LARGEST_UNGUARDED_SHARE * self.held
+        return self.lost > MOST_UNGUARDED_ROWS and share_is_large
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid
 from bq_harper_assets.sync.cells.window import floor_to_window
 from bq_harper_assets.sync.errors import RunFailed
-from bq_harper_assets.sync.lease.keeper import Keeper, LeaseTimes
+from bq_harper_assets.sync.lease.keeper import LEASE_LASTS, Keeper, LeaseTimes
 from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
 from bq_harper_assets.sync.ledger_facts import record_version, table_facts
 from bq_harper_assets.sync.moved.moved_writes import write_moved
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 _UNCOMMITTED = (
     "None of them is committed; what was written stays and is written again by the next run, which"
-    " has to wait until the lease runs out, three minutes at most"
+    f" has to wait until the lease runs out, {LEASE_LASTS // timedelta(minutes=1)} minutes at most"
 )
 
 
