@@ -7,7 +7,7 @@ SyncError
 ├── NoSuchVersion        nobody recorded a schema version of that number
 ├── KeyNotUnique         several rows share a key: a person corrects the contract or the source
 ├── NotATime             the timestamp column holds no times: name another one in the contract
-├── UnhashableType       rows with such a column cannot be told apart: leave the column out
+├── UnhashableType       rows that differ only there would look equal: leave the column out
 ├── SourceSchemaMoved *  the source's columns changed while a turn was planned: begin again
 ├── WindowStillOpen      rows of the window may still arrive: its next poll or run covers it
 ├── LeaseRanOut *        a task stopped before its lease ended: the next run does its cells
@@ -102,7 +102,8 @@ class UnhashableType(SyncError):
 
     def __init__(self, type_: "pa.DataType") -> None:
         super().__init__(
-            f"values of the Arrow type {type_} cannot be hashed, so rows cannot be told apart. "
+            f"values of the Arrow type {type_} cannot be hashed, so rows that"
+            " differ only there would look equal. "
             "Nothing was written. Leave the column out: list the others under `columns` "
             "in config/tables.yaml"
         )
@@ -115,8 +116,8 @@ class SourceSchemaMoved(SyncError, TransientError):
         self.table = table
         super().__init__(
             f"the columns of {table} changed in BigQuery while the run was planned:"
-            f" {'; '.join(changes)}. Nothing of it was written; run it again, and it goes by the"
-            f" columns of then: bqh sync {table}"
+            f" {'; '.join(changes)}. Nothing of it was written. Run it again; it will use the"
+            f" new columns: bqh sync {table}"
         )
 
 

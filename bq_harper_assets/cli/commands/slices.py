@@ -98,7 +98,7 @@ def _tell(contract: TableContract, was: int) -> None:
 
     fewer, more = sorted((was, contract.slices))
     keys = ", ".join(slice_key(number) for number in range(fewer, more))
-    how = "are new partition keys" if was < contract.slices else "are partition keys no more"
+    how = "are new partition keys" if was < contract.slices else "no longer exist as partitions"
     click.echo(f"{contract.id} has {contract.slices} slices now and had {was}: {keys} {how}.")
     click.echo(
         "Every window is compared by the next syncs: rows that are right stay untouched, and none "

@@ -13,7 +13,7 @@ from bq_harper_assets.stores.bigquery.client import connect
 
 
 class BigQueryConnectionResource(BigQueryResource):
-    """A BigQueryResource to every asset that takes one, with the clients of this project."""
+    """Connects to BigQuery; an asset that takes a BigQueryResource can use it."""
 
     project: str = Field(description="Project that is read, and billed for queries")
     location: str = Field(default="US", description="Location of the datasets and of every job")

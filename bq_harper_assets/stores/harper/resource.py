@@ -13,7 +13,10 @@ from bq_harper_assets.stores.retry import Retry, RetryPolicy
 
 
 class HarperResource(dg.ConfigurableResource[HarperClient]):
-    """One Harper; give its password and token as EnvVar, so that no page of the UI shows them."""
+    """Connects to one Harper.
+
+    Give its password and token as EnvVar, so that no page of the UI shows them.
+    """
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 

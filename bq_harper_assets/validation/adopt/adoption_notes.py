@@ -55,8 +55,9 @@ def notes_on_rows(contract: TableContract, sample: StoredSample) -> Iterator[str
     if sample.other_id:
         others = {"mirror": "deletes", "keep": "keeps", "flag": "flags"}[contract.deletes]
         yield (
-            f"{sample.other_id} of {sample.rows} rows are BigQuery's under another id: the first"
-            f" sync writes them under its own, and {others} the old ones as its guard allows"
+            f"{sample.other_id} of {sample.rows} rows match BigQuery rows but have different ids:"
+            f" the first sync writes them under its own, and {others} the old ones as its guard"
+            " allows"
         )
 
 
