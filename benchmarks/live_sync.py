@@ -32,8 +32,8 @@ from bq_harper_assets.sync.phases import Phase
 from bq_harper_assets.sync.revisit.horizon import standing
 from bq_harper_assets.sync.revisit.open_window import Live
 from bq_harper_assets.sync.revisit.pace import LIVE_RUN
-from bq_harper_assets.sync.turn.report import RunReport
-from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn.report import TurnReport
+from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets.sync.turn_context import Stores
 from bq_harper_assets.validation.proof.prover import Prover
 
@@ -73,7 +73,7 @@ class Watch:
     waits: int = 0
     upto: datetime | None = None
 
-    def look(self, report: RunReport) -> None:
+    def look(self, report: TurnReport) -> None:
         """After each poll of a live run that has not had to wait."""
         self.phases.append(report.phase)
         # At its worst: when the poll has ended and readers still saw what the one before left.
@@ -125,7 +125,7 @@ class Feed:
         self.rows = rows
 
 
-def follow(run: Run, start: datetime, end: datetime) -> Watch:
+def follow(run: Turn, start: datetime, end: datetime) -> Watch:
     """Live runs one after the other; closed windows that are missing come between them."""
     watch, contract, ledger = Watch(), run.contract, run.stores.ledger
     while (now := ledger.now()) < end:
@@ -162,7 +162,7 @@ def measure(plan: Plan, *, keep: bool) -> None:
             slices=SLICES,
             sync=Sync(start_timestamp=start),
         )
-        run = Run(
+        run = Turn(
             stores=Stores(bigquery, harper, ledger),
             contract=contract,
             spark=spark,

@@ -37,7 +37,7 @@ from bq_harper_assets.maritime.warehouse import Warehouse
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import windows_between
-from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets.sync.turn_context import Stores
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Bench:
         with open_ledger(f"sqlite:///{self.folder / name}.db") as ledger:
             stores = Stores(self.bigquery, harper, ledger)
             began = time.perf_counter()
-            report = Run(stores=stores, contract=contract, spark=self.spark, run_id=name).sync(
+            report = Turn(stores=stores, contract=contract, spark=self.spark, run_id=name).sync(
                 self.cells
             )
             return Cost(report.rows, time.perf_counter() - began)

@@ -19,7 +19,7 @@ PARTS: Parts = {
     MOVE: (turn, "move_all"),
     "judge": (turn, "judge_cells"),
     "ledger: commit": (Ledger, "commit_cells"),
-    WHOLE: (turn.Run, "sync"),
+    WHOLE: (turn.Turn, "sync"),
 }
 
 

@@ -22,7 +22,7 @@ from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import windows_between
-from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets.sync.turn_context import Stores
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
@@ -55,7 +55,9 @@ class Bench:
             target_table=f"T{number:05}",
             slices=SLICES,
         )
-        run = Run(stores=self.stores, contract=contract, spark=self.spark, run_id=f"round {number}")
+        run = Turn(
+            stores=self.stores, contract=contract, spark=self.spark, run_id=f"round {number}"
+        )
         costs = {COPY: self._timed(run)}
         costs[UNCHANGED] = self._timed(run, written=0)
         began = time.perf_counter()
@@ -67,7 +69,7 @@ class Bench:
         costs[CHANGED] = self._timed(run, written=changed)
         return costs
 
-    def _timed(self, run: Run, written: int | None = None) -> Cost:
+    def _timed(self, run: Turn, written: int | None = None) -> Cost:
         began = time.perf_counter()
         report = run.sync(self.cells)
         seconds = time.perf_counter() - began

@@ -21,7 +21,7 @@ SyncError
 ├── SparkIsGone *        Spark's Java process has ended: the next run starts a new one
 ├── TaskCannotSucceed    a task would raise the same again: a missing module, a wrong column
 ├── RunStopped           somebody asked the run to end: nothing else is begun or tried again
-└── RunFailed            some cells are not done, and its report names them; the others are
+└── TurnFailed            some cells are not done, and its report names them; the others are
 
 * is also a TransientError: the same work may succeed later, without anybody's help.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bq_harper_assets.ledger.records import LogicalTable
-    from bq_harper_assets.sync.turn.report import RunReport
+    from bq_harper_assets.sync.turn.report import TurnReport
 
 
 class SyncError(BqhError):
@@ -179,10 +179,10 @@ class RunStopped(SyncError):
         super().__init__("the run was asked to stop, so nothing else is begun")
 
 
-class RunFailed(SyncError):
+class TurnFailed(SyncError):
     """Some cells are not done, and `report` names them; the others stay committed."""
 
-    def __init__(self, report: "RunReport") -> None:
+    def __init__(self, report: "TurnReport") -> None:
         self.report = report
         refused = [cell for cell in report.cells if cell.problem and cell.is_refused]
         failed = [cell for cell in report.cells if cell.problem and not cell.is_refused]

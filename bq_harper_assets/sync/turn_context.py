@@ -111,7 +111,7 @@ class TurnSource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
+class TurnContext:
     """This is what the steps of a turn share once it has its leases and its pinned source."""
 
     source: TurnSource

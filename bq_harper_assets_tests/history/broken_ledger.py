@@ -13,7 +13,7 @@ from bq_harper_assets.ledger.store.tables import CELLS
 from bq_harper_assets.ledger.verbs import batch_plans, cell_commits, quarantine, slice_leases
 from bq_harper_assets.sync.lease.keeper import Keeper
 from bq_harper_assets.sync.lease.send_deadline import Deadline
-from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn.turn import Turn
 
 Patch = pytest.MonkeyPatch
 LONGEST_CLIENT_WAIT_S = 4.0
@@ -34,15 +34,15 @@ def without_lease_check(step: str) -> Callable[[Patch], None]:
 
 
 def commit_before_data(patch: Patch) -> None:
-    write = Run._write
+    write = Turn._write
 
-    def hasty(self: Run, scene_: Any, works: Any) -> Any:
+    def hasty(self: Turn, scene_: Any, works: Any) -> Any:
         nothing = CellResult(read=0, written=0, unchanged=0, quarantined=0, digest="0:0:0")
         done = [(each.batch, nothing) for each in works]
         self.stores.ledger.commit_cells(scene_.keeper.leases, done)
         return write(self, scene_, works)
 
-    patch.setattr(Run, "_write", hasty)
+    patch.setattr(Turn, "_write", hasty)
 
 
 def takeover_without_waiting(patch: Patch) -> None:
@@ -62,7 +62,7 @@ def deadline_by_client_timeout(patch: Patch) -> None:
 
 
 def released_unanswered(patch: Patch) -> None:
-    patch.setattr(Run, "_all_answered", lambda self, written: True)
+    patch.setattr(Turn, "_all_answered", lambda self, written: True)
 
 
 def batch_told_at_the_end(patch: Patch) -> None:

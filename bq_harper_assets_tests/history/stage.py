@@ -15,7 +15,7 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LedgerUnavailable
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Batch
-from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets_tests.fault_proxy import Fault, FaultProxy, NoAnswer, Reset, Seen
 from bq_harper_assets_tests.history.clock import Beats
 from bq_harper_assets_tests.history.local_frames import Attempt, LocalSpark
@@ -52,7 +52,7 @@ class StageBroken(Exception):
 class StagedRun:
     """One run as a process of its own; `at` says before or after what it stands."""
 
-    def __init__(self, name: str, work: Callable[["StagedRun"], RunReport]) -> None:
+    def __init__(self, name: str, work: Callable[["StagedRun"], TurnReport]) -> None:
         self.name = name
         self.at = "begin"
         self.is_over = False
@@ -62,7 +62,7 @@ class StagedRun:
         self.batches: Sequence[Batch] = ()
         self.beats: Beats | None = None  # while it holds leases
         self.renewed_at: datetime | None = None
-        self.report: RunReport | None = None
+        self.report: TurnReport | None = None
         self.error: BaseException | None = None
         self._work = work
         self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)

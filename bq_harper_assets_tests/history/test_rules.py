@@ -9,7 +9,7 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LeaseHeld, LeaseLost, PlanRefused
 from bq_harper_assets.ledger.records import Mode
-from bq_harper_assets.sync.errors import RunFailed
+from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets_tests.history.placing import Placing
 from bq_harper_assets_tests.history.source import BAD, Row
 from bq_harper_assets_tests.history.stage import STOPS, StagedRun, killed_at
@@ -309,7 +309,7 @@ def test_a_great_loss_is_refused_until_it_is_allowed(keyed: World) -> None:
     for n in (1, 2, 3):
         keyed.source.delete(n)
     refused = keyed.sync(keyed.cells(0, 0))
-    assert isinstance(refused.error, RunFailed)
+    assert isinstance(refused.error, TurnFailed)
     assert len(keyed.watch.held()) == 4
     pass_over_what_is_due(keyed)
 
@@ -323,7 +323,7 @@ def test_what_a_failed_run_took_out_counts_for_the_guard(keyed: World) -> None:
     keyed.kill(dead)
     keyed.move_clock(TTL_S + 1)
     refused = keyed.sync(keyed.cells(1, 1))
-    assert isinstance(refused.error, RunFailed)
+    assert isinstance(refused.error, TurnFailed)
     assert set(keyed.watch.held()) == {3, 4}
     pass_over_what_is_due(keyed)
 
@@ -351,7 +351,7 @@ def test_of_two_runs_side_by_side_one_sees_what_the_other_takes_out(sliced: Worl
     sliced.run_until(slow, "before intend_deletes")
     ended_well(sliced.sync([other]))
     sliced.finish(slow)
-    assert isinstance(slow.error, RunFailed)
+    assert isinstance(slow.error, TurnFailed)
     assert set(sliced.watch.held()) == set(mine)
     pass_over_what_is_due(sliced)
 
@@ -366,7 +366,7 @@ def test_what_was_refused_counts_for_nobody_from_then_on(sliced: World) -> None:
     sliced.run_until(slow, "after upsert")  # to what it writes in the other window
     ended_well(sliced.sync([cell for cell in sliced.cells(0, 0) if cell.slice == 1]))
     sliced.finish(slow)
-    assert isinstance(slow.error, RunFailed)
+    assert isinstance(slow.error, TurnFailed)
     assert set(sliced.watch.held()) == {stays, *mine}
     pass_over_what_is_due(sliced)
 

@@ -14,8 +14,8 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.lease.keeper import LeaseTimes
 from bq_harper_assets.sync.ledger_facts import cell_key
-from bq_harper_assets.sync.turn.report import RunReport
-from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn.report import TurnReport
+from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets.sync.turn_context import Stores
 from bq_harper_assets_tests.fault_proxy import Seen
 from bq_harper_assets_tests.history.clock import Clock
@@ -86,13 +86,13 @@ class World:
         """A new run; it has not done anything yet."""
         name = f"run {len(self.runs) + 1}"
 
-        def work(staged: StagedRun) -> RunReport:
+        def work(staged: StagedRun) -> TurnReport:
             target = self.contract.target_table
             with StagedProxy(self.servers.harper, staged, target, self._send, self._wrote) as proxy:
                 self._proxies[name] = proxy
                 ledger: Any = StagedLedger(self.ledger, staged, self._recorded)
                 spark: Any = staged.spark(self.attempt, self._task_dies)
-                return Run(
+                return Turn(
                     stores=Stores(self.servers.bigquery, proxy.connection, ledger),
                     contract=self.contract,
                     spark=spark,

@@ -7,7 +7,7 @@ from typing import Any
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 
@@ -31,13 +31,13 @@ class Table:
     tables: SmallTables
     source: TableRef
     contract: TableContract
-    reports: list[RunReport] = field(default_factory=list)
+    reports: list[TurnReport] = field(default_factory=list)
 
     def change(self, statement: str) -> None:
         """With T for the table's name."""
         self.tables.run(statement.replace(" T ", f" {self.source.sql} "))
 
-    def run(self, start: datetime = DAY, end: datetime = THREE, **settings: Any) -> RunReport:
+    def run(self, start: datetime = DAY, end: datetime = THREE, **settings: Any) -> TurnReport:
         """All cells of these windows."""
         cells = self.sync.cells(self.contract, start, end)
         return self.sync.run(self.contract, cells, **settings)
@@ -89,5 +89,5 @@ def made(
     return table
 
 
-def total(report: RunReport, count: str) -> int:
+def total(report: TurnReport, count: str) -> int:
     return sum(getattr(cell.result, count) for cell in report.cells)

@@ -21,8 +21,8 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import windows_between
-from bq_harper_assets.sync.turn.report import RunReport
-from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn.report import TurnReport
+from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets.sync.turn_context import Stores
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 
@@ -91,9 +91,9 @@ class Sync:
             for number in range(contract.slices)
         ]
 
-    def run(self, contract: TableContract, cells: Sequence[Cell], **settings: Any) -> RunReport:
+    def run(self, contract: TableContract, cells: Sequence[Cell], **settings: Any) -> TurnReport:
         """One run in this process."""
-        return Run(
+        return Turn(
             stores=self.stores,
             contract=contract,
             spark=self.spark,

@@ -13,7 +13,7 @@ from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.revisit.changed_windows import look
 from bq_harper_assets.sync.schema_sync.drift import Drift, look_for_drift
-from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets.validation.proof.cell_proof import CellProof
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.spot.spot_check import check_spot
@@ -121,7 +121,7 @@ class Evolving:
         ledger, queries = self.sync.stores.ledger, self.tables.queries
         return look_for_drift(ledger, queries, self.contract, "a test")
 
-    def run(self, *days: int, **settings: Any) -> RunReport:
+    def run(self, *days: int, **settings: Any) -> TurnReport:
         """All cells of these days."""
         return self.sync.run(self.contract, self.cells(*days), **settings)
 

@@ -24,7 +24,7 @@ from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.lease.keeper import LeaseTimes
-from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets.sync.turn_context import Stores
 
 
@@ -106,7 +106,7 @@ def _run(spark: SparkSession, told: dict[str, Any]) -> dict[str, Any]:
     with open_ledger(f"sqlite:///{told['ledger']}") as ledger:
         stores = Stores(BigQueryConnection.model_validate(told["bigquery"]), harper, ledger)
         # Patient: what ends a run here is its lease.
-        run = Run(
+        run = Turn(
             stores=stores,
             contract=contract,
             spark=spark,

@@ -13,7 +13,7 @@ from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.sync.errors import OutOfStep
 from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 from bq_harper_assets.sync.revisit.full_reconcile import distrust_everything
-from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets_tests.sync.changing_table import DAY, THREE, Table
 
 STEP = 600  # six rows in each hour
@@ -87,7 +87,7 @@ class Pair:
         harper.upsert(contract.target_table, rows)
         harper.upsert(MIRRORED_LEASES.name, mirror)
 
-    def reconciled(self) -> RunReport:
+    def reconciled(self) -> TurnReport:
         """By what the command does."""
         sync, contract = self.table.sync, self.table.contract
         distrust_everything(self.ledger, sync.harper, contract, sync.stores.bigquery, DAY, THREE)

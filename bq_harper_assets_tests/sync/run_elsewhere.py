@@ -15,7 +15,7 @@ from bq_harper_assets.contract.connections import BigQueryConnection, HarperConn
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets.sync.turn_context import Stores
 
 
@@ -58,7 +58,7 @@ class Errand:
         with open_ledger(self.ledger_url) as ledger:
             stores = Stores(self.bigquery, self.harper, ledger)
             rows = (
-                Run(stores=stores, contract=self.contract, spark=spark, run_id="elsewhere")
+                Turn(stores=stores, contract=self.contract, spark=spark, run_id="elsewhere")
                 .sync(self.cells)
                 .rows
             )

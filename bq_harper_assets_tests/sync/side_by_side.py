@@ -10,7 +10,7 @@ from bq_harper_assets.schema.from_harper import row_from_harper
 from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.stores.bigquery.schema_reader import read_schema
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
 
@@ -19,7 +19,7 @@ METADATA = {"_syncedAt", "_batch", "_hash"}
 
 def land(
     sync: Sync, source: TableRef, start: datetime, end: datetime, **declared: Any
-) -> tuple[TableContract, RunReport]:
+) -> tuple[TableContract, TurnReport]:
     """One run of every cell from start to end, into a table of its own."""
     contract = sync.contract(source, **declared)
     return contract, sync.run(contract, sync.cells(contract, start, end))
@@ -51,7 +51,7 @@ def stored_rows(sync: Sync, tables: SmallTables, contract: TableContract) -> lis
     return sorted(rows, key=lambda row: row["n"])
 
 
-def assert_counts_agree(sync: Sync, contract: TableContract, report: RunReport, rows: int) -> None:
+def assert_counts_agree(sync: Sync, contract: TableContract, report: TurnReport, rows: int) -> None:
     """The run, the ledger and Harper all speak of so many rows; one run made all of the cells."""
     table = sync.stores.ledger.find_table(contract.id)
     assert table is not None

@@ -13,8 +13,8 @@ from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.ledger.errors import LedgerUnavailable
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import BatchState
-from bq_harper_assets.sync.errors import RunFailed
-from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.errors import TurnFailed
+from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import DAY, ONE, ROWS, Table, made, total
@@ -64,14 +64,14 @@ def test_a_table_is_not_emptied_by_runs_that_fail_each_time(
     table.change("DELETE FROM T WHERE TRUE")
     for hour in range(3):
         _dies_before_its_commit(ledger, table, hour)
-    with pytest.raises(RunFailed) as failed:
+    with pytest.raises(TurnFailed) as failed:
         table.run(DAY + 3 * HOUR, DAY + 4 * HOUR)
     told = str(failed.value)
     assert "would lose 300 of the 300 rows that Harper holds of its 1 cells; with the" in told
     assert "900 rows that other runs took out, or were about to take out, since" in told
     assert "UTC it would be 1,200 of 1,200. Nothing of it was written." in told
     table.run(DAY, DAY + 3 * HOUR)  # done now, and their rows are still missed
-    with pytest.raises(RunFailed, match="it would be 1,200 of 1,200"):
+    with pytest.raises(TurnFailed, match="it would be 1,200 of 1,200"):
         table.run(DAY + 3 * HOUR, DAY + 4 * HOUR)
     assert _live(table) == 1_500
     report = table.run(DAY, end, allow_deletes=True)
@@ -100,7 +100,7 @@ def test_rows_that_are_honestly_gone_are_taken_out_by_a_retry(
             matching=lambda seen: gone == 0 or seen.records == 332,
             times=99,
         )
-        with pytest.raises(RunFailed, match="not for you"):
+        with pytest.raises(TurnFailed, match="not for you"):
             table.run(DAY, ONE)
         proxy.heal()
         state = BatchState.FAILED
@@ -127,10 +127,10 @@ def test_of_runs_side_by_side_each_counts_what_the_other_is_about_to_take_out(
         intend(*args, **named)
         both.wait(60)
 
-    def run(part: int) -> RunReport | RunFailed:
+    def run(part: int) -> TurnReport | TurnFailed:
         try:
             return sync.run(table.contract, [cells[part]])
-        except RunFailed as failed:
+        except TurnFailed as failed:
             return failed
 
     monkeypatch.setattr(ledger, "intend_deletes", together)
@@ -142,6 +142,6 @@ def test_of_runs_side_by_side_each_counts_what_the_other_is_about_to_take_out(
     assert len(sync.rows(table.contract)) == 1_800
 
     monkeypatch.undo()
-    assert isinstance(run(0), RunReport)  # what was refused counts for nobody
+    assert isinstance(run(0), TurnReport)  # what was refused counts for nobody
     assert "rows that earlier runs took out since" in str(run(1))
     assert 800 < len(sync.rows(table.contract)) < 1_000

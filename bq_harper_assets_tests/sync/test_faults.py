@@ -362,7 +362,7 @@ def test_a_run_that_stood_still_past_its_lease_sends_nothing_over_newer_rows(
     finally:
         other_driver.process.send_signal(signal.SIGCONT)
     ended = other_driver.ended()
-    assert ended["error"] == "RunFailed"
+    assert ended["error"] == "TurnFailed"
     assert "could not be renewed in time" in ended["said"]
     assert {cell.mode for cell in report.cells} == {Mode.RECONCILE}
     assert {row["name"] for row in sync.rows(contract)} == {"new"}

@@ -6,7 +6,7 @@ import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.schema.errors import SchemaRefused
-from bq_harper_assets.sync.errors import RunFailed
+from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import DAY, ONE, ROWS
@@ -25,7 +25,7 @@ def test_a_first_sync_that_wrote_no_row_leaves_the_ids_free(
         proxy.on(Answer(403), operation="upsert", table=contract.target_table, times=99)
         harper = harper_connection.model_copy(update={"url": proxy.url})
         spoilt = replace(sync, stores=replace(sync.stores, harper=harper))
-        with pytest.raises(RunFailed):
+        with pytest.raises(TurnFailed):
             spoilt.run(contract, cells)
     table = sync.stores.ledger.find_table(contract.id)
     assert table is not None

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bq_harper_assets.sync.cells.window import Window
-from bq_harper_assets.sync.errors import RunFailed
+from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.sync.plan import delete_guard
 from bq_harper_assets.sync.revisit.due_cells import Reason
 from bq_harper_assets.sync.revisit.horizon import standing
@@ -39,7 +39,7 @@ def _few_rows_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refused(table: Table, **settings: bool) -> str:
-    with pytest.raises(RunFailed) as caught:
+    with pytest.raises(TurnFailed) as caught:
         table.run(**settings)
     return str(caught.value)
 
@@ -110,7 +110,7 @@ def test_a_refusal_for_what_others_took_out_is_asked_for_again_when_that_is_forg
     assert total(table.run(), "deleted") == MOST
     purged = ledger.now()
     table.change("DELETE FROM T WHERE number = 3600")
-    with pytest.raises(RunFailed, match=r"would be 11 of 20.*are forgotten at"):
+    with pytest.raises(TurnFailed, match=r"would be 11 of 20.*are forgotten at"):
         table.run(ONE, TWO)
 
     def reasons(later: timedelta) -> list[str]:
@@ -159,7 +159,9 @@ def test_rows_that_cannot_be_stored_take_the_place_of_no_others(
     before = table.held
     assert len(before) == 60
     table.change("UPDATE T SET size = CAST('NaN' AS FLOAT64) WHERE TRUE")
-    with pytest.raises(RunFailed, match="60 of its new rows cannot be stored, so none was deleted"):
+    with pytest.raises(
+        TurnFailed, match="60 of its new rows cannot be stored, so none was deleted"
+    ):
         table.run(DAY, ONE)
     assert table.held == before
     report = table.run(DAY, ONE, allow_deletes=True)
@@ -176,7 +178,7 @@ def test_nothing_is_deleted_where_new_rows_could_not_be_written(
         proxy.on(Answer(403), operation="upsert", table=table.contract.target_table, times=99)
         spoilt = sync.stores.harper.model_copy(update={"url": proxy.url})
         broken = replace(sync, stores=replace(sync.stores, harper=spoilt))
-        with pytest.raises(RunFailed, match="were not all written, so none was deleted"):
+        with pytest.raises(TurnFailed, match="were not all written, so none was deleted"):
             replace(table, sync=broken).run(DAY, ONE)
         assert proxy.seen(operation="delete", table=table.contract.target_table) == []
     assert table.held == before

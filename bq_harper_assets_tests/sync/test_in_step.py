@@ -19,7 +19,7 @@ from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
 from bq_harper_assets.sync.ledger_facts import table_facts, version_of
 from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 from bq_harper_assets.sync.schema_sync.version_of_rows import version_of_rows
-from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import DAY, KEYED, ONE, ROWS, TWO, Table, made
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -38,7 +38,7 @@ class Died(Exception):
     """In the place of kill -9."""
 
 
-def _dies(self: Run, *args: Any) -> None:
+def _dies(self: Turn, *args: Any) -> None:
     raise Died
 
 
@@ -54,9 +54,9 @@ def test_a_harper_restored_after_a_run_that_did_not_end_well_is_noticed(
     pair.table.change(CHANGES[0])
     with pytest.MonkeyPatch.context() as patch:
         if end == "left to expire":  # as with spark.speculation, whatever was answered
-            patch.setattr(Run, "_all_answered", lambda *args: False)
+            patch.setattr(Turn, "_all_answered", lambda *args: False)
         else:
-            patch.setattr(Run, "_commit", _dies)
+            patch.setattr(Turn, "_commit", _dies)
         if end == "killed":
             patch.setattr(Keeper, "__exit__", _ends_no_lease)
         with suppress(Died):

@@ -15,8 +15,8 @@ import pytest
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.bigquery.errors import BigQueryUnavailable
-from bq_harper_assets.sync.errors import RunFailed, WindowStillOpen
-from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.errors import TurnFailed, WindowStillOpen
+from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets_tests.fault_proxy import Answer, Delay, FaultProxy, Seen
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -46,7 +46,7 @@ class Watched:
         known: dict[str, Any] = {"slices": 1, "max_request_bytes": 8 * 1024 * 1024}
         return self.sync.contract(self.tables.make_from(SELECT), **(known | declared))
 
-    def run(self, contract: TableContract) -> RunReport:
+    def run(self, contract: TableContract) -> TurnReport:
         """The hour of the rows."""
         return self.sync.run(contract, self.sync.cells(contract, START, END))
 
@@ -236,7 +236,7 @@ def test_give_up_after_is_how_long_a_storm_is_waited_out(watched: Watched) -> No
         if is_outlived:
             assert watched.run(contract).rows == ROWS - 1
         else:
-            with pytest.raises(RunFailed, match="answered 429: slow down"):
+            with pytest.raises(TurnFailed, match="answered 429: slow down"):
                 watched.run(contract)
         watched.proxy.heal()
 

@@ -18,7 +18,7 @@ from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.retry import Call
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
-from bq_harper_assets.sync.errors import RunFailed, WindowStillOpen
+from bq_harper_assets.sync.errors import TurnFailed, WindowStillOpen
 from bq_harper_assets.sync.phases import Phase
 from bq_harper_assets.sync.revisit.open_window import (
     MOST_FAILURES,
@@ -27,7 +27,7 @@ from bq_harper_assets.sync.revisit.open_window import (
     left_open,
     open_window,
 )
-from bq_harper_assets.sync.turn.report import CellReport, RunReport
+from bq_harper_assets.sync.turn.report import CellReport, TurnReport
 from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,
@@ -59,7 +59,7 @@ class Clock:
         self.now += timedelta(seconds=seconds)
 
 
-def report(table: TableContract, t: datetime, cells: Sequence[Cell], **changed: Any) -> RunReport:
+def report(table: TableContract, t: datetime, cells: Sequence[Cell], **changed: Any) -> TurnReport:
     """As if each poll had read and written one row per cell."""
     upto = t - table.safety_lag
     result = CellResult(read=1, written=1, unchanged=0, quarantined=0, digest="d")
@@ -77,7 +77,7 @@ def report(table: TableContract, t: datetime, cells: Sequence[Cell], **changed: 
     phase = changed.get("phase", Phase.STEADY)
     transient = changed.get("transient", False)
     action = TableAction.UP_TO_DATE
-    return RunReport(
+    return TurnReport(
         table=table.id,
         t=t,
         phase=phase,
@@ -94,7 +94,7 @@ def report(table: TableContract, t: datetime, cells: Sequence[Cell], **changed: 
 def followed(
     ledger: Ledger,
     until: datetime,
-    polls: Callable[[datetime, Sequence[Cell]], RunReport],
+    polls: Callable[[datetime, Sequence[Cell]], TurnReport],
     **declared: Any,
 ) -> tuple[Live, Clock, bool]:
     table = contract(slices=2, safety_lag="60s", **declared)
@@ -130,7 +130,7 @@ def test_a_live_run_polls_until_its_window_has_closed_and_is_reconciled(ledger: 
 def test_the_figures_of_all_polls_add_up_as_those_of_one_run_do(ledger: Ledger) -> None:
     table = contract(slices=2, safety_lag="60s")
 
-    def with_all_kinds(now: datetime, cells: Sequence[Cell]) -> RunReport:
+    def with_all_kinds(now: datetime, cells: Sequence[Cell]) -> TurnReport:
         told = report(table, now, cells)
         rejected = (Rejection("7", "NaN", "{}"),)
         result = CellResult(
@@ -181,7 +181,7 @@ def test_polls_that_take_long_leave_a_pause_in_which_a_backfill_gets_the_lease(
     table = contract(slices=2, safety_lag="60s")
     clock = Clock(NOON + 50 * MINUTE)
 
-    def slow(cells: Sequence[Cell]) -> RunReport:
+    def slow(cells: Sequence[Cell]) -> TurnReport:
         clock.now += MINUTE
         return report(table, clock.now, cells)
 
@@ -197,7 +197,7 @@ def test_a_lease_that_another_run_holds_costs_the_poll_and_not_the_run(ledger: L
     )
     early = WindowStillOpen("a moment too early")
 
-    def polls(now: datetime, cells: Sequence[Cell]) -> RunReport:
+    def polls(now: datetime, cells: Sequence[Cell]) -> TurnReport:
         if now < NOON + 55 * MINUTE:
             raise held if now < NOON + 53 * MINUTE else early
         return report(table, now, cells)
@@ -217,7 +217,7 @@ def test_a_live_run_that_waits_for_a_backfill_says_one_sentence_and_asks_nobody_
     said: list[str] = []
     clock = Clock(NOON + 50 * MINUTE)
 
-    def polls(cells: Sequence[Cell]) -> RunReport:
+    def polls(cells: Sequence[Cell]) -> TurnReport:
         if live.polls == 3:
             ledger.release(backfill)
         taken = ledger.acquire(moved, [cell.slice for cell in cells], "live-run", TTL)
@@ -245,7 +245,7 @@ def test_only_a_poll_that_has_looked_is_told_of_and_an_empty_one_has(ledger: Led
     clock = Clock(NOON + 50 * MINUTE)
     looked: list[int] = []
 
-    def polls(cells: Sequence[Cell]) -> RunReport:
+    def polls(cells: Sequence[Cell]) -> TurnReport:
         if live.polls == 1:
             raise LeaseHeld(
                 "ships", [Holder(slice=0, owner="backfill", epoch=1, until=NOON + 55 * MINUTE)]
@@ -253,11 +253,11 @@ def test_only_a_poll_that_has_looked_is_told_of_and_an_empty_one_has(ledger: Led
         if live.polls == 2:
             raise HarperUnavailable(Call("Harper", "writing"), "503")
         if live.polls == 3:
-            raise RunFailed(report(table, clock.now, cells, problem="503", transient=True))
+            raise TurnFailed(report(table, clock.now, cells, problem="503", transient=True))
         if live.polls == 4:
             some, other = (report(table, clock.now, cells, problem=p).cells for p in (None, "503"))
             half = replace(report(table, clock.now, cells), cells=(some[0], other[1]))
-            raise RunFailed(replace(half, is_transient=True))
+            raise TurnFailed(replace(half, is_transient=True))
         return replace(report(table, clock.now, cells), requests=0)
 
     live = Live(
@@ -280,13 +280,13 @@ def test_a_store_that_stays_away_ends_the_run_and_one_that_comes_back_does_not(
     table = contract(slices=2, safety_lag="60s")
     away = 0
 
-    def polls(now: datetime, cells: Sequence[Cell]) -> RunReport:
+    def polls(now: datetime, cells: Sequence[Cell]) -> TurnReport:
         nonlocal away
         away -= 1
         if away < 0:
             return report(table, now, cells)
         if as_report:
-            raise RunFailed(report(table, now, cells, problem="503", transient=True))
+            raise TurnFailed(report(table, now, cells, problem="503", transient=True))
         raise HarperUnavailable(Call("Harper", "writing"), "503")
 
     away = MOST_FAILURES - 1
@@ -296,7 +296,7 @@ def test_a_store_that_stays_away_ends_the_run_and_one_that_comes_back_does_not(
     away = 0
     polled = 0
 
-    def flickering(now: datetime, cells: Sequence[Cell]) -> RunReport:
+    def flickering(now: datetime, cells: Sequence[Cell]) -> TurnReport:
         nonlocal away, polled
         polled += 1
         if polled % MOST_FAILURES:
@@ -316,15 +316,15 @@ def test_what_trying_again_cannot_help_ends_the_run_and_what_was_done_is_known(
     clock = Clock(NOON + 50 * MINUTE)
     first = True
 
-    def polls(cells: Sequence[Cell]) -> RunReport:
+    def polls(cells: Sequence[Cell]) -> TurnReport:
         nonlocal first
         if first:
             first = False
             return report(table, clock.now, cells)
-        raise RunFailed(report(table, clock.now, cells, problem="refused"))
+        raise TurnFailed(report(table, clock.now, cells, problem="refused"))
 
     live = Live(sync=polls, contract=table, ledger=ledger, sleep=clock.sleep, now=lambda: clock.now)
-    with pytest.raises(RunFailed):
+    with pytest.raises(TurnFailed):
         live.follow(NOON + 70 * MINUTE)
     total = live.total()
     assert total is not None
@@ -352,7 +352,7 @@ def test_an_open_window_is_topped_up_compared_when_it_changed_and_reconciled_whe
     steps = iter(("late at the end", "changed in the held part", "closed"))
     step = "first"
 
-    def poll(cells: Sequence[Cell]) -> RunReport:
+    def poll(cells: Sequence[Cell]) -> TurnReport:
         return sync.run(closing if step == "closed" else table, cells)
 
     def between(seconds: float) -> None:

@@ -15,7 +15,7 @@ from bq_harper_assets.contract.table import Sync as Pace
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.cells.window import floor_to_window
 from bq_harper_assets.sync.phases import Phase
-from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets_tests.sync.conftest import Sync
 
 
@@ -44,7 +44,7 @@ def test_a_growing_table_is_steady_before_and_after_its_window_closes(
             catchup_threshold=3600,
         ),
     ).model_copy(update={"window": MINUTE})
-    run = Run(
+    run = Turn(
         stores=sync.stores, contract=contract, spark=sync.spark, run_id="live", retry=sync.retry
     )
     with feed.growing():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.errors import RunFailed
+from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.sync.moved import gone_or_moved
 from bq_harper_assets.sync.plan.delete_guard import MOST_UNGUARDED_ROWS
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -153,7 +153,7 @@ def test_rows_of_a_query_that_go_while_a_run_looks_are_counted_by_the_guard(
     table = made(sync, tables, last=2 * MOST_UNGUARDED_ROWS, step=1, slices=1, **OF_QUERY)
     table.change("UPDATE T SET ts = TIMESTAMP '2026-01-05 02:30:30' WHERE number < 2000")
     Meanwhile(lambda: table.change("DELETE FROM T WHERE number < 2000")).during(monkeypatch)
-    with pytest.raises(RunFailed, match="would lose 2,000 of the 2,001 rows"):
+    with pytest.raises(TurnFailed, match="would lose 2,000 of the 2,001 rows"):
         table.run(DAY, ONE)
     assert len(table.held) == 2001
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.ledger.records import CellState, Mode
-from bq_harper_assets.sync.errors import RunFailed
+from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.sync.plan.delete_guard import MOST_UNGUARDED_ROWS
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import KEYED, Table, made, time_text, total
@@ -93,7 +93,7 @@ def test_a_window_that_lost_most_of_its_rows_is_refused_until_it_is_allowed(
         " AND ts < TIMESTAMP '2026-01-05 02:00:00'"
     )
     table.change("DELETE FROM T WHERE number = 5")
-    with pytest.raises(RunFailed) as failed:
+    with pytest.raises(TurnFailed) as failed:
         table.run()
     assert str(failed.value) == (
         f"{table.contract.id}: 1 of 3 cells are not done: the delete guard refused 1. The other 2 "
@@ -116,7 +116,7 @@ def test_an_emptied_table_of_small_cells_is_refused_as_a_whole(
     table = made(sync, tables, last=10_799, step=9, slices=2)
     assert len(table.held) == 1200 > MOST_UNGUARDED_ROWS
     table.change("DELETE FROM T WHERE TRUE")
-    with pytest.raises(RunFailed, match="the run would lose 1,200 of the 1,200 rows"):
+    with pytest.raises(TurnFailed, match="the run would lose 1,200 of the 1,200 rows"):
         table.run()
     assert len(table.held) == 1200
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bq_harper_assets.ledger.records import CellState
-from bq_harper_assets.sync.errors import RunFailed
+from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets_tests.stores.cutting_proxy import cutting_proxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.stores.storage_proxy import storage_proxy
@@ -34,7 +34,7 @@ def test_where_bigquery_goes_away_in_mid_read_no_cell_claims_rows_that_are_not_s
         fields = {"storage_endpoint": proxy.address, "max_retries": 1, "initial_retry_delay_ms": 10}
         known = bigquery.model_copy(update=fields)
         broken = replace(sync, stores=replace(sync.stores, bigquery=known))
-        with pytest.raises(RunFailed, match="BigQuery") as told:
+        with pytest.raises(TurnFailed, match="BigQuery") as told:
             broken.run(contract, cells)
     assert told.value.report.is_transient
     arrived = len(sync.rows(contract))

@@ -19,7 +19,7 @@ from bq_harper_assets.ledger.records import BatchState, LogicalTable
 from bq_harper_assets.sync.errors import SparkGaveUp, TaskCannotSucceed
 from bq_harper_assets.sync.lease.keeper import LeaseTimes
 from bq_harper_assets.sync.spark.errors import errors_of_spark
-from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets.sync.write.write_job import one_row_per_task
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
@@ -139,7 +139,7 @@ def test_a_proof_whose_workers_die_at_every_try_is_a_failed_check_of_its_cells(
 
 
 def _kill_the_worker(
-    proxy: FaultProxy, contract: TableContract, tried: int, running: Future[RunReport]
+    proxy: FaultProxy, contract: TableContract, tried: int, running: Future[TurnReport]
 ) -> None:
     limit = time.monotonic() + 60
     while len(proxy.seen(operation="upsert", table=contract.target_table)) < tried:

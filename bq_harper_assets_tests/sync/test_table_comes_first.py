@@ -10,7 +10,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.errors import SchemaMismatch
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.ensure_table import TableAction
-from bq_harper_assets.sync.turn.report import RunReport
+from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets_tests.fault_proxy import FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -28,7 +28,7 @@ class Watched:
     harper: FaultProxy
     bigquery: FaultProxy
 
-    def run(self, contract: TableContract) -> RunReport:
+    def run(self, contract: TableContract) -> TurnReport:
         """The hour of the rows."""
         return self.sync.run(contract, self.sync.cells(contract, START, END))
 

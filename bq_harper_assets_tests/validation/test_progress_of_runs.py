@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from bq_harper_assets.sync.errors import RunFailed
+from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.validation.progress.progress_check import check_progress
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import ProgressStatus
@@ -45,7 +45,7 @@ def test_a_table_goes_through_all_five_words_as_its_runs_succeed_and_fail(
         proxy.on(Answer(403), operation="upsert", table=contract.target_table, times=999)
         spoilt = sync.stores.harper.model_copy(update={"url": proxy.url})
         broken = replace(sync, stores=replace(sync.stores, harper=spoilt))
-        with pytest.raises(RunFailed):
+        with pytest.raises(TurnFailed):
             broken.run(contract, newest)
     # Ten minutes without a commit, while BigQuery has had newer rows for longer.
     later = sync.stores.ledger.now() + 11 * MINUTE

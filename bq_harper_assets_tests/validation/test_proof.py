@@ -10,7 +10,7 @@ import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.errors import RunFailed
+from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.sync.plan import recomputed_fingerprints
 from bq_harper_assets.validation.proof.cell_proof import CellProof
 from bq_harper_assets.validation.proof.prover import Prover
@@ -274,7 +274,7 @@ def test_a_cell_whose_last_sync_failed_half_way_waits_and_is_not_called_differen
         proxy.on(Answer(403), operation="upsert", table=table.contract.target_table, times=99)
         harper = harper_connection.model_copy(update={"url": proxy.url})
         spoilt = replace(sync, stores=replace(sync.stores, harper=harper))
-        with pytest.raises(RunFailed):
+        with pytest.raises(TurnFailed):
             spoilt.run(table.contract, cells)
     # As if some of its rows had been written before.
     sync.harper.upsert(table.contract.target_table, [{"id": 60, "name": "changed", "_hash": "0"}])

@@ -35,15 +35,15 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.retry import RetryPolicy as StoreRetries
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.errors import RunFailed, RunStopped
+from bq_harper_assets.sync.errors import RunStopped, TurnFailed
 from bq_harper_assets.sync.lease.keeper import LEASE_LASTS, lease_times
 from bq_harper_assets.sync.ledger_facts import refused_declaration
 from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.sync.mirror.schemas import mirror_schemas
 from bq_harper_assets.sync.mirror.tables import make_system_tables
 from bq_harper_assets.sync.stop_request import Stop
-from bq_harper_assets.sync.turn.report import RunReport
-from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn.report import TurnReport
+from bq_harper_assets.sync.turn.turn import Turn
 
 # A lease that was left to expire has expired by then; a live run holds one for a poll.
 PATIENCE = LEASE_LASTS + timedelta(minutes=1)
@@ -113,12 +113,12 @@ def sync_cells(
     *,
     allow_deletes: bool = False,
     deep: bool = False,
-) -> RunReport:
+) -> TurnReport:
     """Tries until it is done, it cannot heal, or the run is stopped; what is done is shown."""
 
     harper = resources.harper
 
-    def do(stop: Stop) -> RunReport:
+    def do(stop: Stop) -> TurnReport:
         bigquery = resources.bigquery.connection()
         with resources.ledger.open() as opened:
             if refused := refused_declaration(opened, contract, bigquery):
@@ -130,9 +130,9 @@ def sync_cells(
                 context.log.info(line)
             since = opened.now()
 
-            def once() -> RunReport:
+            def once() -> TurnReport:
                 session = resources.spark.spark_session
-                run = Run(
+                run = Turn(
                     stores=resources.stores(opened),
                     contract=contract,
                     spark=session,
@@ -146,7 +146,7 @@ def sync_cells(
                 )
                 try:
                     report = run.sync(cells)
-                except RunFailed as error:
+                except TurnFailed as error:
                     _keep(error.report, opened, stop)
                     may_heal = error.report.is_transient
                     raise Failure(str(error), allow_retries=may_heal) from error
@@ -165,7 +165,7 @@ def sync_cells(
                 said = told_as_stopped(opened, contract, cells, context.run.run_id, since)
                 raise Failure(said, allow_retries=False) from error
 
-    def _keep(report: RunReport, opened: Ledger, stop: Stop) -> None:
+    def _keep(report: TurnReport, opened: Ledger, stop: Stop) -> None:
         """What a run that failed has done all the same."""
         done = [each.cell for each in report.cells if not each.problem]
         record_done(context, contract, report, rows_held(opened, contract, report))
@@ -190,7 +190,7 @@ def _show_in_harper(
     contract: TableContract,
     ledger: Ledger,
     harper: HarperResource,
-    report: RunReport,
+    report: TurnReport,
 ) -> None:
     """Copies for readers of Harper; without them the run is as good."""
     try:

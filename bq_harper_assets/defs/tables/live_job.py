@@ -43,8 +43,8 @@ from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.sync.revisit.open_window import Live, left_open, open_window
 from bq_harper_assets.sync.revisit.pace import ASK_AGAIN_AFTER, LIVE_RUN, tick_seconds
 from bq_harper_assets.sync.stop_request import Stop
-from bq_harper_assets.sync.turn.report import RunReport
-from bq_harper_assets.sync.turn.turn import Run
+from bq_harper_assets.sync.turn.report import TurnReport
+from bq_harper_assets.sync.turn.turn import Turn
 
 LIVE = "bqh/live"
 
@@ -87,7 +87,7 @@ def build_live_job(contract: TableContract) -> JobDefinition:
     ) -> None:
         resources = RunResources(bigquery, harper, ledger, spark)
 
-        def follow(stop: Stop) -> RunReport | None:
+        def follow(stop: Stop) -> TurnReport | None:
             with ledger.open() as opened:
                 find_start(bigquery.connection(), contract, opened)
                 window = open_window(contract, opened.now())
@@ -97,7 +97,7 @@ def build_live_job(contract: TableContract) -> JobDefinition:
                 for line in clear_the_way(context.instance, opened, contract, cells, run_id):
                     context.log.info(line)
                 session = spark.spark_session
-                run = Run(
+                run = Turn(
                     stores=resources.stores(opened),
                     contract=contract,
                     spark=session,
@@ -127,19 +127,19 @@ def build_live_job(contract: TableContract) -> JobDefinition:
 
 
 def _follow(
-    context: OpExecutionContext, run: Run, spark: LazyPySparkResource, lasts: timedelta
-) -> RunReport | None:
+    context: OpExecutionContext, run: Turn, spark: LazyPySparkResource, lasts: timedelta
+) -> TurnReport | None:
     """What all polls did, filed as one materialisation of each cell, also if the run fails."""
     contract, ledger = run.contract, run.stores.ledger
 
     with HarperClient(run.stores.harper, retry=run.retry) as harper:
 
-        def after_look(report: RunReport) -> None:
+        def after_look(report: TurnReport) -> None:
             context.log.info(f"{report.rows:,} rows at {report.t:%F %T}, {report.phase}")
             if warning := mirror_checkpoints(ledger, harper, contract):
                 context.log.warning(warning)
 
-        def poll(cells: Sequence[Cell]) -> RunReport:
+        def poll(cells: Sequence[Cell]) -> TurnReport:
             # Rows of all windows are asked for doubled keys once, not at every poll.
             known = bool(live.reports)
             # Asked for at each poll: a new one, should Spark's Java process be gone.
@@ -215,7 +215,7 @@ def build_live_sensor(contract: TableContract) -> SensorDefinition:
     return keep_following
 
 
-def _rows(ledger: Ledger, contract: TableContract, report: RunReport) -> dict[Cell, int]:
+def _rows(ledger: Ledger, contract: TableContract, report: TurnReport) -> dict[Cell, int]:
     """How many rows each cell holds, which its polls wrote a few at a time."""
     start = min((each.cell.window.start for each in report.cells), default=report.t)
     table = ledger.find_table(contract.id)

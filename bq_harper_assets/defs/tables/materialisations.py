@@ -20,7 +20,7 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.phases import rows_per_request
 from bq_harper_assets.sync.revisit.pace import WINDOWS_PER_RUN, poll_delay
-from bq_harper_assets.sync.turn.report import CellReport, RunReport
+from bq_harper_assets.sync.turn.report import CellReport, TurnReport
 
 NOT_SYNCED = "not_synced"  # columns of the source that the run has left out, and why
 
@@ -28,7 +28,7 @@ NOT_SYNCED = "not_synced"  # columns of the source that the run has left out, an
 def record_done(
     context: AssetExecutionContext | OpExecutionContext,
     contract: TableContract,
-    report: RunReport,
+    report: TurnReport,
     rows: Mapping[Cell, int],
 ) -> None:
     """The finished partitions, where Dagster would call all of them failed or knows of none."""
@@ -43,7 +43,7 @@ def record_done(
             )
 
 
-def rows_held(ledger: Ledger, contract: TableContract, report: RunReport) -> dict[Cell, int]:
+def rows_held(ledger: Ledger, contract: TableContract, report: TurnReport) -> dict[Cell, int]:
     """How many rows each cell holds now; a top-up has read only the newest of them."""
     held = {each.cell: each.result.written + each.result.unchanged for each in report.cells}
     topped_up = [each.cell for each in report.cells if each.mode is Mode.TOPUP]
@@ -59,7 +59,7 @@ def rows_held(ledger: Ledger, contract: TableContract, report: RunReport) -> dic
 
 
 def cell_metadata(
-    contract: TableContract, report: RunReport, cell: CellReport, rows: int
+    contract: TableContract, report: TurnReport, cell: CellReport, rows: int
 ) -> dict[str, Any]:
     """Figures are plotted by Dagster over time; those of the run are the same in all its cells."""
     result = cell.result

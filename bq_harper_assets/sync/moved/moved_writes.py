@@ -13,7 +13,7 @@ from bq_harper_assets.sync.cells.slicing import id_hashes
 from bq_harper_assets.sync.cells.window import EPOCH
 from bq_harper_assets.sync.plan.cell_work import Work
 from bq_harper_assets.sync.source.pinned import Pinned
-from bq_harper_assets.sync.turn_context import Scene, TurnSource
+from bq_harper_assets.sync.turn_context import TurnContext, TurnSource
 from bq_harper_assets.sync.write.write_job import Moved, move_all
 from bq_harper_assets.sync.write.write_task import Chosen
 
@@ -22,19 +22,19 @@ INSTANTS_PER_SESSION = 1_000
 ByTime = dict[int, list[tuple[Any, Work]]]  # ids, by microseconds
 
 
-def write_moved(scene: Scene, works: Sequence[Work]) -> list[Moved]:
+def write_moved(turn: TurnContext, works: Sequence[Work]) -> list[Moved]:
     """Writes the rows that left their window as they are now, each into its new cell."""
     written = [work for work in works if not work.refusal]
     moved = [
-        _write_at(scene, scene.source, some)
+        _write_at(turn, turn.source, some)
         for some in _by_time((work, work.vanished.elsewhere) for work in written)
     ]
     # These rows are newer than T. Their new cells are marked, and later turns of those are newer.
     kept = [seen.pin for work in written for seen in work.vanished.later.values()]
     for pin in {id(each): each for each in kept}.values():
         rows = ((work, _seen_in(work, pin)) for work in written)
-        source = replace(scene.source, pin=pin)
-        moved += [_write_at(scene, source, some) for some in _by_time(rows)]
+        source = replace(turn.source, pin=pin)
+        moved += [_write_at(turn, source, some) for some in _by_time(rows)]
     return moved
 
 
@@ -55,11 +55,11 @@ def _by_time(
         yield {time: by_time[time] for time in times[first : first + INSTANTS_PER_SESSION]}
 
 
-def _write_at(scene: Scene, source: TurnSource, by_time: ByTime) -> Moved:
+def _write_at(turn: TurnContext, source: TurnSource, by_time: ByTime) -> Moved:
     parts = {}
     for micros, rows in by_time.items():
         for _, work in rows:
-            cell = scene.cell_at(micros, work.cell.slice)
+            cell = turn.cell_at(micros, work.cell.slice)
             parts[cell] = Part.whole(cell, work.batch.seq)
     instants = [EPOCH + timedelta(microseconds=micros) for micros in by_time]
     reading = source.reading_at(instants, parts)
@@ -68,4 +68,4 @@ def _write_at(scene: Scene, source: TurnSource, by_time: ByTime) -> Moved:
         np.zeros(len(reading.grid.batches), np.bool_),
         np.sort(id_hashes(pa.array(ids), keyless=False)),
     )
-    return move_all(source.spark, scene.move(reading, rows=len(ids), chosen=chosen))
+    return move_all(source.spark, turn.move(reading, rows=len(ids), chosen=chosen))

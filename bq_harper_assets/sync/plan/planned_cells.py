@@ -14,22 +14,22 @@ from bq_harper_assets.sync.identity.digest import Digest
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.plan.cell_work import Work
 from bq_harper_assets.sync.plan.shared_columns import Bases
-from bq_harper_assets.sync.turn_context import Scene
+from bq_harper_assets.sync.turn_context import TurnContext
 
 
 def plan_cells(
-    scene: Scene, version: int, cells: Sequence[Cell], run_id: str, *, deep: bool = False
+    turn: TurnContext, version: int, cells: Sequence[Cell], run_id: str, *, deep: bool = False
 ) -> list[Work]:
     """Plans a batch per cell, in one transaction; `deep` does not rely on stored hashes."""
-    source = scene.source
-    uptos = {cell.window: _upto(source.contract, cell.window, scene.t) for cell in cells}
+    source = turn.source
+    uptos = {cell.window: _upto(source.contract, cell.window, turn.t) for cell in cells}
     start, end = min(uptos).start, max(uptos.values())
     length = source.contract.window
     prints = fingerprints(source.queries, source.pin.source, start, end, length)
-    held = _held_before(scene, cells)
-    bases = Bases.of(scene.ledger, scene.table, source.pin.plan.version)
+    held = _held_before(turn, cells)
+    bases = Bases.of(turn.ledger, turn.table, source.pin.plan.version)
     # A top-up does not compare the rows that the target has already.
-    since = {} if deep else _prefixes(scene, held, bases)
+    since = {} if deep else _prefixes(turn, held, bases)
     keyless = not source.pin.plan.selection.key
     wanted = []
     for cell in cells:
@@ -50,7 +50,7 @@ def plan_cells(
             )
         else:
             wanted.append(Wanted(cell=cell_key(cell), mode=mode, fingerprint=found.text, upto=upto))
-    batches = scene.ledger.plan(scene.keeper.leases, scene.t, version, wanted, run_id)
+    batches = turn.ledger.plan(turn.keeper.leases, turn.t, version, wanted, run_id)
     works = []
     for cell, batch in zip(cells, batches, strict=True):
         found = prints[cell.window.start]
@@ -84,10 +84,10 @@ def _upto(contract: TableContract, window: Window, t: datetime) -> datetime:
     )
 
 
-def _held_before(scene: Scene, cells: Sequence[Cell]) -> Mapping[Cell, CellRecord]:
+def _held_before(turn: TurnContext, cells: Sequence[Cell]) -> Mapping[Cell, CellRecord]:
     starts = [cell.window.start for cell in cells]
-    end = max(starts) + scene.source.contract.window
-    records = scene.ledger.cells(scene.table, min(starts), end)
+    end = max(starts) + turn.source.contract.window
+    records = turn.ledger.cells(turn.table, min(starts), end)
     by_key = {record.cell: record for record in records}
     return {cell: by_key[cell_key(cell)] for cell in cells if cell_key(cell) in by_key}
 
@@ -101,13 +101,13 @@ def _version_of_all_rows(record: CellRecord | None) -> int | None:
 
 
 def _prefixes(
-    scene: Scene, held: Mapping[Cell, CellRecord], bases: Bases
+    turn: TurnContext, held: Mapping[Cell, CellRecord], bases: Bases
 ) -> Mapping[Cell, tuple[datetime, Fingerprint]]:
     """Returns the open cells whose committed part has not changed in the source.
 
     Each has the time up to which it is committed, and the fingerprint up to there.
     """
-    source = scene.source
+    source = turn.source
     seen: dict[tuple[Window, datetime], Fingerprint] = {}
     unchanged = {}
     for cell, record in held.items():

@@ -12,10 +12,10 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellResult, CellState
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window, floor_to_window
-from bq_harper_assets.sync.errors import RunFailed, WindowStillOpen
+from bq_harper_assets.sync.errors import TurnFailed, WindowStillOpen
 from bq_harper_assets.sync.phases import Phase
 from bq_harper_assets.sync.revisit.pace import poll_delay
-from bq_harper_assets.sync.turn.report import CellReport, RunReport
+from bq_harper_assets.sync.turn.report import CellReport, TurnReport
 
 MOST_FAILURES = 5  # polls in a row
 PAUSE = timedelta(seconds=3)  # between two polls, so that a run that waits for the lease gets it
@@ -25,14 +25,14 @@ PAUSE = timedelta(seconds=3)  # between two polls, so that a run that waits for 
 class Live:
     """A live sync follows the window that is open when it begins, and knows what its polls did."""
 
-    sync: Callable[[Sequence[Cell]], RunReport]
+    sync: Callable[[Sequence[Cell]], TurnReport]
     contract: TableContract
     ledger: Ledger
-    after_look: Callable[[RunReport], None] = lambda report: None  # not after one that waited
+    after_look: Callable[[TurnReport], None] = lambda report: None  # not after one that waited
     say: Callable[[str], None] = lambda line: None
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] | None = None  # None: the ledger's clock
-    reports: list[RunReport] = field(default_factory=list)
+    reports: list[TurnReport] = field(default_factory=list)
     polls: int = 0  # including those that had to wait
     _failures: int = 0
 
@@ -58,7 +58,7 @@ class Live:
                 return False
             self.sleep((at - ended).total_seconds())
 
-    def total(self) -> RunReport | None:
+    def total(self) -> TurnReport | None:
         """Sums up all polls as one report; None if there was no poll.
 
         Each cell is in it once, as its last poll left it.
@@ -85,14 +85,14 @@ class Live:
     def _now(self) -> datetime:
         return (self.now or self.ledger.now)()
 
-    def _poll(self, window: Window) -> RunReport | None:
+    def _poll(self, window: Window) -> TurnReport | None:
         """Syncs the window once; returns None if this has to wait for the next poll."""
         self.polls += 1
         windows = (*left_open(self.ledger, self.contract, window), window)
         cells = [Cell(each, n) for each in windows for n in range(self.contract.slices)]
         try:
             report = self.sync(cells)
-        except RunFailed as error:
+        except TurnFailed as error:
             self._looked(error.report)
             self._pass(error, error.report.is_transient)
             return None
@@ -112,7 +112,7 @@ class Live:
         self._looked(report)
         return report
 
-    def _looked(self, report: RunReport) -> None:
+    def _looked(self, report: TurnReport) -> None:
         self.reports.append(report)
         if any(not each.problem for each in report.cells):
             self.after_look(report)
@@ -141,7 +141,7 @@ def left_open(ledger: Ledger, contract: TableContract, window: Window) -> list[W
     return [before] if is_left else []
 
 
-def _is_closed(report: RunReport, window: Window) -> bool:
+def _is_closed(report: TurnReport, window: Window) -> bool:
     return not any(each.is_open for each in report.cells if each.cell.window == window)
 
 

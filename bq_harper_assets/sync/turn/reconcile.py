@@ -23,7 +23,7 @@ from bq_harper_assets.sync.plan.cell_work import Work
 from bq_harper_assets.sync.plan.delete_guard import REMEMBERED, Loss, refusals
 from bq_harper_assets.sync.plan.retention import younger_than_retention
 from bq_harper_assets.sync.source.cell_rows import Reading
-from bq_harper_assets.sync.turn_context import Scene, TurnSource
+from bq_harper_assets.sync.turn_context import TurnContext, TurnSource
 from bq_harper_assets.sync.write.write_task import Chosen
 
 
@@ -45,12 +45,12 @@ def compare_works(source: TurnSource, works: Sequence[Work]) -> None:
             work.diff = found[work.cell]
 
 
-def find_gone(scene: Scene, works: Sequence[Work]) -> None:
+def find_gone(turn: TurnContext, works: Sequence[Work]) -> None:
     """Separates rows that are gone from the source from rows that are in another window now."""
-    source = scene.source
+    source = turn.source
     ids = [row_id for work in works if work.diff for row_id in work.diff.vanished]
     found = find_vanished(
-        source.queries, source.harper, source.contract, source.pin, scene.start, ids
+        source.queries, source.harper, source.contract, source.pin, turn.start, ids
     )
     if source.pin.source.at is None:
         found.later = find_later(
@@ -58,15 +58,15 @@ def find_gone(scene: Scene, works: Sequence[Work]) -> None:
             source.harper,
             source.contract,
             source.pin,
-            scene.start,
+            turn.start,
             found.gone,
-            scene.until_end,
+            turn.until_end,
         )
     alive = found.alive
     for work in works:
         if work.diff:
             work.destinations = {
-                row_id: scene.cell_at(alive[row_id], work.cell.slice)
+                row_id: turn.cell_at(alive[row_id], work.cell.slice)
                 for row_id in work.diff.vanished
                 # A record with the key of a row of this very part is not a version of that row.
                 if row_id in alive and not _is_in(work, found.elsewhere.get(row_id))
@@ -85,15 +85,15 @@ def _is_in(work: Work, micros: int | None) -> bool:
     return micros_at(work.part.begin) <= micros < micros_at(work.part.end)
 
 
-def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -> None:
+def refuse_great_losses(turn: TurnContext, works: Sequence[Work], *, allowed: bool) -> None:
     """Records what will be deleted, and lets the guard refuse it unless large losses are allowed.
 
     A table whose policy keeps deleted rows loses nothing.
     """
-    if scene.source.contract.deletes == "keep":
+    if turn.source.contract.deletes == "keep":
         return
     for work in works:
-        work.loss = _loss(scene, work)
+        work.loss = _loss(turn, work)
     losses = {work.cell: work.loss for work in works if work.loss is not None}
     intents = [
         # A cell that loses nothing in sum is recorded too: otherwise its deletes count at commit.
@@ -104,44 +104,44 @@ def refuse_great_losses(scene: Scene, works: Sequence[Work], *, allowed: bool) -
     if not intents:
         return
     # This comes before the losses of others are read: of two turns at once, one sees the other.
-    scene.ledger.intend_deletes(scene.keeper.leases, intents, allowed=allowed)
+    turn.ledger.intend_deletes(turn.keeper.leases, intents, allowed=allowed)
     if allowed:
         return
-    others = scene.ledger.recent_losses(scene.table, REMEMBERED, [work.batch for work in works])
-    contract = scene.source.contract
-    refused = refusals(contract.id, losses, others, open_after=scene.t - contract.safety_lag)
+    others = turn.ledger.recent_losses(turn.table, REMEMBERED, [work.batch for work in works])
+    contract = turn.source.contract
+    refused = refusals(contract.id, losses, others, open_after=turn.t - contract.safety_lag)
     for work in works:
         if (found := refused.get(work.cell)) is not None:
             work.refusal = found.why
             # This is recorded at once: until then other turns count what this one will not delete.
-            scene.ledger.refuse_batch(work.batch, found.why, found.until)
+            turn.ledger.refuse_batch(work.batch, found.why, found.until)
 
 
-def _loss(scene: Scene, work: Work) -> Loss | None:
+def _loss(turn: TurnContext, work: Work) -> Loss | None:
     """Returns what a compared cell is about to lose; rows past their retention do not count.
 
     They do not count as rows of the cell either: among many of them other losses would look small.
     """
     if work.diff is None:
         return None
-    young = len(younger_than_retention(scene, work))
+    young = len(younger_than_retention(turn, work))
     expired = len(work.vanished.gone) - young
     return Loss(young, work.diff.held - expired, len(work.diff.missing))
 
 
-def mark_destinations(scene: Scene, works: Sequence[Work]) -> None:
+def mark_destinations(turn: TurnContext, works: Sequence[Work]) -> None:
     """Marks cells that get a row which left its window; one committed at T needs no mark."""
     written = [work for work in works if not work.refusal]
     at_t = _marks((work, work.vanished.elsewhere) for work in written)
     if at_t:
-        scene.ledger.mark(scene.keeper.leases, scene.t, at_t, unless_committed_at_t=True)
+        turn.ledger.mark(turn.keeper.leases, turn.t, at_t, unless_committed_at_t=True)
     # They are marked as of when they were read: a commit at T, of this turn too, lacks them.
     for t in sorted({seen.pin.t for work in written for seen in work.vanished.later.values()}):
         later = _marks(
             (work, {i: seen.micros for i, seen in work.vanished.later.items() if seen.pin.t == t})
             for work in written
         )
-        scene.ledger.mark(scene.keeper.leases, t, later)
+        turn.ledger.mark(turn.keeper.leases, t, later)
 
 
 def _marks(moved: Iterable[tuple[Work, Mapping[Any, int]]]) -> list[Mark]:
@@ -156,12 +156,14 @@ def _marks(moved: Iterable[tuple[Work, Mapping[Any, int]]]) -> list[Mark]:
     ]
 
 
-def mark_origins(scene: Scene, works: Sequence[Work], reading: Reading, chosen: Chosen) -> None:
+def mark_origins(
+    turn: TurnContext, works: Sequence[Work], reading: Reading, chosen: Chosen
+) -> None:
     """Marks cells from which a write will take a row; only rows with a key can be in another."""
-    source = scene.source
+    source = turn.source
     if not source.pin.plan.selection.key:
         return
-    slices = scene.ledger.slices_committed_at_other_times(scene.table, scene.t)
+    slices = turn.ledger.slices_committed_at_other_times(turn.table, turn.t)
     if not slices & {work.cell.slice for work in works}:
         return
     found = cells_elsewhere(
@@ -177,14 +179,14 @@ def mark_origins(scene: Scene, works: Sequence[Work], reading: Reading, chosen: 
     )
     marks = [
         Mark(
-            cell_key(scene.cell_at(start, part)),
+            cell_key(turn.cell_at(start, part)),
             EPOCH + timedelta(microseconds=micros),
             "a row moved away",
         )
         for (start, part), micros in found.items()
     ]
     if marks:
-        scene.ledger.mark(scene.keeper.leases, scene.t, marks)
+        turn.ledger.mark(turn.keeper.leases, turn.t, marks)
 
 
 def chosen_rows(works: Sequence[Work], grid: Grid) -> Chosen:

@@ -30,7 +30,7 @@ class CellReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunReport:
+class TurnReport:
     """A run report says what one turn did to its table and to each of its cells."""
 
     table: str

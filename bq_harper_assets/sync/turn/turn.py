@@ -1,6 +1,6 @@
 """A turn takes many cells of one table through seven steps, in the order that loses nothing.
 
-Lease, pin, ensure, plan, prepare, write, commit: `Run.sync` is the list of them. Cells that are
+Lease, pin, ensure, plan, prepare, write, commit: `Turn.sync` is the list of them. Cells that are
 done are committed even if the others fail.
 """
 
@@ -28,7 +28,7 @@ from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid
 from bq_harper_assets.sync.cells.window import floor_to_window
-from bq_harper_assets.sync.errors import RunFailed
+from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.sync.lease.keeper import LEASE_LASTS, Keeper, LeaseTimes
 from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
 from bq_harper_assets.sync.ledger_facts import record_version, table_facts
@@ -46,8 +46,8 @@ from bq_harper_assets.sync.spark.receipts import Receipt
 from bq_harper_assets.sync.stop_request import Stop, cancelled_by
 from bq_harper_assets.sync.turn import reconcile
 from bq_harper_assets.sync.turn.judge import CellOutcome, Removed, judge_cells, spared_from_deletes
-from bq_harper_assets.sync.turn.report import CellReport, RunReport
-from bq_harper_assets.sync.turn_context import Scene, Stores, TurnSource, known_attributes
+from bq_harper_assets.sync.turn.report import CellReport, TurnReport
+from bq_harper_assets.sync.turn_context import Stores, TurnContext, TurnSource, known_attributes
 from bq_harper_assets.sync.write.removal import Removal
 from bq_harper_assets.sync.write.write_job import Moved, move_all
 from bq_harper_assets.sync.write.write_task import Move
@@ -106,7 +106,7 @@ class EnsuredTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class Turn:
     """A turn moves cells of one contract, in one call of `sync`."""
 
     stores: Stores
@@ -121,24 +121,24 @@ class Run:
     key_is_known: bool = False  # to be unique: skips the check, which reads the whole key
     stop: Stop = field(default_factory=Stop)
 
-    def sync(self, cells: Sequence[Cell]) -> RunReport:
-        """Makes the cells equal to the source at one instant; raises RunFailed if some are not."""
+    def sync(self, cells: Sequence[Cell]) -> TurnReport:
+        """Makes the cells equal to the source at one instant; raises TurnFailed if some are not."""
         self.stop.check()
         began = time.monotonic()
         with doing("reading BigQuery's columns and fingerprints"), ExitStack() as until_end:
             leased = self._lease(cells, until_end)
             pin = self._pin(leased, cells, until_end)
             ensured = self._ensure(leased, pin)
-            scene = self._scene(leased, pin, cells, until_end)
-            works = self._plan(scene, ensured.version, cells)
+            turn = self._context(leased, pin, cells, until_end)
+            works = self._plan(turn, ensured.version, cells)
             with self._spark_at_work(cells):
-                self._prepare(scene, works)
+                self._prepare(turn, works)
                 self.stop.check()
-                written = self._write(scene, works)
-            outcomes = self._commit(scene, works, written, began)
-        report = self._report(leased, scene, ensured, written, began, works, outcomes)
+                written = self._write(turn, works)
+            outcomes = self._commit(turn, works, written, began)
+        report = self._report(leased, turn, ensured, written, began, works, outcomes)
         if any(cell.problem for cell in report.cells):
-            raise RunFailed(report)
+            raise TurnFailed(report)
         return report
 
     def _lease(self, cells: Sequence[Cell], until_end: ExitStack) -> Leased:
@@ -207,9 +207,9 @@ class Run:
         ).version
         return EnsuredTable(ensured.action, recorded, recorded != (known.version if known else 0))
 
-    def _scene(
+    def _context(
         self, leased: Leased, pin: Pinned, cells: Sequence[Cell], until_end: ExitStack
-    ) -> Scene:
+    ) -> TurnContext:
         """Gathers what the next steps share."""
         harper = leased.harper
         first = self._start(min(cell.window.start for cell in cells))
@@ -225,7 +225,7 @@ class Run:
             others=known_attributes(harper, pin) if self.deep else None,
         )
         phase = self._phase(leased.table, pin.t, first)
-        return Scene(
+        return TurnContext(
             source=source,
             table=leased.table,
             keeper=leased.keeper,
@@ -234,12 +234,12 @@ class Run:
             until_end=until_end,
         )
 
-    def _plan(self, scene: Scene, version: int, cells: Sequence[Cell]) -> list[Work]:
+    def _plan(self, turn: TurnContext, version: int, cells: Sequence[Cell]) -> list[Work]:
         """Records a batch per cell in one transaction, and mirrors the newest of them to Harper."""
-        works = plan_cells(scene, version, cells, self.run_id, deep=self.deep)
-        scene.keeper.note_planned()
-        self.say(f"{self.contract.id}: moving {len(cells)} cells at {scene.t:%F %T}")
-        for change in self._waiting(scene):
+        works = plan_cells(turn, version, cells, self.run_id, deep=self.deep)
+        turn.keeper.note_planned()
+        self.say(f"{self.contract.id}: moving {len(cells)} cells at {turn.t:%F %T}")
+        for change in self._waiting(turn):
             self.say(f"{self.contract.id} goes on with the columns it has: {change}")
         return works
 
@@ -261,26 +261,26 @@ class Run:
         # A caller with its own sleep function decides how to wait.
         return replace(within, sleep=self.stop.sleep) if within.sleep is time.sleep else within
 
-    def _prepare(self, scene: Scene, works: Sequence[Work]) -> None:
+    def _prepare(self, turn: TurnContext, works: Sequence[Work]) -> None:
         """Compares cells that may have rows, and refuses large deletes before the first write."""
         compared = [work for work in works if work.is_reconcile]
         with doing(f"comparing {len(works):,} cells with what Harper holds"):
-            reconcile.compare_works(scene.source, compared)
-            reconcile.find_gone(scene, compared)
-            reconcile.refuse_great_losses(scene, compared, allowed=self.allow_deletes)
+            reconcile.compare_works(turn.source, compared)
+            reconcile.find_gone(turn, compared)
+            reconcile.refuse_great_losses(turn, compared, allowed=self.allow_deletes)
 
-    def _write(self, scene: Scene, works: Sequence[Work]) -> Written:
+    def _write(self, turn: TurnContext, works: Sequence[Work]) -> Written:
         """Writes rows that left their window, then the cells' own rows, and deletes last."""
         with doing(f"writing rows of {len(works):,} cells to Harper"):
-            move = self._move(scene, [work for work in works if work.has_rows_to_write])
-            reconcile.mark_destinations(scene, works)
+            move = self._move(turn, [work for work in works if work.has_rows_to_write])
+            reconcile.mark_destinations(turn, works)
             # However the tasks end, the leases stay until the receipts show that all was answered.
-            scene.keeper.leave_to_expire()
-            elsewhere = tuple(write_moved(scene, works))
-            tries = self._moved(scene, works, move) if move else [Moved()]
+            turn.keeper.leave_to_expire()
+            elsewhere = tuple(write_moved(turn, works))
+            tries = self._moved(turn, works, move) if move else [Moved()]
             grid = move.reading.grid if move else None
             spared = spared_from_deletes(works, grid, tries[-1], allowed=self.allow_deletes)
-            removed = self._remove(scene, works, spared)
+            removed = self._remove(turn, works, spared)
         return Written(
             grid=grid,
             moved=tries[-1],
@@ -289,7 +289,7 @@ class Run:
             given_up=tuple(tries[:-1]),
         )
 
-    def _moved(self, scene: Scene, works: Sequence[Work], move: Move) -> list[Moved]:
+    def _moved(self, turn: TurnContext, works: Sequence[Work], move: Move) -> list[Moved]:
         """Writes the cells and returns what each try did.
 
         A read session that BigQuery lost is opened again at the same instant. Nobody knows which
@@ -298,20 +298,20 @@ class Run:
         """
         tries = [move_all(self.spark, move)]
         while len(tries) <= SESSIONS_LOST and (lost := _lost_session(tries[-1])):
-            self.say(f"{self.contract.id}: opens a new session at {scene.t:%F %T}: {lost}")
+            self.say(f"{self.contract.id}: opens a new session at {turn.t:%F %T}: {lost}")
             moving = [work for work in works if work.has_rows_to_write]
-            tries.append(move_all(self.spark, replace(move, reading=self._reading(scene, moving))))
+            tries.append(move_all(self.spark, replace(move, reading=self._reading(turn, moving))))
         return tries
 
-    def _move(self, scene: Scene, works: Sequence[Work]) -> Move | None:
+    def _move(self, turn: TurnContext, works: Sequence[Work]) -> Move | None:
         """Builds the order to write, and marks every cell from which it will take rows."""
         if not works:
             return None
-        reading = self._reading(scene, works)
+        reading = self._reading(turn, works)
         unseen = reconcile.unseen_rows(works, reading.grid)
-        reconcile.mark_origins(scene, works, reading, unseen)
+        reconcile.mark_origins(turn, works, reading, unseen)
         chosen = reconcile.chosen_rows(works, reading.grid)
-        return scene.move(
+        return turn.move(
             reading,
             rows=sum({work.cell.window: work.rows for work in works}.values()),
             per_place=bins_per_place(max(work.rows for work in works)),
@@ -321,18 +321,20 @@ class Run:
             ),
         )
 
-    def _reading(self, scene: Scene, works: Sequence[Work]) -> Reading:
+    def _reading(self, turn: TurnContext, works: Sequence[Work]) -> Reading:
         parts = {work.cell: work.part for work in works}
         has_equal_rows = any(work.has_equal_rows for work in works)
-        return scene.source.reading(parts, has_equal_rows=has_equal_rows)
+        return turn.source.reading(parts, has_equal_rows=has_equal_rows)
 
-    def _remove(self, scene: Scene, works: Sequence[Work], spared: Mapping[Cell, str]) -> Removed:
+    def _remove(
+        self, turn: TurnContext, works: Sequence[Work], spared: Mapping[Cell, str]
+    ) -> Removed:
         """Removes vanished rows; this comes last, when every other row is in its cell."""
-        contract, pin = self.contract, scene.source.pin
+        contract, pin = self.contract, turn.source.pin
         failed: dict[Cell, BqhError] = {}
-        retry = scene.source.retry
+        retry = turn.source.retry
         with Removal(
-            self.stores.harper, contract.target_table, scene.keeper.terms, retry
+            self.stores.harper, contract.target_table, turn.keeper.terms, retry
         ) as removal:
             for work in works:
                 ids = [] if work.refusal or work.cell in spared else work.vanished.gone
@@ -369,11 +371,11 @@ class Run:
         return phase_of(max(t - synced_until, timedelta(0)), self.contract.sync)
 
     def _commit(
-        self, scene: Scene, works: Sequence[Work], written: Written, began: float
+        self, turn: TurnContext, works: Sequence[Work], written: Written, began: float
     ) -> list[CellOutcome]:
         """Judges each cell, and commits those that are done even if the others are not."""
         if self._all_answered(written):
-            scene.keeper.give_back()
+            turn.keeper.give_back()
         outcomes = judge_cells(
             works,
             written.grid,
@@ -384,7 +386,7 @@ class Run:
         )
         both = list(zip(works, outcomes, strict=True))
         done = [(work.batch, outcome.result) for work, outcome in both if not outcome.problem]
-        ledger, leases = self.stores.ledger, scene.keeper.leases
+        ledger, leases = self.stores.ledger, turn.keeper.leases
         with doing(f"committing {len(works):,} cells to the ledger"):
             ledger.commit_cells(leases, done, deletes_allowed=self.allow_deletes)
             note_committed({o.cell.key: o.result.read for o in outcomes if not o.problem})
@@ -395,26 +397,26 @@ class Run:
                         ledger.fail_batch(work.batch, outcome.problem)
         return outcomes
 
-    def _waiting(self, scene: Scene) -> tuple[Change, ...]:
+    def _waiting(self, turn: TurnContext) -> tuple[Change, ...]:
         """Returns what the source has and the turn leaves out, because it waits for a person."""
-        return waiting_changes(scene.source.pin.plan.version, self.contract)
+        return waiting_changes(turn.source.pin.plan.version, self.contract)
 
     def _report(
         self,
         leased: Leased,
-        scene: Scene,
+        turn: TurnContext,
         ensured: EnsuredTable,
         written: Written,
         began: float,
         works: Sequence[Work],
         outcomes: Sequence[CellOutcome],
-    ) -> RunReport:
-        plan = scene.source.pin.plan
+    ) -> TurnReport:
+        plan = turn.source.pin.plan
         failures = [r.failure for part in written.parts for r in part.receipts if r.failure]
-        return RunReport(
+        return TurnReport(
             table=self.contract.id,
-            t=scene.t,
-            phase=scene.phase,
+            t=turn.t,
+            phase=turn.phase,
             table_action=ensured.action,
             schema_version=ensured.version,
             cells=tuple(map(_cell_report, works, outcomes)),
@@ -425,10 +427,10 @@ class Run:
             is_transient=any(each.is_transient for each in failures)
             or written.removed.is_transient,
             columns=plan.columns,
-            bytes_read=scene.source.bytes_read,
+            bytes_read=turn.source.bytes_read,
             bytes_billed=leased.queries.bytes_billed,
             schema_is_new=ensured.version_is_new,
-            waiting=self._waiting(scene),
+            waiting=self._waiting(turn),
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.sync.errors import RunFailed
+from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.long.held.plain_http import PlainHarper, differences
@@ -152,7 +152,7 @@ class Player:
                 self._change(name, chance)
             failed = running.exception()
         if failed is not None:  # a source that moves too fast is told as such, and synced again
-            assert isinstance(failed, RunFailed), failed
+            assert isinstance(failed, TurnFailed), failed
             assert failed.report.is_transient, failed
             self._sync(START, START + HOURS * HOUR)
 
