@@ -58,9 +58,9 @@ class VersionColumn:
     def parse(cls, body: Mapping[str, Any]) -> "VersionColumn":
         """Makes a column of what body() returned; the first release recorded fewer entries."""
         kind = Kind(body["kind"])
-        synced = _without_waiting(body["fields"])
         # Earlier releases let single fields wait; now all that the source offers wait as one.
-        offered = body.get("offered", ()) if synced == body["fields"] else body["fields"]
+        waits = any(map(_has_offer, body["fields"]))
+        offered = body["fields"] if waits else body.get("offered", ())
         return cls(
             name=body["name"],
             source=body.get("source", body["name"]),
@@ -68,7 +68,7 @@ class VersionColumn:
             form=Form(body.get("form", NATIVE.get(kind, Form.TEXT))),
             repeated=body["repeated"],
             required=body["required"],
-            fields=tuple(cls.parse(each) for each in synced),
+            fields=tuple(cls.parse(each) for each in _synced_fields(body["fields"])),
             spelling=body.get("spelling", ""),
             description=body.get("description", ""),
             max_length=body.get("max_length"),
@@ -270,11 +270,30 @@ def paths_of(columns: Iterable[VersionColumn], above: str = "") -> Iterator[str]
         yield from paths_of(column.fields, f"{above}{column.name}.")
 
 
-def _without_waiting(fields: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _is_offered(field: Mapping[str, Any]) -> bool:
+    """Says whether an earlier release let this field wait, and no row holds a value of it."""
+    return field.get("state") == State.WAITING and not field.get("written", True)
+
+
+def _has_offer(field: Mapping[str, Any]) -> bool:
+    return _is_offered(field) or any(map(_has_offer, field["fields"]))
+
+
+def _synced_fields(fields: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Gives the fields that are synced, among them those that a rollback of old had set aside.
+
+    Rows hold values of these: a field that is not synced would lose them at the next upsert.
+    """
     return [
-        {**each, "fields": _without_waiting(each["fields"])}
+        {
+            **each,
+            "state": State.LIVE
+            if each.get("state") == State.WAITING
+            else each.get("state", State.LIVE),
+            "fields": _synced_fields(each["fields"]),
+        }
         for each in fields
-        if each.get("state") != State.WAITING
+        if not _is_offered(each)
     ]
 
 

@@ -63,15 +63,18 @@ def check_drift(
     if 0 < told < before:
         before = told
     changes = _since(ledger, table, contract, before, version)
+    serious = tuple(each for each in changes if each.severity != "info")
     waiting = waiting_changes(version, contract)
     accepted = accepted_version(ledger, table)
     lasting = tuple(
         each
         for each in _since(ledger, table, contract, accepted, version)
-        if each.severity != "info" and not _is_named(each, (*changes, *waiting))
+        if each.severity != "info" and not _is_named(each, (*serious, *waiting))
     )
-    found = (*changes, *lasting, *(each for each in waiting if not _is_named(each, changes)))
-    is_due = is_new and not (changes and all(_is_named(each, waiting) for each in changes))
+    # A harmless change of a column must not hide that another change of it waits.
+    found = (*changes, *lasting, *(each for each in waiting if not _is_named(each, serious)))
+    only_waits = serious == changes and all(_is_named(each, waiting) for each in changes)
+    is_due = is_new and not (changes and only_waits)
     if problem:
         return DriftVerdict(
             version=newest.version, passed=False, severity=Severity.ERROR, message=problem

@@ -111,6 +111,25 @@ def test_a_version_in_which_single_fields_waited_is_read_as_one_whose_column_wai
     assert applied(version) == wider
 
 
+@pytest.mark.promise("F1")
+def test_a_field_that_an_earlier_rollback_had_set_aside_is_synced_again_and_keeps_its_type() -> (
+    None
+):
+    zip_, code = of("zip", Kind.STRING), of("code", Kind.INT64)
+    wider = seen(None, of("address", Kind.STRUCT, zip_, code))
+    body = wider.body()
+    body["columns"][-1]["fields"][1] |= {"state": "waiting", "written": True}
+    version = TableVersion.parse(body)
+    assert version == wider
+    assert version.waiting == ()
+    # Rows hold numbers under this name: texts must get an attribute of their own.
+    retyped = seen(version, of("address", Kind.STRUCT, zip_, of("code", Kind.STRING)))
+    assert [column.name for column in retyped.live if column.source == "address"] == ["address_v2"]
+    dropped = seen(version, of("address", Kind.STRUCT, zip_))
+    assert [column.name for column in dropped.live if column.source == "address"] == ["address_v2"]
+    assert "address.code" in dropped.known_paths
+
+
 def test_ids_that_were_recorded_by_name_alone_are_of_all_fields_that_the_column_had_then() -> None:
     zip_, city = of("zip", Kind.STRING), of("city", Kind.STRING)
     first = seen(None, of("address", Kind.STRUCT, zip_), key=None)
