@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from dagster import AssetKey, Definitions, MultiPartitionsDefinition
 
+from bq_harper_assets.contract.fields.quantities import WINDOW_MINUTES
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.settings.root import local_folder
@@ -24,6 +25,7 @@ from bq_harper_assets.defs.tables.known_tables import (
     StartsCopy,
     known_tables,
 )
+from bq_harper_assets.defs.tables.schedules import newest_closed
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets_tests.conftest import environ_without_settings
 from bq_harper_assets_tests.temporary_project import TemporaryProject
@@ -152,7 +154,15 @@ def test_loading_makes_no_ledger_and_says_that_the_start_is_not_known_yet(
     assert sorted(local_folder(project.root).rglob("*")) == before
     assert not caplog.records
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    assert starts(project)["found"] in (today, today - DAY)  # it may have become midnight
+    start = starts(project)["found"]
+    assert start in (today - 2 * DAY, today - 3 * DAY)  # it may have become midnight
+    [found] = [each for each in load_project(project.root).tables if each.id == "found"]
+    for minutes in WINDOW_MINUTES:
+        # What the schedule asks for is a partition here, and in a process that loads a day later.
+        asked = newest_closed(
+            found.model_copy(update={"window": timedelta(minutes=minutes)}), datetime.now(UTC)
+        )
+        assert asked.start >= start + DAY
     described = {
         spec.key.path[-1]: spec.description or ""
         for spec in definitions.resolve_all_asset_specs()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def open_project(profile: str | None) -> Project:
     """Loads the project of this folder under a profile; None is the one that BQH_PROFILE names."""
-    return load_project(find_project_root(os.environ, Path.cwd()), profile=profile)
+    return load_project(find_project_root(os.environ, Path.cwd()), profile=profile or None)
 
 
 def contract_named(project: Project, name: str) -> TableContract:

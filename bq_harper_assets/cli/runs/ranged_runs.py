@@ -34,9 +34,11 @@ def run_cells(
     from bq_harper_assets.defs.build import build_definitions
     from bq_harper_assets.defs.rectangles import rectangles
     from bq_harper_assets.defs.runs.launch import launch, project_instance
+    from bq_harper_assets.defs.tables.first_window import find_start
     from bq_harper_assets.ledger.ledger import open_ledger
 
     with open_ledger(project.ledger.url) as ledger:
+        find_start(project.bigquery, contract, ledger)  # where the partitions begin, put on record
         definitions = build_definitions(project.root, ledger, profile=project.profile_name)
     began = time.monotonic()
     with working(what, output, len(cells)), project_instance(project.root) as instance:

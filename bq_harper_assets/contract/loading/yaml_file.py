@@ -29,7 +29,6 @@ from bq_harper_assets.contract.loading.variables import Variables
 MOST_VALUES = 100_000  # aliases of aliases can make a small file huge
 _TAG = "tag:yaml.org,2002:"
 _UNTYPED = [f"{_TAG}{kind}" for kind in ("bool", "int", "float", "timestamp", "value")]
-_MERGE = "<<"
 _PLAIN_TAGS = frozenset(f"{_TAG}{kind}" for kind in ("map", "seq", "str"))
 _TAGGED = "begins with !, which YAML reads as a tag: take it away, or put the text in quotes"
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
@@ -105,7 +104,7 @@ def _is_plain(name: str, root: yaml.Node, problems: list[Problem]) -> bool:
                     note(key, (*path, "?"), "a key must be plain text")
                     is_plain = False
                     continue
-                if key.value in lines and key.value != _MERGE:
+                if key.value in lines:
                     first = lines[key.value]
                     note(
                         key,

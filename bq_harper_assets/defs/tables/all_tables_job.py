@@ -11,6 +11,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.resources import LedgerResource, RunResources
 from bq_harper_assets.defs.tables.asset import sync_cells
+from bq_harper_assets.defs.tables.first_window import find_start
 from bq_harper_assets.defs.tables.materialisations import record_done, rows_held
 from bq_harper_assets.defs.tables.schedules import newest_closed
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
@@ -52,7 +53,9 @@ def _step(contract: TableContract, start: datetime) -> OpDefinition:
     ) -> None:
         resources = RunResources(bigquery, harper, ledger, spark)
         newest = newest_closed(contract, datetime.now(UTC))
-        first = max(start, newest.end - config.windows * contract.window)
+        with ledger.open() as opened:  # what was known at the load may be older than this
+            begin = find_start(bigquery.connection(), contract, opened) or start
+        first = max(begin, newest.end - config.windows * contract.window)
         cells = [
             Cell(window, number)
             for window in windows_between(first, newest.end, contract.window)

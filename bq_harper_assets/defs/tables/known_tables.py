@@ -12,11 +12,12 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from sqlalchemy import make_url
+
 from bq_harper_assets.contract.project import Project
-from bq_harper_assets.contract.secrets import without_secrets
 from bq_harper_assets.contract.settings.private_files import make_private_folder
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.contract.table import TableContract
@@ -30,6 +31,7 @@ LEDGER_ANSWERS_WITHIN_S = (
     2.0  # whoever opens the UI, and every run, waits so long for a ledger that is away
 )
 
+_DAY = timedelta(days=1)
 _log = logging.getLogger(__name__)
 
 
@@ -53,29 +55,31 @@ def known_tables(project: Project, ledger: Ledger | None = None) -> dict[str, Kn
     """Tells by contract id what is known; a `ledger` that is open already is asked instead.
 
     Where the ledger answers, its word counts, and the copy is made equal to it. A table without a
-    `startTimestamp` whose start neither knows begins today, until a load after its first sync.
+    `startTimestamp` whose start neither knows begins two days ago, until a load after its first
+    sync: early enough for the newest closed window of any length, also if it becomes midnight
+    between two loads.
     """
     facts = _facts(project, ledger)
     for problem in facts.problems.values():
         _log.warning("%s. The other tables go on", problem)
-    today = provisional_start(datetime.now(UTC))
-    return {table.id: _known(table, facts, today) for table in project.tables}
+    unknown = provisional_start(datetime.now(UTC)) - 2 * _DAY
+    return {table.id: _known(table, facts, unknown) for table in project.tables}
 
 
-def _known(contract: TableContract, facts: LedgerFacts, today: datetime) -> KnownTable:
+def _known(contract: TableContract, facts: LedgerFacts, unknown: datetime) -> KnownTable:
     problem = facts.problems.get(contract.id, "")
     start = declared_start(contract) or facts.starts.get(contract.id)
     if start is not None:
         return KnownTable(start, problem)
-    return KnownTable(today, problem or _not_known_yet(contract))
+    return KnownTable(unknown, problem or _not_known_yet(contract))
 
 
 def _not_known_yet(contract: TableContract) -> str:
     return (
         f"{contract.target_table} in Harper, kept equal to its BigQuery source. Its partitions"
-        " begin today for now, because nobody has looked for its oldest row yet: the first sync or"
-        " tick of its sensor does. Reload the code location after it to see older partitions. Or"
-        f" type: bqh sync {contract.id}, which does all in this order; or set sync.startTimestamp."
+        " begin two days ago for now, because nobody has looked for its oldest row yet: the first"
+        " sync or tick of its sensor does. Reload the code location after it to see older"
+        f" partitions. Or type: bqh sync {contract.id}, which does all in this order; or set sync.startTimestamp."
     )
 
 
@@ -108,8 +112,8 @@ class StartsCopy:
     @classmethod
     def of(cls, project: Project) -> "StartsCopy":
         """Finds it by the ledger's address without its password."""
-        url = project.ledger.url.get_secret_value()
-        place = without_secrets(url.rpartition("@")[2])
+        url = make_url(project.ledger.url.get_secret_value())
+        place = f"{url.host}:{url.port}/{url.database}"
         name = hashlib.sha256(place.encode()).hexdigest()[:16]
         return cls(local_folder(project.root) / "starts" / f"{name}.json")
 
@@ -129,6 +133,9 @@ class StartsCopy:
         with suppress(OSError):
             make_private_folder(self.file.parent)
             handle, draft = tempfile.mkstemp(dir=self.file.parent)  # which makes it 0600
-            with os.fdopen(handle, "w", encoding="utf-8") as opened:
-                json.dump(told, opened, indent=2)
-            os.replace(draft, self.file)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as opened:
+                    json.dump(told, opened, indent=2)
+                os.replace(draft, self.file)
+            except OSError:
+                os.unlink(draft)
