@@ -246,7 +246,8 @@ from bq_harper_assets.sync.values.row_plan import RowPlan
 at = pa.array([1_700_000_000_123_456], pa.timestamp("us", "UTC"))
 columns = {"at": at, "name": pa.array(["Ångström"]), "day": pa.array([19000], pa.date32())}
 kinds = {"at": Kind.TIMESTAMP, "name": Kind.STRING, "day": Kind.DATE}
-plan = RowPlan(tuple(HarperColumn.of(Column(*item)) for item in kinds.items()), timestamp="at")
+planned = (HarperColumn.of(Column(name=name, kind=kind)) for name, kind in kinds.items())
+plan = RowPlan(columns=tuple(planned), timestamp="at")
 print(identify(pa.record_batch(columns), plan).ids[0].as_py())
 """
 
