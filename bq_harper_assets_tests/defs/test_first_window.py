@@ -10,6 +10,7 @@ from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.partitions import RANGE_START
 from bq_harper_assets.defs.runs.launch import launch
+from bq_harper_assets.defs.tables.revisit_sensor import _unloaded
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.ticking import Ticking
@@ -17,6 +18,7 @@ from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import TemporaryProject, numbered_rows, table
 
 DAY = timedelta(days=1)
+OLDEST = 5 * DAY  # before the partitions of a table whose start nobody knows yet
 
 
 @pytest.fixture
@@ -26,8 +28,8 @@ def midnight() -> datetime:
 
 @pytest.fixture
 def declared(project: TemporaryProject, tables: SmallTables, midnight: datetime) -> Project:
-    """A table without a start, whose oldest row is of the day before yesterday."""
-    source = tables.make_from(numbered_rows(midnight - 2 * DAY + DAY / 2, rows=3))
+    """A table without a start, whose oldest row is some days old."""
+    source = tables.make_from(numbered_rows(midnight - OLDEST + DAY / 2, rows=3))
     return project.declare(table(source, midnight, sync=None, window="1d", safetyLag="0s"))
 
 
@@ -52,16 +54,17 @@ def test_the_first_tick_records_the_start_and_the_next_load_has_the_partitions(
     ticking = Ticking(dagster=dagster, contract=contract)
     assert recorded(declared, contract) is None
     asked = ticking.tick()
-    assert recorded(declared, contract) == midnight - 2 * DAY
-    # Nothing of yesterday is asked for: to Dagster it would be no partition.
-    assert all(each.tags[RANGE_START] >= f"{midnight:%F}" for each in asked)
-    ticking.later()
-    assert "Reload the code location" in (ticking.skipped or "")
+    assert recorded(declared, contract) == midnight - OLDEST
+    # Nothing before the loaded start is asked for: to Dagster it would be no partition.
+    assert all(each.tags[RANGE_START] >= f"{midnight - 2 * DAY:%F}" for each in asked)
+    said = _unloaded(contract, midnight - 2 * DAY, midnight - OLDEST)
+    assert f"from {midnight - OLDEST:%F}T00:00 to {midnight - 2 * DAY:%F}T00:00" in said
+    assert "Reload the code location" in said
 
-    assert first_partition(dagster, contract) == f"{midnight - 2 * DAY:%F}"
+    assert first_partition(dagster, contract) == f"{midnight - OLDEST:%F}"
     reloaded = Ticking(dagster=dagster, contract=contract)
     [request, *_] = reloaded.tick()
-    assert request.tags[RANGE_START].startswith(f"{midnight - 2 * DAY:%F}")
+    assert request.tags[RANGE_START].startswith(f"{midnight - OLDEST:%F}")
 
 
 def test_the_first_sync_records_the_start(
@@ -72,4 +75,4 @@ def test_the_first_sync_records_the_start(
     assert recorded(declared, contract) is None
     cells = cells_between(contract, midnight, None, None, None)
     assert launch(definitions, dagster.instance, contract, cells).error is None
-    assert recorded(declared, contract) == midnight - 2 * DAY
+    assert recorded(declared, contract) == midnight - OLDEST
