@@ -19,6 +19,7 @@ from bq_harper_assets.sync.diff.deep_hash import RecordHashes, source_hashes
 from bq_harper_assets.sync.diff.target_rows import FLAGGED, StoredHashes, TimeRange, read_held
 from bq_harper_assets.sync.identity.digest import Digest, digests_by_place
 from bq_harper_assets.sync.source.cell_rows import Reading, cell_rows
+from bq_harper_assets.sync.spark.archives import forget_archives
 from bq_harper_assets.sync.spark.hash_blobs import (
     PACKED_DDL,
     RECEIPTS,
@@ -102,6 +103,7 @@ def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
     sources = len(survey.reading.streams)
 
     def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        forget_archives()
         with noted_for_driver(survey.harper.waits):
             for batch in numbers:
                 for number in batch.column(0).to_pylist():

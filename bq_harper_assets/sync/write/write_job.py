@@ -12,6 +12,7 @@ from bq_harper_assets.sync.identity.occurrences import numbers_by_stream
 from bq_harper_assets.sync.identity.row_hash import row_hashes
 from bq_harper_assets.sync.identity.row_id import hashes_of_ids
 from bq_harper_assets.sync.source.cell_rows import Reading, batches_of
+from bq_harper_assets.sync.spark.archives import forget_archives
 from bq_harper_assets.sync.spark.hash_blobs import PACKED_DDL, RECEIPTS, unpacked
 from bq_harper_assets.sync.spark.receipts import Receipt
 from bq_harper_assets.sync.spark.task_waits import noted_for_driver
@@ -53,6 +54,7 @@ def move_all(spark: "SparkSession", move: Move) -> Moved:
     def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
+        forget_archives()
         context = TaskContext.get()
         assert context is not None
         with noted_for_driver(move.harper.waits):
