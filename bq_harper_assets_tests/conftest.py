@@ -18,6 +18,9 @@ PROJECT_ROOT = Path(__file__).resolve().parents[1]
 # What a developer may have set for work, and what must not change a test.
 SETTINGS = ("OPERATIONSAPI_", "GOOGLE_", "BIGQUERY_EMULATOR_", "BQH_", "BQEMU_")
 
+# Java compiles once and lightly: most tests end before more of it pays, on two cores above all.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # Small enough for a test to fill it.
 SESSION_MIB = 256
 

@@ -17,8 +17,8 @@ from dagster import (
 )
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
-from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.settings.addresses import StackAddresses
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.build import build_definitions
 from bq_harper_assets.defs.runs.launch import project_instance
@@ -26,6 +26,7 @@ from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets_tests.defs.drifting import LedgerClock
 from bq_harper_assets_tests.defs.evolving_project import EvolvingProject
+from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import TemporaryProject
 
@@ -95,8 +96,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> LedgerClock:
 @pytest.fixture
 def ledger(project: TemporaryProject) -> Iterator[Ledger]:
     """The project's."""
-    project.declare()
-    with open_ledger(load_project(project.root).ledger.url) as opened:
+    declared = project.declare()
+    empty_ledger(local_folder(project.root) / "ledger.db")
+    with open_ledger(declared.ledger.url) as opened:
         yield opened
 
 

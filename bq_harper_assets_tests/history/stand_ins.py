@@ -25,6 +25,7 @@ from bq_harper_assets.sync.plan import delete_guard, planned_cells
 from bq_harper_assets.sync.source import cell_rows, pinned
 from bq_harper_assets.sync.turn import turn
 from bq_harper_assets.sync.write import removal, write_task
+from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.history.clock import Beats, Clock
 from bq_harper_assets_tests.history.script import Setting
 from bq_harper_assets_tests.history.source import Source
@@ -40,9 +41,9 @@ def made_world(servers: Servers, folder: Path, setting: Setting) -> Iterator[Wor
     """With an empty source and a ledger in the folder; what was started in it is ended after."""
     clock = Clock(BEGAN)
     name = f"T{uuid.uuid4().hex[:12]}"
+    url = empty_ledger(folder / f"{name}.db")
     with ExitStack() as stack:
         stack.enter_context(clock.in_databases())
-        url = f"sqlite:///{folder / name}.db"
         ledger = stack.enter_context(open_ledger(url, monotonic=clock.seconds))
         harper = stack.enter_context(HarperClient(servers.harper))
         made = Source.make(servers.tables, clock)

@@ -1,6 +1,5 @@
 """The ledger on both databases: a test that asks for `ledger` runs once on each."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
@@ -17,6 +16,7 @@ from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.ledger.store.columns import duration_micros
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.store.tables import IDENTITY, METADATA
+from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.ledger.postgres_server import NoPostgres, PostgresServer
 from bq_harper_assets_tests.ledger.sample import FACTS
 
@@ -59,20 +59,11 @@ def shared_postgres_url(postgres_server: PostgresServer) -> str:
     return url
 
 
-@pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated file to copy, for the same reason."""
-    path = tmp_path_factory.mktemp("ledger") / "template.db"
-    open_ledger(f"sqlite:///{path}").close()
-    return path
-
-
 @pytest.fixture
 def ledger_url(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A ledger without tables."""
     if backend == "sqlite":
-        shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path / "ledger.db")
-        return f"sqlite:///{tmp_path}/ledger.db"
+        return empty_ledger(tmp_path / "ledger.db")
     url: str = request.getfixturevalue("shared_postgres_url")
     server: PostgresServer = request.getfixturevalue("postgres_server")
     rows = [made for made in reversed(METADATA.sorted_tables) if made is not IDENTITY]

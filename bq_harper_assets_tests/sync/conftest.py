@@ -24,6 +24,7 @@ from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets.sync.turn_context import Stores
+from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 
 
@@ -49,7 +50,7 @@ def spark(project_root: Path) -> Iterator[SparkSession]:
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """Empty, in a file of its own."""
-    with open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as opened:
+    with open_ledger(empty_ledger(tmp_path / "ledger.db")) as opened:
         yield opened
 
 

@@ -1,5 +1,6 @@
 """Brings the ledger's tables to this release's layout when it is opened."""
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -17,12 +18,11 @@ _LOCK = 4_823_105_776  # any number that no other user of the PostgreSQL databas
 
 def migrate(database: Database) -> None:
     """Migrates the ledger; of several processes that open it, one migrates and the others wait."""
-    config = Config()
-    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
-    scripts = ScriptDirectory.from_config(config)
     with database.reading() as connection:
-        if _revision(connection) == scripts.get_current_head():
+        if _revision(connection) == _newest_revision():
             return
+    config = _config()
+    scripts = ScriptDirectory.from_config(config)
     with database.writing() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
@@ -31,6 +31,18 @@ def migrate(database: Database) -> None:
             raise LedgerTooNew(database.place, revision)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+
+
+@cache
+def _newest_revision() -> str | None:
+    """Finds this release's layout once: each look reads and runs all migrations' files."""
+    return ScriptDirectory.from_config(_config()).get_current_head()
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    return config
 
 
 def _revision(connection: Connection) -> str | None:
