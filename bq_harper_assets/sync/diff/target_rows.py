@@ -21,8 +21,8 @@ from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s, UInt64s
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
 from bq_harper_assets.sync.identity.row_id import hashes_of_text
-from bq_harper_assets.sync.values.column_values import TEXTS
 from bq_harper_assets.sync.values.row_plan import HASH, RowPlan
+from bq_harper_assets.sync.values.text_forms import stored_text
 
 ROWS_PER_REQUEST = 50_000
 FLAGGED = np.uint64(0xFFFFFFFFFFFFFFFF)  # the hash of a row that is marked as deleted
@@ -65,11 +65,8 @@ def text_of(kind: Kind, instant: datetime) -> str:
     if kind is Kind.DATE:
         midnight = utc.replace(hour=0, minute=0, second=0, microsecond=0)
         day = midnight if midnight == utc else midnight + _DAY
-        return day.date().isoformat()
-    type_ = pa.timestamp("us", "UTC") if kind is Kind.TIMESTAMP else pa.timestamp("us")
-    moment = utc if kind is Kind.TIMESTAMP else utc.replace(tzinfo=None)
-    text: str = TEXTS[kind](pa.array([moment], type_))[0].as_py()
-    return text
+        return stored_text(day.date())
+    return stored_text(utc if kind is Kind.TIMESTAMP else utc.replace(tzinfo=None))
 
 
 class RowHashes(Protocol):
