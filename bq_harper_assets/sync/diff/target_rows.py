@@ -6,13 +6,14 @@ be slow, and would miss rows while others are written.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from bq_harper_assets.instants import first_day_from
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.table_plan import DELETED_AT
 from bq_harper_assets.stores.harper.answers import require_ids
@@ -26,7 +27,6 @@ from bq_harper_assets.sync.values.text_forms import stored_text
 
 ROWS_PER_REQUEST = 50_000
 FLAGGED = np.uint64(0xFFFFFFFFFFFFFFFF)  # the hash of a row that is marked as deleted
-_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,9 @@ def ranges_of(
 
 def text_of(kind: Kind, instant: datetime) -> str:
     """Returns the first time of that kind at or after the instant, as Harper stores it."""
-    utc = instant.astimezone(UTC)
     if kind is Kind.DATE:
-        midnight = utc.replace(hour=0, minute=0, second=0, microsecond=0)
-        day = midnight if midnight == utc else midnight + _DAY
-        return stored_text(day.date())
+        return stored_text(first_day_from(instant))
+    utc = instant.astimezone(UTC)
     return stored_text(utc if kind is Kind.TIMESTAMP else utc.replace(tzinfo=None))
 
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.progress import Checkpoint
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells.cell import slice_key
-from bq_harper_assets.sync.cells.window import floor_to_window
 from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
 from bq_harper_assets.sync.phases import phase_of, rows_per_request
 from bq_harper_assets.sync.values.text_forms import stored_text
