@@ -13,16 +13,16 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from bq_harper_assets.contract.identifiers import DELETED_AT, HASH
 from bq_harper_assets.instants import first_day_from
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.schema.table_plan import DELETED_AT
 from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s, UInt64s
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
 from bq_harper_assets.sync.identity.row_id import hashes_of_text
-from bq_harper_assets.sync.values.row_plan import HASH, RowPlan
+from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.sync.values.text_forms import stored_text
 
 ROWS_PER_REQUEST = 50_000

@@ -6,10 +6,10 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
+from bq_harper_assets.contract.identifiers import BATCH, DELETED_AT
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
-from bq_harper_assets.schema.table_plan import DELETED_AT
 from bq_harper_assets.schema.version import TableVersion, VersionColumn
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
@@ -17,7 +17,6 @@ from bq_harper_assets.sync.diff.target_rows import text_of
 from bq_harper_assets.sync.schema_sync.conversions import absent, converted
 from bq_harper_assets.sync.schema_sync.version_history import version_named
 from bq_harper_assets.sync.values.from_harper import from_harper
-from bq_harper_assets.sync.values.row_plan import BATCH
 
 _ROWS_PER_REQUEST = 1_000
 _FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)

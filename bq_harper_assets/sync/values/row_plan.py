@@ -12,8 +12,6 @@ from bq_harper_assets.schema.selection import ID_KINDS
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.sync.values.geography import geojson_texts
 
-SYNCED_AT, BATCH, HASH = "_syncedAt", "_batch", "_hash"
-
 
 @dataclass(frozen=True, kw_only=True)
 class RowPlan:

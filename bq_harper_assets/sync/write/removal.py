@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.schema.table_plan import DELETED_AT
+from bq_harper_assets.contract.identifiers import DELETED_AT
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.lease.send_deadline import Deadline, LeaseTerms

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from bq_harper_assets.contract.identifiers import DELETED_AT
 from bq_harper_assets.instants import instant_at
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.table_plan import DELETED_AT
 from bq_harper_assets.stores.bigquery.fingerprint import SourceAtInstant
 from bq_harper_assets.stores.bigquery.key_lookup import key_text, times_of_keys
 from bq_harper_assets.stores.harper.answers import require_ids
