@@ -23,11 +23,12 @@ from benchmarks.rounds import is_quick, record
 from benchmarks.servers import stack
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import Sync, TableContract
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.window import floor_to_window, windows_between
+from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.phases import Phase
 from bq_harper_assets.sync.revisit.horizon import standing
 from bq_harper_assets.sync.revisit.open_window import Live

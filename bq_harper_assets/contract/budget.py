@@ -4,15 +4,15 @@ Dagster keeps every partition key of an asset in memory and in its pages; past t
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from bq_harper_assets.contract.fields.quantities import WINDOW_MINUTES, window_text
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import count_windows, floor_to_day, floor_to_window
 
 MOST_CELLS = 100_000
 WARN_FROM = 80_000
 JUDGED_SPAN = timedelta(days=365)  # where the start is not known before the source is read
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -41,22 +41,13 @@ def judge_budget(contract: TableContract, now: datetime) -> BudgetVerdict:
         return BudgetVerdict(cells)
     room = MOST_CELLS // contract.slices * contract.window
     if start:
-        reached = f"is reached on {_day(_floor(begin, contract.window) + room)}"
+        reached = f"is reached on {_day(floor_to_window(begin, contract.window) + room)}"
     else:
         reached = f"holds {room.days} days"
     return BudgetVerdict(
         cells,
         warning=f"{made}; the limit of {MOST_CELLS:,} {reached}. A larger window gives more room",
     )
-
-
-def count_windows(start: datetime, end: datetime, window: timedelta) -> int:
-    """Counts the windows that [start, end] touches; their edges are multiples since 1970, UTC."""
-    return -((_floor(start, window) - end) // window)
-
-
-def _floor(instant: datetime, window: timedelta) -> datetime:
-    return _EPOCH + (instant - _EPOCH) // window * window
 
 
 def _ways_out(contract: TableContract, begin: datetime, now: datetime) -> list[str]:
@@ -76,7 +67,7 @@ def _ways_out(contract: TableContract, begin: datetime, now: datetime) -> list[s
     day = timedelta(days=1)
     latest = now - (WARN_FROM // contract.slices - 1) * contract.window
     if latest + day < now:
-        ways.append(f"sync.startTimestamp: {_day(_floor(latest, day) + day)}")
+        ways.append(f"sync.startTimestamp: {_day(floor_to_day(latest) + day)}")
     return ways
 
 

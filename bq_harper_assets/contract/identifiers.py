@@ -7,9 +7,14 @@ import re
 import unicodedata
 from typing import Any
 
-# Written by the sync into every record, or kept by it beside the data.
-ROW_METADATA = ("_syncedAt", "_batch", "_hash", "_deletedAt")
-RESERVED_TARGETS = ("SyncCheckpoint", "SyncAudit", "SchemaMetadata", "SchemaLock", "SyncLease")
+# Attributes that the sync writes into every record.
+SYNCED_AT, BATCH, HASH = "_syncedAt", "_batch", "_hash"
+DELETED_AT = "_deletedAt"  # only where rows gone from the source are marked, not deleted
+ROW_METADATA = (SYNCED_AT, BATCH, HASH, DELETED_AT)
+# Tables that the sync keeps beside the data.
+SYNC_CHECKPOINT, SYNC_AUDIT, SYNC_LEASE = "SyncCheckpoint", "SyncAudit", "SyncLease"
+SCHEMA_METADATA, SCHEMA_LOCK = "SchemaMetadata", "SchemaLock"
+RESERVED_TARGETS = (SYNC_CHECKPOINT, SYNC_AUDIT, SCHEMA_METADATA, SCHEMA_LOCK, SYNC_LEASE)
 _BIGQUERY_PREFIXES = (
     "_TABLE_",
     "_FILE_",

@@ -4,6 +4,8 @@ from dagster import AssetKey
 
 from bq_harper_assets.contract.table import TableContract
 
+ALL_TABLES_JOB = "sync_all_tables"
+
 
 def target_key(contract: TableContract) -> AssetKey:
     """`harper/<target>`."""
@@ -18,3 +20,18 @@ def schema_key(contract: TableContract) -> AssetKey:
 def pool_of(contract: TableContract) -> str:
     """Two runs of one table would only wait for each other's lease."""
     return f"harper/{contract.target_table}"
+
+
+def sync_job(contract: TableContract) -> str:
+    """Names the job that syncs the table's partitions."""
+    return f"sync_{contract.id}"
+
+
+def live_job(contract: TableContract) -> str:
+    """Names the job that follows the open window, and the sensor that asks for it."""
+    return f"live_{contract.id}"
+
+
+def evolve_job(contract: TableContract) -> str:
+    """Names the job that brings Harper to the newest recorded schema."""
+    return f"evolve_{contract.id}"

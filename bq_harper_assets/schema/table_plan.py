@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from bq_harper_assets.contract.identifiers import BATCH, DELETED_AT, HASH, SYNCED_AT
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.evolution import evolve
 from bq_harper_assets.schema.harper_types import (
@@ -20,12 +21,11 @@ from bq_harper_assets.schema.version import Layout, TableVersion, VersionColumn,
 
 # These are declared when the table is made, so that they can be searched and shown like any other.
 _METADATA = {
-    "_syncedAt": HarperType.STRING,
-    "_batch": HarperType.LONG,
-    "_hash": HarperType.STRING,
+    SYNCED_AT: HarperType.STRING,
+    BATCH: HarperType.LONG,
+    HASH: HarperType.STRING,
 }
 _Nested = TypeVar("_Nested", Column, HarperColumn)
-DELETED_AT = "_deletedAt"  # only where rows gone from the source are marked, not deleted
 
 
 @dataclass(frozen=True)

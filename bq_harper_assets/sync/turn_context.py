@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import floor_to_window, instant_at
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.stores.bigquery import restriction
@@ -18,7 +19,7 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid, Part
-from bq_harper_assets.sync.cells.window import EPOCH, Window, floor_to_window
+from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.lease.keeper import Keeper
 from bq_harper_assets.sync.phases import Phase, rows_per_request
 from bq_harper_assets.sync.source.arrival_check import require_planned
@@ -134,7 +135,7 @@ class TurnContext:
     def cell_at(self, micros: int, part: int) -> Cell:
         """Returns the cell of a row with this time and slice."""
         length = self.source.contract.window
-        start = floor_to_window(EPOCH + timedelta(microseconds=micros), length)
+        start = floor_to_window(instant_at(micros), length)
         return Cell(Window(start, start + length), part)
 
     def move(

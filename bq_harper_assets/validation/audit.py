@@ -14,11 +14,11 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.ledger.verbs.audit import Note
-from bq_harper_assets.schema.text_forms import timestamp_text
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.mirror.checkpoints import node_id
 from bq_harper_assets.sync.mirror.tables import AUDITS
+from bq_harper_assets.sync.values.text_forms import stored_text
 from bq_harper_assets.validation.verdict import Verdict, overall
 
 _KIND = "validation"
@@ -60,8 +60,8 @@ def audit_rows(
     def row(check: str, status: str, message: str, shown: Sequence[Verdict]) -> dict[str, Any]:
         results = {table: {verdict.check: verdict.as_json() for verdict in shown}}
         return {
-            "id": f"{table}|{timestamp_text(at)}|{number}|{check}",
-            "timestamp": timestamp_text(at),
+            "id": f"{table}|{stored_text(at)}|{number}|{check}",
+            "timestamp": stored_text(at),
             "nodeId": node_id(table, cell.slice if cell else None),
             "tableId": table,
             "partition": cell.key if cell else None,

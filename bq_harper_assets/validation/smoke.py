@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.instants import MICROSECOND
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.cells.window import Span, Window
@@ -23,7 +24,6 @@ RECENT = timedelta(minutes=5)
 _LATE = timedelta(minutes=10)
 MOST_COUNTED = 1_000
 _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 def check_smoke(
@@ -46,7 +46,7 @@ def check_smoke(
     metadata = {"newest_row": newest.isoformat() if newest else None}
     if count:
         return _with_rows(count, recent, metadata)
-    after = newest + _MICROSECOND if newest else contract.sync.start_timestamp
+    after = newest + MICROSECOND if newest else contract.sync.start_timestamp
     expected = (after or _BEGINNING, due_until(contract, now))
     return _without_rows(subject, now, recent, metadata, _asked(subject, expected))
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.cells.window import floor_to_window
 
 
 @dataclass(frozen=True)

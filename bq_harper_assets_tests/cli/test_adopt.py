@@ -17,8 +17,8 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.local.stack import LocalStack
-from bq_harper_assets.schema.text_forms import timestamp_text
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.values.text_forms import stored_text
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.conftest import PROJECT_ROOT, environ_without_settings
 from bq_harper_assets_tests.fault_proxy import FaultProxy
@@ -139,7 +139,7 @@ def ships(start: datetime, first: int = 0) -> str:
 
 
 def by_hand(start: datetime, n: int, **values: Any) -> dict[str, Any]:
-    row = {"id": n, "number": n, "name": f"ship {n}", "ts": timestamp_text(start + n * MINUTES)}
+    row = {"id": n, "number": n, "name": f"ship {n}", "ts": stored_text(start + n * MINUTES)}
     return row | values
 
 

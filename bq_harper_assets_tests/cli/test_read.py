@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from bq_harper_assets.cli.commands.read import json_value
@@ -14,7 +15,6 @@ from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import CellKey, Mode, Wanted
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
 from bq_harper_assets.schema.table_plan import TablePlan, plan_table
-from bq_harper_assets.schema.text_forms import Interval, Range, timestamp_text
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -22,6 +22,7 @@ from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets.sync.schema_sync import rows_as_version
 from bq_harper_assets.sync.schema_sync.rows_as_version import read_rows_as
+from bq_harper_assets.sync.values.text_forms import Range, stored_text
 from bq_harper_assets_tests.cli.typed import told, typed
 from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, table
 
@@ -74,7 +75,7 @@ def planned(project: Project, ledger: Ledger, speed: Column) -> tuple[TablePlan,
 
 
 def row(number: int, batch: int | None, **values: Any) -> dict[str, Any]:
-    at = timestamp_text(START + timedelta(minutes=MINUTES[number]))
+    at = stored_text(START + timedelta(minutes=MINUTES[number]))
     return {"id": number, "number": number, "ts": at, "_batch": batch, **values}
 
 
@@ -90,7 +91,7 @@ def test_rows_come_in_the_order_of_time_each_from_the_version_that_wrote_it(
         row(0, None, speed="0"),  # there before any batch
         row(1, first, speed="fast"),
         *(row(n, first, speed=str(n)) for n in (2, 3, 4)),
-        row(5, second, speed_v2=5, _deletedAt=timestamp_text(START)),
+        row(5, second, speed_v2=5, _deletedAt=stored_text(START)),
         row(6, second, speed_v2=6),
     ]
     harper.upsert(contract.target_table, rows)
@@ -113,7 +114,7 @@ def test_rows_come_in_the_order_of_time_each_from_the_version_that_wrote_it(
 
     shown = told("read", contract.id, "--limit", "2")
     assert (shown["schema_version"], len(shown["rows"])) == (2, 2)
-    assert shown["rows"][0] == {"number": 0, "ts": timestamp_text(START), "speed": 0}
+    assert shown["rows"][0] == {"number": 0, "ts": stored_text(START), "speed": 0}
     unknown = typed("read", contract.id, "--schema-version", "3").exception
     assert str(unknown) == (
         f"table {contract.id} has no schema version 3; the newest is 2. Nothing was changed. See"
@@ -137,7 +138,7 @@ def test_values_are_shown_as_harper_has_them() -> None:
         "day": date(2026, 11, 16),
         "price": Decimal("1.50"),
         "raw": b"\xff",
-        "many": [Interval(14, 3, 0), Range(None, date(2026, 11, 16))],
+        "many": [pa.MonthDayNano((14, 3, 0)), Range(None, date(2026, 11, 16))],
         "local": START.replace(tzinfo=None),
         "clock": START.time(),
         "none": None,

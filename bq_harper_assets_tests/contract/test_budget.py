@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.contract.budget import JUDGED_SPAN, count_windows, judge_budget
+from bq_harper_assets.contract.budget import JUDGED_SPAN, judge_budget
 from bq_harper_assets.contract.fields.quantities import WINDOW_MINUTES
 from bq_harper_assets.contract.table import Sync, TableContract
+from bq_harper_assets.instants import count_windows
 from bq_harper_assets_tests.contract.conftest import NOW, Disk
 
 HOUR = timedelta(hours=1)

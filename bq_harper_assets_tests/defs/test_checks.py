@@ -19,12 +19,13 @@ from bq_harper_assets.defs.checks.evaluations import PER_PARTITION
 from bq_harper_assets.defs.checks.validation_run import Validation, validate_cells
 from bq_harper_assets.defs.names import target_key
 from bq_harper_assets.defs.runs.launch import QUIET, launch, project_instance
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import Mode, Wanted
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
-from bq_harper_assets.sync.cells.window import Window, floor_to_window, windows_between
+from bq_harper_assets.sync.cells.window import Window, windows_between
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.shown import Shown, shown

@@ -11,10 +11,10 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.partitions import RANGE_END, RANGE_START
 from bq_harper_assets.defs.runs.launch import launch
 from bq_harper_assets.defs.tables.revisit_sensor import BILLED, END, LOOK_ERROR, PHASE, REASON
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.cells.window import floor_to_window
 from bq_harper_assets.sync.plan.delete_guard import MOST_UNGUARDED_ROWS
 from bq_harper_assets.sync.schema_sync.drift import look_for_drift
 from bq_harper_assets_tests.defs.conftest import Dagster

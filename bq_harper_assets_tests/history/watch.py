@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from bq_harper_assets.contract.identifiers import DELETED_AT, HASH
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.status import CellRecord
 from bq_harper_assets.ledger.records import Batch, CellKey, CellResult, Intent, LogicalTable, Mode
-from bq_harper_assets.schema.table_plan import DELETED_AT
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.values.row_plan import HASH
 from bq_harper_assets_tests.history.placing import Placing
 from bq_harper_assets_tests.history.source import Content, Contents, Row, Source
 

@@ -11,12 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bq_harper_assets.schema.errors import UnreadableValue
-from bq_harper_assets.schema.from_harper import from_harper, row_from_harper
-from bq_harper_assets.schema.geography import geojson_texts
 from bq_harper_assets.schema.harper_types import Form, HarperColumn, harper_column
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.text_forms import Interval, Range
 from bq_harper_assets.sync.values.column_values import stored_values
+from bq_harper_assets.sync.values.from_harper import from_harper
+from bq_harper_assets.sync.values.geography import geojson_texts
+from bq_harper_assets.sync.values.text_forms import Range
 from bq_harper_assets_tests.schema.samples import contract
 from bq_harper_assets_tests.sync.typed_values import SCALARS
 
@@ -150,7 +150,7 @@ def test_what_a_record_lacks_is_null_or_an_empty_array() -> None:
         harper_column(Column(name="a", kind=Kind.INT64), contract()),
         harper_column(Column(name="b", kind=Kind.INT64, repeated=True), contract()),
     ]
-    assert row_from_harper({"id": "x", "_batch": 3}, columns) == {"a": None, "b": []}
+    assert [from_harper(None, column) for column in columns] == [None, []]
 
 
 @pytest.mark.parametrize(
@@ -170,6 +170,12 @@ def test_what_a_record_lacks_is_null_or_an_empty_array() -> None:
         (Kind.DATE, "20261116"),
         (Kind.TIME, "07:00"),
         (Kind.INTERVAL, "1 day"),
+        (Kind.INTERVAL, "-0-0 0 0:0:0"),
+        (Kind.INTERVAL, "0-12 0 0:0:0"),
+        (Kind.INTERVAL, "0-0 -0 0:0:0"),
+        (Kind.INTERVAL, "0-0 0 -0:0:0"),
+        (Kind.INTERVAL, "0-0 0 0:60:0"),
+        (Kind.INTERVAL, "0-0 0 0:0:0.100000"),
         (Kind.RANGE, "[2026-11-16, tomorrow)"),
         (Kind.GEOGRAPHY, {"type": "Circle"}),
         (Kind.GEOGRAPHY, {"type": "Point", "coordinates": [1, "2"]}),
@@ -203,9 +209,9 @@ def test_the_place_of_an_unreadable_value_is_named() -> None:
         (Kind.TIMESTAMP, "1969-12-31T23:59:59.500000Z",
          datetime(1969, 12, 31, 23, 59, 59, 500000, UTC)),
         (Kind.DATE, "2024-02-29", date(2024, 2, 29)),
-        (Kind.INTERVAL, "-1-2 -3 -4:5:6.789", Interval(-14, -3, -14706_789_000_000)),
-        (Kind.INTERVAL, "0-0 0 0:0:0", Interval(0, 0, 0)),
-        (Kind.INTERVAL, "0-0 0 0:0:0.000001", Interval(0, 0, 1000)),
+        (Kind.INTERVAL, "-1-2 -3 -4:5:6.789", pa.MonthDayNano((-14, -3, -14706_789_000_000))),
+        (Kind.INTERVAL, "0-0 0 0:0:0", pa.MonthDayNano((0, 0, 0))),
+        (Kind.INTERVAL, "0-0 0 0:0:0.000001", pa.MonthDayNano((0, 0, 1000))),
         (Kind.RANGE, "[2026-11-16, UNBOUNDED)", Range(date(2026, 11, 16), None)),
         (Kind.RANGE, "[UNBOUNDED, 2026-11-16T07:00:00.000000Z)",
          Range(None, datetime(2026, 11, 16, 7, tzinfo=UTC))),

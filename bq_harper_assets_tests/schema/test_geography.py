@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.schema.geography import geojson_of, geojson_texts, wkt_of
+from bq_harper_assets.sync.values.geography import geojson_of, geojson_texts, wkt_of
 
 GEOMETRIES = {
     "POINT(1 2)": {"type": "Point", "coordinates": [1, 2]},

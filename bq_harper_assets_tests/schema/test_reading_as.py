@@ -11,14 +11,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.schema.conversions import converted
-from bq_harper_assets.schema.geography import geojson_texts
 from bq_harper_assets.schema.harper_types import harper_column
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.reading_as import as_version
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import TableVersion, VersionColumn
+from bq_harper_assets.sync.schema_sync.conversions import converted
+from bq_harper_assets.sync.schema_sync.rows_as_version import as_version
 from bq_harper_assets.sync.values.column_values import stored_values
+from bq_harper_assets.sync.values.geography import geojson_texts
 from bq_harper_assets_tests.schema.samples import contract, schema
 from bq_harper_assets_tests.schema.test_from_harper import VALUES, as_bigquery
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.questions.status import QuarantinedRow
-from bq_harper_assets.schema.from_harper import row_from_harper
 from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.stores.bigquery.schema_reader import read_schema
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.turn.report import TurnReport
+from bq_harper_assets.sync.values.from_harper import from_harper
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
 
@@ -47,7 +47,10 @@ def source_rows(tables: SmallTables, source: TableRef, where: str = "TRUE") -> l
 def stored_rows(sync: Sync, tables: SmallTables, contract: TableContract) -> list[dict[str, Any]]:
     """As Harper gives them, turned back into BigQuery's types, by the column n."""
     columns = plan_of(tables, contract).columns
-    rows = [row_from_harper(row, columns) for row in sync.rows(contract)]
+    rows = [
+        {column.name: from_harper(row.get(column.name), column) for column in columns}
+        for row in sync.rows(contract)
+    ]
     return sorted(rows, key=lambda row: row["n"])
 
 

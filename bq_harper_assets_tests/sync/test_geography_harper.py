@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.schema.geography import geojson_of, geojson_texts
 from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.identity.row_id import identify
+from bq_harper_assets.sync.values.geography import geojson_of, geojson_texts
 from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.sync.write.record import encode_batch
 from bq_harper_assets.sync.write.request_body import bodies

@@ -13,6 +13,7 @@ from socket import gethostname
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.instants import EPOCH
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.questions.mirrored_facts import Mirrored
@@ -24,7 +25,7 @@ from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid
-from bq_harper_assets.sync.cells.window import EPOCH, windows_between
+from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.errors import LeaseRanOut, OutOfStep
 from bq_harper_assets.sync.identity.digest import Digest
 from bq_harper_assets.sync.lease.keeper import (

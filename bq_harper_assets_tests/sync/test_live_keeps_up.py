@@ -12,8 +12,8 @@ import pytest
 from benchmarks.live_sync import DATASET, MINUTE, SECOND, Feed, Plan, follow
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import Sync as Pace
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.cells.window import floor_to_window
 from bq_harper_assets.sync.phases import Phase
 from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets_tests.sync.conftest import Sync

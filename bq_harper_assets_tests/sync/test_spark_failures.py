@@ -20,7 +20,6 @@ from bq_harper_assets.sync.errors import SparkGaveUp, TaskCannotSucceed
 from bq_harper_assets.sync.lease.keeper import LeaseTimes
 from bq_harper_assets.sync.spark.errors import errors_of_spark
 from bq_harper_assets.sync.turn.report import TurnReport
-from bq_harper_assets.sync.write.write_job import one_row_per_task
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy
@@ -170,7 +169,7 @@ def test_what_a_task_would_raise_again_is_told_as_such_and_not_as_what_may_heal(
         raise OSError(28, "No space left on device")
         yield from batches
 
-    one_row = one_row_per_task(sync.spark, 1)
+    one_row = sync.spark.range(1)
     told = {}
     for name, job in {
         "module": lambda: one_row.mapInArrow(missing, "id long").collect(),

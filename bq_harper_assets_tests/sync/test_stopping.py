@@ -16,7 +16,6 @@ from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.errors import RunStopped
 from bq_harper_assets.sync.spark.errors import errors_of_spark
 from bq_harper_assets.sync.stop_request import Stop, cancelled_by
-from bq_harper_assets.sync.write.write_job import one_row_per_task
 from bq_harper_assets_tests.stores.small_tables import utc
 
 AN_HOUR_S = 3600.0
@@ -58,6 +57,6 @@ def test_spark_jobs_of_a_run_that_is_to_stop_are_cancelled_also_those_that_begin
     with cancelled_by(stop, spark):
         for _ in range(2):
             with pytest.raises(BqhError), errors_of_spark("ships", cells, "All is safe"):
-                one_row_per_task(spark, 1).mapInArrow(sleep, "id long").collect()
+                spark.range(1).mapInArrow(sleep, "id long").collect()
     assert stop.is_asked
     assert spark.range(3).count() == 3  # later jobs of others go on

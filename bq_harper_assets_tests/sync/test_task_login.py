@@ -2,7 +2,7 @@
 
 import hashlib
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.sync.errors import NoPassword, PasswordNotWritten
 from bq_harper_assets.sync.spark.task_login import FOLDER_SETTING, HarperOfTasks, harper_of_tasks
-from bq_harper_assets.sync.write.write_job import one_row_per_task
+from bq_harper_assets.sync.spark.tasks import task_rows
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
@@ -97,13 +97,12 @@ def test_a_closure_above_a_megabyte_leaves_no_password_in_a_temporary_file(
     # A closure holds what it names: not the canary itself, here.
     expected = hashlib.sha256(CANARY.encode()).hexdigest()
 
-    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _ in numbers:
-            password = of_tasks.connection().password.get_secret_value()
-            found = hashlib.sha256(password.encode()).hexdigest() == expected
-            yield pa.record_batch([[found and len(ballast) > 0]], names=["found"])
+    def run(_: int) -> Iterator[pa.RecordBatch]:
+        password = of_tasks.connection().password.get_secret_value()
+        found = hashlib.sha256(password.encode()).hexdigest() == expected
+        yield pa.record_batch([[found and len(ballast) > 0]], names=["found"])
 
-    assert one_row_per_task(spark, 1).mapInArrow(run, "found boolean").collect()[0].found
+    assert task_rows(spark, [0], run, "found boolean").collect()[0].found
     folder = spark.sparkContext._temp_dir
     assert folder
     written = [file.read_bytes() for file in Path(folder).rglob("*") if file.is_file()]

@@ -8,15 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bq_harper_assets.instants import floor_to_window, micros_at
 from bq_harper_assets.sync.cells.cell import Cell, slice_key
 from bq_harper_assets.sync.cells.grid import NOT_OURS, Grid, Part
-from bq_harper_assets.sync.cells.window import (
-    Window,
-    floor_to_window,
-    micros_at,
-    micros_of,
-    windows_between,
-)
+from bq_harper_assets.sync.cells.window import Window, micros_of, windows_between
 from bq_harper_assets.sync.errors import NotATime
 
 HOUR = timedelta(hours=1)

@@ -21,7 +21,6 @@ from bq_harper_assets.ledger.records import (
     Wanted,
 )
 from bq_harper_assets.schema.table_plan import plan_table
-from bq_harper_assets.schema.text_forms import timestamp_text
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -29,6 +28,7 @@ from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.ledger_facts import table_facts, version_of
 from bq_harper_assets.sync.source.pinned import source_schema
+from bq_harper_assets.sync.values.text_forms import stored_text
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import ledger, spark, sync, tables
@@ -84,7 +84,7 @@ class Bench:
             Attribute(name=name, type=type_, indexed=name == "ts") for name, type_ in types.items()
         ]
         self.harper.create_table(contract.target_table, "id", declared)
-        rows = [{"id": f"{m:%Y%m%d%H%M%S%f}", "ts": timestamp_text(m)} for m in moments]
+        rows = [{"id": f"{m:%Y%m%d%H%M%S%f}", "ts": stored_text(m)} for m in moments]
         self.harper.upsert(contract.target_table, rows)
 
     def commit(

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.schema.text_forms import timestamp_text
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.sync.mirror.tables import AUDITS, CHECKPOINTS
+from bq_harper_assets.sync.values.text_forms import stored_text
 from bq_harper_assets.validation import verdict
 from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.verdict import ProgressStatus, Severity, Verdict
@@ -66,9 +66,9 @@ def planted(bench: Bench) -> Planted:
     rows = [
         {
             "id": f"row {n}",
-            "timestamp": timestamp_text(moment),
+            "timestamp": stored_text(moment),
             "number": n,
-            "_syncedAt": timestamp_text(moment + MINUTE),
+            "_syncedAt": stored_text(moment + MINUTE),
         }
         for n, moment in enumerate(moments)
     ]

@@ -1,8 +1,7 @@
 """`bqh read`: rows of a table as Harper holds them, under any version of its schema."""
 
 import json
-from datetime import UTC, date, datetime, time
-from decimal import Decimal
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -10,17 +9,6 @@ import click
 from bq_harper_assets.cli.options import OUTPUT, PROFILE, moments
 from bq_harper_assets.cli.output.aligned_columns import aligned
 from bq_harper_assets.cli.runs.asked_table import asked_table
-from bq_harper_assets.schema.text_forms import (
-    Interval,
-    Range,
-    bytes_text,
-    datetime_text,
-    decimal_text,
-    interval_text,
-    range_text,
-    time_text,
-    timestamp_text,
-)
 
 _WIDEST = 40  # characters of a value in a table
 
@@ -76,27 +64,17 @@ def read(
 
 
 def json_value(value: Any) -> Any:
-    """As JSON has it: what is none of its types is a text, as in Harper."""
+    """Makes a JSON value; a value that is of none of JSON's types is a text, as in Harper."""
+    from bq_harper_assets.sync.values.text_forms import stored_text
+
     match value:
         case dict():
             return {name: json_value(each) for name, each in value.items()}
-        case Interval():
-            return interval_text(value)
-        case Range():
-            return range_text(value)
         case list():
             return [json_value(each) for each in value]
-        case datetime():
-            return datetime_text(value) if value.tzinfo is None else timestamp_text(value)
-        case date():
-            return value.isoformat()
-        case time():
-            return time_text(value)
-        case Decimal():
-            return decimal_text(value)
-        case bytes():
-            return bytes_text(value)
-    return value
+        case None | bool() | int() | float():
+            return value
+    return stored_text(value)
 
 
 def _short(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -20,8 +20,6 @@ from bq_harper_assets.errors import BqhError
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
-
-_DAY = timedelta(days=1)
 
 
 @click.command(epilog=RUN_EXITS)
@@ -54,11 +52,11 @@ def reconcile(table: str, allow_deletes: bool, profile: str | None, output: str)
 def _distrust(project: Project, contract: TableContract) -> datetime:
     """The start of the first window, which holds the oldest row of either side."""
     # Here and not above: dagster and google's libraries take seconds to import.
+    from bq_harper_assets.instants import floor_to_day
     from bq_harper_assets.ledger.ledger import open_ledger
     from bq_harper_assets.stores.harper.client import HarperClient
     from bq_harper_assets.sync.adopt.existing_table import oldest_held
     from bq_harper_assets.sync.adopt.plugin_checkpoints import moment_of
-    from bq_harper_assets.sync.cells.window import floor_to_window
     from bq_harper_assets.sync.ledger_facts import refused_declaration
     from bq_harper_assets.sync.revisit.full_reconcile import distrust_everything
 
@@ -73,7 +71,7 @@ def _distrust(project: Project, contract: TableContract) -> datetime:
         held = moment_of(oldest_held(harper, contract)) if is_there else None
         if contract.sync.start_timestamp is None and held is not None and held < start:
             # A lost ledger had begun earlier: rows that have gone since are found there.
-            start = ledger.begin_earlier(contract.id, floor_to_window(held, _DAY))
+            start = ledger.begin_earlier(contract.id, floor_to_day(held))
         now = datetime.now(UTC)
         distrust_everything(ledger, harper, contract, project.bigquery, start, now)
     return start
@@ -85,9 +83,9 @@ def _start(project: Project, contract: TableContract, ledger: "Ledger") -> datet
     An error of BigQuery ends the command before anything is changed: a start that was guessed would
     leave rows before the first window for good.
     """
+    from bq_harper_assets.instants import floor_to_day, floor_to_window
     from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
     from bq_harper_assets.stores.bigquery.queries import Queries
-    from bq_harper_assets.sync.cells.window import floor_to_window
     from bq_harper_assets.sync.source.pinned import oldest_row
 
     if contract.sync.start_timestamp is not None:
@@ -99,8 +97,8 @@ def _start(project: Project, contract: TableContract, ledger: "Ledger") -> datet
     with queries.client:
         oldest = oldest_row(queries, contract)
     if oldest is None:
-        return floor_to_window(datetime.now(UTC), _DAY)
-    return ledger.record_start(contract.id, floor_to_window(oldest, _DAY))
+        return floor_to_day(datetime.now(UTC))
+    return ledger.record_start(contract.id, floor_to_day(oldest))
 
 
 def _outside(project: Project, contract: TableContract, start: datetime) -> dict[str, int]:

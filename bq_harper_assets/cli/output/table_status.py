@@ -74,8 +74,9 @@ class TableStatus:
 
 def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> TableStatus:
     """How far it is at `now`; its cells are counted as they were synced, not as declared."""
+    from bq_harper_assets.instants import floor_to_window
     from bq_harper_assets.ledger.questions.progress import WindowPlace
-    from bq_harper_assets.sync.cells.window import floor_to_window, windows_between
+    from bq_harper_assets.sync.cells.window import windows_between
     from bq_harper_assets.sync.phases import phase_of, rows_per_request
     from bq_harper_assets.sync.revisit.horizon import standing
     from bq_harper_assets.sync.revisit.pace import WINDOWS_PER_RUN, poll_delay

@@ -200,7 +200,7 @@ def synced_cells(
     slices: str | None,
 ) -> "list[Cell]":
     """Those that were committed; a usage error if there is none."""
-    from bq_harper_assets.sync.cells.window import floor_to_window
+    from bq_harper_assets.instants import floor_to_window
 
     first = floor_to_window(from_.replace(tzinfo=UTC), contract.window) if from_ else _EVER[0]
     last = to.replace(tzinfo=UTC) if to else _EVER[1]

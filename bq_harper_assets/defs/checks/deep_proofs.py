@@ -29,6 +29,7 @@ from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.names import target_key
 from bq_harper_assets.defs.resources import LedgerResource, RunResources
 from bq_harper_assets.defs.runs.early_end import require_going_on, stoppable
+from bq_harper_assets.instants import EPOCH
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.verbs.audit import AuditEntry, Note
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
@@ -36,7 +37,7 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.window import EPOCH, Window
+from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.errors import RunStopped
 from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.proof import cell_proof, presence, table_proof

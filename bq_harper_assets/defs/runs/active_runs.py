@@ -7,7 +7,7 @@ from datetime import datetime
 from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.names import target_key
+from bq_harper_assets.defs.names import sync_job, target_key
 from bq_harper_assets.defs.partitions import RANGE_END, RANGE_START, cells_of
 from bq_harper_assets.defs.runs.dead_runs import was_found_dead
 from bq_harper_assets.sync.cells.window import Window, windows_between
@@ -40,7 +40,7 @@ def failed_windows(
 
 def _is_of(contract: TableContract, run: DagsterRun) -> bool:
     in_selection = target_key(contract) in (run.asset_selection or ())
-    return in_selection or run.job_name == f"sync_{contract.id}"
+    return in_selection or run.job_name == sync_job(contract)
 
 
 def job_is_running(instance: DagsterInstance, job: str) -> bool:

@@ -17,7 +17,7 @@ from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.run_proof import RunProof, proof_of_run
 from bq_harper_assets.defs.instance_settings import lacking, what_it_means
-from bq_harper_assets.defs.names import target_key
+from bq_harper_assets.defs.names import sync_job, target_key
 from bq_harper_assets.defs.partitions import range_tags
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way
@@ -85,7 +85,7 @@ def launch(
         for line in clear_the_way(instance, opened, contract, cells):
             say(line)
         since = opened.now()
-    job = definitions.resolve_job_def(f"sync_{contract.id}")
+    job = definitions.resolve_job_def(sync_job(contract))
     key = target_key(contract)
     settings = {"config": {"allow_deletes": allow_deletes, "deep": deep}}
     run_id = make_new_run_id()

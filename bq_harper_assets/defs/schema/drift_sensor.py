@@ -29,10 +29,11 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from pydantic import BaseModel, ConfigDict
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.names import evolve_job
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.runs.active_runs import job_is_running
 from bq_harper_assets.defs.schema.drift_check import evaluation
-from bq_harper_assets.defs.schema.schema_asset import evolve_job, unshown, version_shown
+from bq_harper_assets.defs.schema.schema_asset import unshown, version_shown
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import NewestVersion

@@ -25,7 +25,7 @@ from dagster import (
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.names import schema_key
+from bq_harper_assets.defs.names import evolve_job, schema_key
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.runs.early_end import stoppable
 from bq_harper_assets.defs.runs.step_retries import retried
@@ -89,11 +89,6 @@ def build_evolve_job(contract: TableContract) -> UnresolvedAssetJobDefinition:
         AssetSelection.assets(schema_key(contract)),
         description=f"Brings {contract.target_table} to its newest recorded schema.",
     )
-
-
-def evolve_job(contract: TableContract) -> str:
-    """The name of the job that brings Harper to the newest schema."""
-    return f"evolve_{contract.id}"
 
 
 def unshown(

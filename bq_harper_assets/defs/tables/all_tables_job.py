@@ -9,6 +9,7 @@ from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
+from bq_harper_assets.defs.names import ALL_TABLES_JOB
 from bq_harper_assets.defs.resources import LedgerResource, RunResources
 from bq_harper_assets.defs.tables.asset import sync_cells
 from bq_harper_assets.defs.tables.first_window import find_start
@@ -32,7 +33,10 @@ def build_all_tables_job(
     """Syncs the newest closed windows of each table; one that fails does not stop the others."""
     steps = [_step(contract, starts[contract.id]) for contract in tables]
 
-    @job(description="Syncs the newest closed windows of every table, all slices.")
+    @job(
+        name=ALL_TABLES_JOB,
+        description="Syncs the newest closed windows of every table, all slices.",
+    )
     def sync_all_tables() -> None:
         for step in steps:
             step()

@@ -1,19 +1,17 @@
 """Where a table's first window begins: the contract says, or it is found once and kept."""
 
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.instants import floor_to_day, floor_to_window
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.cells.window import floor_to_window
 from bq_harper_assets.sync.source.pinned import oldest_row
-
-_DAY = timedelta(days=1)
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +24,7 @@ def declared_start(contract: TableContract) -> datetime | None:
 
 def provisional_start(now: datetime) -> datetime:
     """Gives the start of today, where windows begin as long as no older row is known."""
-    return floor_to_window(now, _DAY)
+    return floor_to_day(now)
 
 
 def known_start(contract: TableContract, ledger: Ledger) -> datetime | None:
@@ -53,7 +51,7 @@ def find_start(
         return None
     if oldest is None:
         return None
-    return ledger.record_start(contract.id, floor_to_window(oldest, _DAY))
+    return ledger.record_start(contract.id, floor_to_day(oldest))
 
 
 def first_window_start(

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
+from bq_harper_assets.defs.names import live_job
 from bq_harper_assets.defs.resources import LedgerResource, RunResources
 from bq_harper_assets.defs.runs.active_runs import job_is_running, last_failure
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way, end_dead_runs
@@ -66,11 +67,6 @@ class LiveCursor(BaseModel):
 
     window: str = ""
     run: int = 0
-
-
-def live_job(contract: TableContract) -> str:
-    """Its name."""
-    return f"live_{contract.id}"
 
 
 def build_live_job(contract: TableContract) -> JobDefinition:
@@ -180,7 +176,7 @@ def build_live_sensor(contract: TableContract) -> SensorDefinition:
     """Starts the next run when none goes on; its key names the window and the number of the run."""
 
     @sensor(
-        name=f"live_{contract.id}",
+        name=live_job(contract),
         job_name=live_job(contract),
         minimum_interval_seconds=tick_seconds(contract.sync),
         description=f"Keeps the open window of {contract.target_table} topped up.",

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bq_harper_assets.contract.fields.quantities import duration_text
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.names import live_job
 from bq_harper_assets.defs.partitions import range_tags
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.runs.active_runs import (
@@ -30,7 +31,6 @@ from bq_harper_assets.defs.runs.active_runs import (
 )
 from bq_harper_assets.defs.runs.dead_runs import end_dead_runs
 from bq_harper_assets.defs.tables.first_window import find_start, known_start
-from bq_harper_assets.defs.tables.live_job import live_job
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.schema.version import TableVersion

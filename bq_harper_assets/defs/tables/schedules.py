@@ -15,7 +15,7 @@ from dagster import (
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.names import target_key
+from bq_harper_assets.defs.names import sync_job, target_key
 from bq_harper_assets.defs.partitions import range_tags
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window, windows_between
@@ -30,7 +30,7 @@ def build_job(contract: TableContract) -> UnresolvedAssetJobDefinition:
     key = target_key(contract)
     # A run that fails would leave this check skipped, and what the sensor has found unseen.
     seen_by_sensor = AssetSelection.checks(AssetCheckKey(key, schema_drift.SCHEMA_DRIFT_CHECK))
-    return define_asset_job(f"sync_{contract.id}", AssetSelection.assets(key) - seen_by_sensor)
+    return define_asset_job(sync_job(contract), AssetSelection.assets(key) - seen_by_sensor)
 
 
 def build_schedule(

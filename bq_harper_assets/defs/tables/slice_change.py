@@ -7,7 +7,7 @@ from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus
 from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.names import target_key
+from bq_harper_assets.defs.names import ALL_TABLES_JOB, live_job, sync_job, target_key
 
 _UNFINISHED = (BulkActionStatus.REQUESTED, BulkActionStatus.CANCELING, BulkActionStatus.FAILING)
 
@@ -15,7 +15,7 @@ _UNFINISHED = (BulkActionStatus.REQUESTED, BulkActionStatus.CANCELING, BulkActio
 def unfinished(instance: DagsterInstance, contract: TableContract) -> Iterator[str]:
     """Runs and backfills of the table that wait or work, each as a text."""
     key = target_key(contract)
-    jobs = (f"sync_{contract.id}", f"live_{contract.id}", "sync_all_tables")
+    jobs = (sync_job(contract), live_job(contract), ALL_TABLES_JOB)
     for run in instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES)):
         if key in (run.asset_selection or ()) or run.job_name in jobs:
             yield f"run {run.run_id} ({run.status.value.lower()})"

@@ -1,15 +1,14 @@
 """Finds a cell's rows in the ledger's tables, and checks which cells a table can have."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, ScalarSelect, Table, and_, func, select
 
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.records import CellKey, Leases, LogicalTable
 from bq_harper_assets.ledger.store.tables import CELLS, MARKS
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def place_of(row: Any) -> tuple[int, datetime]:
@@ -47,6 +46,7 @@ def misplaced(leases: Leases, cells: Iterable[CellKey]) -> Iterator[str]:
     for cell in cells:
         if cell.slice not in leases.epochs:
             yield f"the lease of slice {cell.slice} was not taken"
+        begin, end = cell.window_start, cell.window_end
         # If windows overlapped, one row could belong to two cells.
-        if cell.window_end - cell.window_start != window or (cell.window_start - _EPOCH) % window:
-            yield f"{cell.window_start} to {cell.window_end} is not a window of {window}"
+        if end - begin != window or floor_to_window(begin, window) != begin:
+            yield f"{begin} to {end} is not a window of {window}"

@@ -1,7 +1,7 @@
 """Stores instants and arbitrary text, and asks the database for the time."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Dialect, Text, select
@@ -10,15 +10,15 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+from bq_harper_assets.instants import MICROSECOND, instant_at, micros_at
+
 _UNSTORABLE = re.compile("[\\\\\x00\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
 
 
 def duration_micros(duration: timedelta) -> int:
     """Gives the duration as an exact whole number of microseconds."""
-    return duration // _MICROSECOND
+    return duration // MICROSECOND
 
 
 class Instant(TypeDecorator[datetime]):
@@ -33,11 +33,11 @@ class Instant(TypeDecorator[datetime]):
             return None
         if value.tzinfo is None:
             raise ValueError(f"{value!r} has no time zone")
-        return duration_micros(value - _EPOCH)
+        return micros_at(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         """Reads the instant in UTC."""
-        return None if value is None else _EPOCH + timedelta(microseconds=int(value))
+        return None if value is None else instant_at(value)
 
 
 class AnyText(TypeDecorator[str]):

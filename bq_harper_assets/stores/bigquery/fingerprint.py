@@ -6,17 +6,16 @@ only that it always spells it the same.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from bq_harper_assets.contract.identifiers import quoted
+from bq_harper_assets.instants import MICROSECOND, count_windows, floor_to_window, instant_at
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.row_text import row_hash
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _LOW = 0xFFFFFFFF
 
 
@@ -79,14 +78,13 @@ def fingerprints(
         table=str(source.table),
     )
     found = {
-        _EPOCH + row["w"] * _MICROSECOND: Fingerprint(
+        instant_at(row["w"]): Fingerprint(
             rows=row["n"], distinct=row["d"], xor=row["x"], low=row["low"], high=row["high"]
         )
         for row in answer.rows
     }
-    first = start - (start - _EPOCH) % window
-    count = -((first - end) // window)
-    starts = [first + n * window for n in range(count)]
+    first = floor_to_window(start, window)
+    starts = [first + n * window for n in range(count_windows(start, end, window))]
     return {begin: found.get(begin, Fingerprint()) for begin in starts}
 
 
@@ -114,7 +112,7 @@ def fingerprint_sql(
     Its columns are w (the window's start in microseconds), n, d, x, low and high.
     """
     micros = micros_sql(source.time_column)
-    length = window // _MICROSECOND
+    length = window // MICROSECOND
     # DIV and MOD round towards zero, and rows may be older than 1970.
     begin = f"{micros} - MOD(MOD({micros}, {length}) + {length}, {length})"
     wanted = restriction.between(source.time_column, start, end, source.row_filter)

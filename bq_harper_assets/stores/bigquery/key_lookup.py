@@ -7,7 +7,6 @@ from typing import Any
 
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.text_forms import decimal_text
 from bq_harper_assets.stores.bigquery.fingerprint import micros_sql
 from bq_harper_assets.stores.bigquery.queries import Queries
 
@@ -18,7 +17,9 @@ def key_text(stored: Any) -> str:
     """Writes a stored value as BigQuery's CAST reads it; most are such texts already."""
     if isinstance(stored, bool):
         return "true" if stored else "false"
-    return decimal_text(Decimal(repr(stored))) if isinstance(stored, float) else str(stored)
+    if isinstance(stored, float):
+        return f"{Decimal(repr(stored)).normalize():f}"  # without an exponent, and 5 for 5.0
+    return str(stored)
 
 
 def times_of_keys(

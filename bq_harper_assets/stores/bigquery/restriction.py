@@ -1,12 +1,11 @@
 """Restricts the rows that are read to a half-open range of time and the contract's condition."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from bq_harper_assets.contract.identifiers import quoted
+from bq_harper_assets.instants import first_day_from
 from bq_harper_assets.schema.logical import Column, Kind
-
-_DAY = timedelta(days=1)
 
 
 def between(column: Column, start: datetime, end: datetime, row_filter: str | None = None) -> str:
@@ -46,7 +45,5 @@ def literal(kind: Kind, instant: datetime) -> str:
     if kind is Kind.DATETIME:
         return f"DATETIME '{text}'"
     if kind is Kind.DATE:
-        midnight = utc.replace(hour=0, minute=0, second=0, microsecond=0)
-        day = midnight if midnight == utc else midnight + _DAY
-        return f"DATE '{day.date().isoformat()}'"
+        return f"DATE '{first_day_from(instant).isoformat()}'"
     raise ValueError(f"a {kind} column says nothing about time")

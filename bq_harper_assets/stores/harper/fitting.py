@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bq_harper_assets.schema.table_plan import DELETED_AT, PlannedAttribute, TablePlan
+from bq_harper_assets.contract.identifiers import DELETED_AT, HASH
+from bq_harper_assets.schema.table_plan import PlannedAttribute, TablePlan
 from bq_harper_assets.stores.harper.answers import Attribute, TableDescription
 
-_HASH = "_hash"
 # These declared types accept every value of the planned type.
 _WIDER = {"Long": ("Float", "BigInt"), "String": ("ID",)}
 
@@ -66,7 +66,7 @@ def read_back_by(plan: TablePlan) -> tuple[str, ...]:
     chosen = plan.selection
     key = chosen.key if chosen.id_column is None else ()
     flag = (DELETED_AT,) if plan.flags_deletes else ()
-    return tuple(dict.fromkeys((chosen.timestamp.name, *key, _HASH, *flag)))
+    return tuple(dict.fromkeys((chosen.timestamp.name, *key, HASH, *flag)))
 
 
 def is_seen(found: TableDescription) -> bool:

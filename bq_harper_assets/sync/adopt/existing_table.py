@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import groupby
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import floor_to_day, floor_to_window
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.ledger.verbs.audit import Note
@@ -16,7 +17,7 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Part
-from bq_harper_assets.sync.cells.window import Window, floor_to_window, windows_between
+from bq_harper_assets.sync.cells.window import Window, windows_between
 from bq_harper_assets.sync.diff.cell_diff import compare_cells
 from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.diff.target_rows import text_of
@@ -26,7 +27,6 @@ from bq_harper_assets.sync.turn_context import TurnSource
 _KIND = "adopt"
 COUNTED = 1_000  # rows outside every window; a larger count is shown as more
 _WINDOWS_AT_ONCE = 96
-_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ def start_where_others_began(
     Rows before that day are gone from the source, perhaps because they expired there: they stay.
     """
     start = floor_to_window(held, contract.window)
-    return max(start, floor_to_window(in_source, _DAY)) if in_source else start
+    return max(start, floor_to_day(in_source)) if in_source else start
 
 
 def compare_range(source: TurnSource, start: datetime, end: datetime) -> Iterator[WindowDiff]:

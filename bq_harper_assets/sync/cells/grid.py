@@ -10,9 +10,10 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 
+from bq_harper_assets.instants import micros_at
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s, fixed_width, null_mask
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.window import micros_at, micros_of
+from bq_harper_assets.sync.cells.window import micros_of
 
 NOT_OURS = -1
 

@@ -6,12 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
+from bq_harper_assets.instants import EPOCH, floor_to_window, micros_at
 from bq_harper_assets.sync.arrays.arrow_memory import plain
 from bq_harper_assets.sync.errors import NotATime
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Span = tuple[datetime, datetime]  # half-open, in UTC; of any length
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, order=True)
@@ -39,16 +38,6 @@ class Window:
         if (start - EPOCH) % length or window.key != key:
             raise ValueError(f"{key!r} is not the start of a window of {length}")
         return window
-
-
-def micros_at(moment: datetime) -> int:
-    """Returns the microseconds from 1970 to the moment."""
-    return (moment - EPOCH) // _MICROSECOND
-
-
-def floor_to_window(moment: datetime, length: timedelta) -> datetime:
-    """Returns the start of the window that holds this moment."""
-    return (moment - (moment - EPOCH) % length).astimezone(UTC)
 
 
 def windows_between(start: datetime, end: datetime, length: timedelta) -> Iterator[Window]:

@@ -7,7 +7,6 @@ the names of an object.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from bq_harper_assets.contract.identifiers import ROW_METADATA
+from bq_harper_assets.instants import EPOCH
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
 from bq_harper_assets.sync.arrays.splitmix import GOLDEN, mix
@@ -24,7 +24,6 @@ from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.sync.write.record import encode_batch
 from bq_harper_assets.sync.write.request_body import bodies
 
-_ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # for metadata, which is not compared
 _MOST_ROWS, _MOST_BYTES = 10_000, 16 * 1024 * 1024
 
 
@@ -71,7 +70,8 @@ def records_of(rows: CellRows, plan: RowPlan) -> Iterator[tuple[Mapping[str, Any
     """Yields each row as the record that should be stored, or the reason why it cannot be."""
     if not len(rows.places):
         return
-    encoded = encode_batch(rows.batch, plan, rows.identity, synced_at=_ANY_TIME, batch_number=0)
+    # Any time serves as synced_at: metadata is not compared.
+    encoded = encode_batch(rows.batch, plan, rows.identity, synced_at=EPOCH, batch_number=0)
     accepted = encoded.reasons.is_null()
     stored = iter(_records(encoded.rows.filter(accepted)))
     for reason in encoded.reasons.to_pylist():

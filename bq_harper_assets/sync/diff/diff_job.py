@@ -4,8 +4,9 @@ It reads both sides and writes nothing. Applied, its result is a reconcile; repo
 printed, it is a plan.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from bq_harper_assets.sync.diff.deep_hash import RecordHashes, source_hashes
 from bq_harper_assets.sync.diff.target_rows import FLAGGED, StoredHashes, TimeRange, read_held
 from bq_harper_assets.sync.identity.digest import Digest, digests_by_place
 from bq_harper_assets.sync.source.cell_rows import Reading, cell_rows
-from bq_harper_assets.sync.spark.archives import forget_archives
 from bq_harper_assets.sync.spark.hash_blobs import (
     PACKED_DDL,
     RECEIPTS,
@@ -40,7 +40,7 @@ from bq_harper_assets.sync.spark.receipts import (
 )
 from bq_harper_assets.sync.spark.task_login import HarperOfTasks
 from bq_harper_assets.sync.spark.task_waits import noted_for_driver
-from bq_harper_assets.sync.write.write_job import one_row_per_task
+from bq_harper_assets.sync.spark.tasks import task_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,28 +99,23 @@ def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
 
     Raises NotCompared if a task could not read its side to the end.
     """
-    tasks = [*survey.reading.streams, *survey.ranges]
-    sources = len(survey.reading.streams)
+    parts: list[Callable[[], Iterator[pa.RecordBatch]]] = [
+        *(partial(_read_source, survey, streams) for streams in survey.reading.streams),
+        *(partial(_read_target, survey, ranges) for ranges in survey.ranges),
+    ]
 
-    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_archives()
+    def run(part: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         with noted_for_driver(survey.harper.waits):
-            for batch in numbers:
-                for number in batch.column(0).to_pylist():
-                    if number < sources:
-                        yield from _read_source(survey, survey.reading.streams[number])
-                    else:
-                        yield from _read_target(survey, survey.ranges[number - sources])
+            yield from part()
 
     def join(rows: pa.Table) -> pa.Table:
         return _compared(rows, survey.per_place)
 
     found = {place: CellDiff() for place in survey.reading.grid.occupied()}
-    if not tasks:
+    if not parts:
         return found
     rows = (
-        one_row_per_task(spark, len(tasks))
-        .mapInArrow(run, PACKED_DDL)
+        task_rows(spark, parts, run, PACKED_DDL)
         .groupBy("bin")
         .applyInArrow(join, _COMPARED_DDL)
         .collect()

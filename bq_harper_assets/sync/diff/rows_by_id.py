@@ -1,7 +1,7 @@
 """Rows of the source are found by their id hashes, with their ids and the records to be stored."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
 from bq_harper_assets.sync.diff.deep_hash import records_of
 from bq_harper_assets.sync.source.cell_rows import Reading, cell_rows
-from bq_harper_assets.sync.write.write_job import one_row_per_task
+from bq_harper_assets.sync.spark.tasks import task_rows
 from bq_harper_assets.sync.write.write_task import Chosen
 
 if TYPE_CHECKING:
@@ -37,14 +37,11 @@ def name_rows(spark: "SparkSession", reading: Reading, ids: UInt64s) -> list[Nam
     if not reading.streams:
         return []
 
-    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from _named(reading, reading.streams[number], np.sort(ids))
+    def run(streams: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        return _named(reading, streams, np.sort(ids))
 
-    found = one_row_per_task(spark, len(reading.streams)).mapInArrow(run, _ROWS_DDL).collect()
     rows = []
-    for row in found:
+    for row in task_rows(spark, reading.streams, run, _ROWS_DDL).collect():
         row_id, record, reason = json.loads(row.row)
         unsigned = row.hash & 0xFFFFFFFFFFFFFFFF
         rows.append(

@@ -6,27 +6,27 @@ be slow, and would miss rows while others are written.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from bq_harper_assets.contract.identifiers import DELETED_AT, HASH
+from bq_harper_assets.instants import first_day_from
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.schema.table_plan import DELETED_AT
 from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s, UInt64s
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
 from bq_harper_assets.sync.identity.row_id import hashes_of_text
-from bq_harper_assets.sync.values.column_values import TEXTS
-from bq_harper_assets.sync.values.row_plan import HASH, RowPlan
+from bq_harper_assets.sync.values.row_plan import RowPlan
+from bq_harper_assets.sync.values.text_forms import stored_text
 
 ROWS_PER_REQUEST = 50_000
 FLAGGED = np.uint64(0xFFFFFFFFFFFFFFFF)  # the hash of a row that is marked as deleted
-_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,10 @@ def ranges_of(
 
 def text_of(kind: Kind, instant: datetime) -> str:
     """Returns the first time of that kind at or after the instant, as Harper stores it."""
-    utc = instant.astimezone(UTC)
     if kind is Kind.DATE:
-        midnight = utc.replace(hour=0, minute=0, second=0, microsecond=0)
-        day = midnight if midnight == utc else midnight + _DAY
-        return day.date().isoformat()
-    type_ = pa.timestamp("us", "UTC") if kind is Kind.TIMESTAMP else pa.timestamp("us")
-    moment = utc if kind is Kind.TIMESTAMP else utc.replace(tzinfo=None)
-    text: str = TEXTS[kind](pa.array([moment], type_))[0].as_py()
-    return text
+        return stored_text(first_day_from(instant))
+    utc = instant.astimezone(UTC)
+    return stored_text(utc if kind is Kind.TIMESTAMP else utc.replace(tzinfo=None))
 
 
 class RowHashes(Protocol):

@@ -14,14 +14,14 @@ from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.progress import Checkpoint
-from bq_harper_assets.schema.text_forms import timestamp_text
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells.cell import slice_key
-from bq_harper_assets.sync.cells.window import floor_to_window
 from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
 from bq_harper_assets.sync.phases import phase_of, rows_per_request
+from bq_harper_assets.sync.values.text_forms import stored_text
 
 
 def checkpoint_id(table: str, part: int) -> str:
@@ -69,10 +69,10 @@ def _row(contract: TableContract, checkpoint: Checkpoint, now: datetime) -> dict
         "id": checkpoint_id(contract.id, checkpoint.slice),
         "tableId": contract.id,
         "nodeId": node_id(contract.id, checkpoint.slice),
-        "lastTimestamp": timestamp_text(checkpoint.until),
+        "lastTimestamp": stored_text(checkpoint.until),
         "phase": phase.value,
         "recordsIngested": checkpoint.rows,
-        "lastSyncTime": timestamp_text(now),
+        "lastSyncTime": stored_text(now),
         "batchSize": rows_per_request(phase, contract.sync),
         "lagSeconds": lag.total_seconds(),
     }

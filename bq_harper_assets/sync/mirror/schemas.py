@@ -18,10 +18,10 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.verbs.claims import Claim
-from bq_harper_assets.schema.text_forms import timestamp_text
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.mirror.tables import LOCKS, SCHEMAS, MirrorTable
 from bq_harper_assets.sync.schema_sync.version_history import version_steps
+from bq_harper_assets.sync.values.text_forms import stored_text
 
 
 def mirror_schemas(ledger: Ledger, harper: HarperClient, contract: TableContract) -> str | None:
@@ -38,8 +38,8 @@ def mirror_claim(harper: HarperClient, claim: Claim) -> str | None:
     row = {
         "lockId": claim.name,
         "nodeId": claim.owner,
-        "acquiredAt": timestamp_text(claim.acquired_at),
-        "expiresAt": timestamp_text(claim.expires_at),
+        "acquiredAt": stored_text(claim.acquired_at),
+        "expiresAt": stored_text(claim.expires_at),
     }
     try:
         LOCKS.upsert(harper, [row])
@@ -64,7 +64,7 @@ def _rows(ledger: Ledger, contract: TableContract) -> Iterator[dict[str, Any]]:
             "id": f"{contract.id}-{recorded.version}",
             "tableId": contract.id,
             "version": recorded.version,
-            "recordedAt": timestamp_text(recorded.recorded_at),
+            "recordedAt": stored_text(recorded.recorded_at),
             "recordedBy": recorded.by,
             "cause": recorded.cause,
             "columns": [column.body() for column in step.version.columns],

@@ -9,6 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bq_harper_assets.contract.identifiers import (
+    SCHEMA_LOCK,
+    SCHEMA_METADATA,
+    SYNC_AUDIT,
+    SYNC_CHECKPOINT,
+    SYNC_LEASE,
+)
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -42,7 +49,7 @@ class MirrorTable:
 
 
 MIRRORED_LEASES = MirrorTable(
-    "SyncLease",
+    SYNC_LEASE,
     2,
     {
         "id": "String",
@@ -54,7 +61,7 @@ MIRRORED_LEASES = MirrorTable(
     },
 )
 CHECKPOINTS = MirrorTable(
-    "SyncCheckpoint",
+    SYNC_CHECKPOINT,
     1,
     {
         "id": "String",
@@ -71,7 +78,7 @@ CHECKPOINTS = MirrorTable(
     indexed=("tableId", "nodeId"),
 )
 AUDITS = MirrorTable(
-    "SyncAudit",
+    SYNC_AUDIT,
     1,
     {
         "id": "String",
@@ -87,7 +94,7 @@ AUDITS = MirrorTable(
     indexed=("timestamp", "tableId", "status"),
 )
 SCHEMAS = MirrorTable(
-    "SchemaMetadata",
+    SCHEMA_METADATA,
     2,
     {
         "id": "String",
@@ -103,7 +110,7 @@ SCHEMAS = MirrorTable(
     indexed=("tableId",),
 )
 LOCKS = MirrorTable(
-    "SchemaLock",
+    SCHEMA_LOCK,
     1,
     {"lockId": "String", "nodeId": "String", "acquiredAt": "String", "expiresAt": "String"},
     indexed=("expiresAt",),

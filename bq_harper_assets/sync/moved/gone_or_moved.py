@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import micros_at
 from bq_harper_assets.stores.bigquery.key_lookup import KEYS_PER_QUERY, key_text, times_of_keys
 from bq_harper_assets.stores.bigquery.materialised_query import query_of
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.cells.window import micros_at
 from bq_harper_assets.sync.source.pinned import Pinned, asked_again
 from bq_harper_assets.sync.values.row_plan import RowPlan
 

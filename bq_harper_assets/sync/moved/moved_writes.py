@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from bq_harper_assets.instants import instant_at
 from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.cells.slicing import id_hashes
-from bq_harper_assets.sync.cells.window import EPOCH
 from bq_harper_assets.sync.plan.cell_work import Work
 from bq_harper_assets.sync.source.pinned import Pinned
 from bq_harper_assets.sync.turn_context import TurnContext, TurnSource
@@ -61,7 +60,7 @@ def _write_at(turn: TurnContext, source: TurnSource, by_time: ByTime) -> Moved:
         for _, work in rows:
             cell = turn.cell_at(micros, work.cell.slice)
             parts[cell] = Part.whole(cell, work.batch.seq)
-    instants = [EPOCH + timedelta(microseconds=micros) for micros in by_time]
+    instants = [instant_at(micros) for micros in by_time]
     reading = source.reading_at(instants, parts)
     ids = [row_id for rows in by_time.values() for row_id, _ in rows]
     chosen = Chosen(

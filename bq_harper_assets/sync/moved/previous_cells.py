@@ -5,7 +5,7 @@ old one, whose commit is then no longer true; so the old cell is marked first.
 """
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from bq_harper_assets.sync.moved.gone_or_moved import IDS_PER_REQUEST
 from bq_harper_assets.sync.source.cell_rows import CellRows, Reading, cell_rows
 from bq_harper_assets.sync.spark.receipts import Failure, error_of, failure_of
 from bq_harper_assets.sync.spark.task_login import HarperOfTasks
-from bq_harper_assets.sync.write.write_job import one_row_per_task
+from bq_harper_assets.sync.spark.tasks import task_rows
 from bq_harper_assets.sync.write.write_task import Chosen
 
 if TYPE_CHECKING:
@@ -49,22 +49,15 @@ def cells_elsewhere(spark: "SparkSession", look: PreviousCellSearch) -> OldCells
 
     Their keys and times are in microseconds.
     """
-    tasks = look.reading.streams
-    if not tasks:
+    if not look.reading.streams:
         return {}
 
-    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                found = pickle.dumps(_look(look, tasks[number]))
-                yield pa.record_batch([[found]], names=["found"])
+    def run(streams: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch([[pickle.dumps(_look(look, streams))]], names=["found"])
 
-    answers = [
-        pickle.loads(bytes(row.found))
-        for row in one_row_per_task(spark, len(tasks)).mapInArrow(run, _FOUND_DDL).collect()
-    ]
     merged: OldCells = {}
-    for answer in answers:
+    for row in task_rows(spark, look.reading.streams, run, _FOUND_DDL).collect():
+        answer = pickle.loads(bytes(row.found))
         if isinstance(answer, Failure):
             raise error_of(answer)
         _merge(merged, answer)

@@ -6,10 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.questions.status import CellRecord
 from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.window import Window, floor_to_window
+from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.ledger_facts import cell_key
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellState
-from bq_harper_assets.sync.cells.window import Span, floor_to_window, windows_between
+from bq_harper_assets.sync.cells.window import Span, windows_between
 from bq_harper_assets.sync.phases import Phase, phase_of
 from bq_harper_assets.sync.revisit.due_cells import (
     Due,

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError, TransientError
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellResult, CellState
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.window import Window, floor_to_window
+from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.errors import TurnFailed, WindowStillOpen
 from bq_harper_assets.sync.phases import Phase
 from bq_harper_assets.sync.revisit.pace import poll_delay

@@ -5,15 +5,14 @@ first, and rows that changed windows are written before any row is deleted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
+from bq_harper_assets.instants import instant_at, micros_at
 from bq_harper_assets.ledger.records import CellKey, Intent, Mark
 from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
 from bq_harper_assets.sync.cells.grid import Grid
-from bq_harper_assets.sync.cells.window import EPOCH, micros_at
 from bq_harper_assets.sync.diff.cell_diff import compare_cells
 from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.ledger_facts import cell_key
@@ -150,10 +149,7 @@ def _marks(moved: Iterable[tuple[Work, Mapping[Any, int]]]) -> list[Mark]:
         for row_id, micros in rows.items():
             key = cell_key(work.destinations[row_id])
             latest[key] = max(micros, latest.get(key, micros))
-    return [
-        Mark(key, EPOCH + timedelta(microseconds=micros), "a row moved here")
-        for key, micros in latest.items()
-    ]
+    return [Mark(key, instant_at(micros), "a row moved here") for key, micros in latest.items()]
 
 
 def mark_origins(
@@ -180,7 +176,7 @@ def mark_origins(
     marks = [
         Mark(
             cell_key(turn.cell_at(start, part)),
-            EPOCH + timedelta(microseconds=micros),
+            instant_at(micros),
             "a row moved away",
         )
         for (start, part), micros in found.items()

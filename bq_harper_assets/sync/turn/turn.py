@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from bq_harper_assets.activity import doing, note_committed
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError, TransientError
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
 from bq_harper_assets.schema.change import Change
@@ -27,7 +28,6 @@ from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid
-from bq_harper_assets.sync.cells.window import floor_to_window
 from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.sync.lease.keeper import LEASE_LASTS, Keeper, LeaseTimes
 from bq_harper_assets.sync.lease.ledger_agreement import require_in_step

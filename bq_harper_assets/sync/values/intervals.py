@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s, fixed_width, null_mask, plain
 from bq_harper_assets.sync.values.times import date_text, datetime_texts, timestamp_texts
 
+UNBOUNDED = "UNBOUNDED"
 _PARTS = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
 
 
@@ -41,7 +42,7 @@ def _bound(array: pa.Array) -> pa.Array:
         text = datetime_texts(array)
     else:
         text = timestamp_texts(array)
-    return pc.fill_null(text, "UNBOUNDED")
+    return pc.fill_null(text, UNBOUNDED)
 
 
 def _sign(numbers: Int64s) -> pa.Array:

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from bq_harper_assets.contract.identifiers import ROW_METADATA
-from bq_harper_assets.schema.geography import geojson_texts
 from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.selection import ID_KINDS
 from bq_harper_assets.schema.table_plan import TablePlan
-
-SYNCED_AT, BATCH, HASH = "_syncedAt", "_batch", "_hash"
+from bq_harper_assets.sync.values.geography import geojson_texts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,11 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from bq_harper_assets.schema.table_plan import DELETED_AT
+from bq_harper_assets.contract.identifiers import BATCH, DELETED_AT, HASH, SYNCED_AT
 from bq_harper_assets.sync.identity.row_id import Identity, hash_text
 from bq_harper_assets.sync.values.column_values import stored_values
 from bq_harper_assets.sync.values.faults import reasons_of
-from bq_harper_assets.sync.values.row_plan import BATCH, HASH, SYNCED_AT, RowPlan
+from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.sync.values.times import timestamp_texts
 
 IS_JSON = {b"json": b"true"}  # the metadata of a field whose texts are JSON already

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.schema.table_plan import DELETED_AT
-from bq_harper_assets.schema.text_forms import timestamp_text
+from bq_harper_assets.contract.identifiers import DELETED_AT
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.lease.send_deadline import Deadline, LeaseTerms
+from bq_harper_assets.sync.values.text_forms import stored_text
 
 _ROWS_PER_REQUEST = 1_000
 
@@ -52,5 +52,5 @@ class Removal:
             if policy == "mirror":
                 self._client.delete(self._table, some)
             else:
-                marks = [{primary_key: each, DELETED_AT: timestamp_text(t)} for each in some]
+                marks = [{primary_key: each, DELETED_AT: stored_text(t)} for each in some]
                 self._client.upsert(self._table, marks)

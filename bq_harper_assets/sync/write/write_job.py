@@ -1,6 +1,6 @@
 """One Spark job writes all cells of a turn, in few tasks, with no row data in the JVM."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,10 @@ from bq_harper_assets.sync.identity.occurrences import numbers_by_stream
 from bq_harper_assets.sync.identity.row_hash import row_hashes
 from bq_harper_assets.sync.identity.row_id import hashes_of_ids
 from bq_harper_assets.sync.source.cell_rows import Reading, batches_of
-from bq_harper_assets.sync.spark.archives import forget_archives
 from bq_harper_assets.sync.spark.hash_blobs import PACKED_DDL, RECEIPTS, unpacked
 from bq_harper_assets.sync.spark.receipts import Receipt
 from bq_harper_assets.sync.spark.task_waits import noted_for_driver
+from bq_harper_assets.sync.spark.tasks import task_rows
 from bq_harper_assets.sync.write.write_task import Move, Task, within_limit
 
 if TYPE_CHECKING:
@@ -47,22 +47,18 @@ class Moved:
 
 def move_all(spark: "SparkSession", move: Move) -> Moved:
     """Writes in one job; if an executor dies, Spark replaces it and its streams are read again."""
-    tasks = move.reading.streams
-    if not tasks:
+    if not move.reading.streams:
         return Moved()
 
-    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(streams: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
-        forget_archives()
         context = TaskContext.get()
         assert context is not None
         with noted_for_driver(move.harper.waits):
-            for batch in numbers:
-                for number in batch.column(0).to_pylist():
-                    yield from Task(move, context.attemptNumber()).run(tasks[number])
+            yield from Task(move, context.attemptNumber()).run(streams)
 
-    packed = one_row_per_task(spark, len(tasks)).mapInArrow(run, PACKED_DDL)
+    packed = task_rows(spark, move.reading.streams, run, PACKED_DDL)
     counted = _count_here if move.rows <= ROWS_COUNTED_HERE else _count_in_spark
     sent: dict[int, int] = {}
     distinct: dict[int, int] = {}
@@ -110,14 +106,11 @@ def numbered(spark: "SparkSession", reading: Reading) -> Reading:
     if not reading.streams:
         return reading
 
-    def run(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from _hashes(reading, reading.streams[number])
+    def run(streams: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        return _hashes(reading, streams)
 
     rows = (
-        one_row_per_task(spark, len(reading.streams))
-        .mapInArrow(run, _HASHES_DDL)
+        task_rows(spark, reading.streams, run, _HASHES_DDL)
         .groupBy("bin")
         .applyInArrow(_doubled, _DOUBLED_DDL)
         .collect()
@@ -159,9 +152,3 @@ def _doubled(rows: pa.Table) -> pa.Table:
     columns = [of_id.view(np.int64), of_hash.view(np.int64), names[of_stream.astype(np.int64)]]
     kept = [pa.array(column[shared]) for column in (*columns, counts)]
     return pa.table(kept, schema=_DOUBLED)
-
-
-def one_row_per_task(spark: "SparkSession", tasks: int) -> "DataFrame":
-    """Makes a DataFrame of the numbers from 0 on, each in a task of its own."""
-    # createDataFrame().repartition() may put two of them into one task.
-    return spark.range(0, tasks, 1, tasks)

@@ -1,10 +1,11 @@
 """Checks whether a Harper table that others made can be taken over, and what would change."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import floor_to_day, floor_to_window
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.fingerprint import Outside, count_outside
 from bq_harper_assets.stores.bigquery.queries import Queries
@@ -21,7 +22,6 @@ from bq_harper_assets.sync.adopt.plugin_checkpoints import (
     moment_of,
     read_checkpoints,
 )
-from bq_harper_assets.sync.cells.window import floor_to_window
 from bq_harper_assets.sync.source.pinned import Pinned, oldest_row
 from bq_harper_assets.validation.adopt.adoption_notes import (
     notes_on_attributes,
@@ -34,8 +34,6 @@ from bq_harper_assets.validation.adopt.foreign_rows import (
     look_at_rows,
     rows_at_both_ends,
 )
-
-_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ def find_beginning(
         held = moment_of(oldest_held(harper, contract))
         if held is not None:
             return Beginning(start_where_others_began(contract, held, oldest), plugin)
-    return Beginning(floor_to_window(oldest, _DAY) if oldest else None, plugin)
+    return Beginning(floor_to_day(oldest) if oldest else None, plugin)
 
 
 def inspect(

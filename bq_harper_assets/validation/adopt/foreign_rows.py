@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from bq_harper_assets.contract.identifiers import HASH
 from bq_harper_assets.schema.harper_types import HarperType
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.table_plan import TablePlan
@@ -16,7 +17,7 @@ from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.diff.deep_hash import record_hash
 from bq_harper_assets.sync.diff.target_rows import text_of
 from bq_harper_assets.sync.source.pinned import Pinned
-from bq_harper_assets.sync.values.row_plan import HASH, RowPlan
+from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.validation.record_comparison import differing_columns
 from bq_harper_assets.validation.spot.source_sample import read_source_rows, rows_at, uncrowded
 from bq_harper_assets.validation.subject import instant_of

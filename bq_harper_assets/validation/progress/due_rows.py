@@ -10,11 +10,12 @@ from datetime import UTC, datetime, timedelta
 
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.fingerprint import SourceAtInstant
 from bq_harper_assets.stores.bigquery.materialised_query import query_of
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.cells.window import Span, floor_to_window
+from bq_harper_assets.sync.cells.window import Span
 from bq_harper_assets.validation.subject import Subject
 
 RANGES_PER_QUERY = 100  # each range is two columns of the query

@@ -7,13 +7,14 @@ from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.questions.progress import Checkpoint, Progress
 from bq_harper_assets.ledger.questions.status import CellRecord
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.stores.bigquery.fingerprint import count_outside
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.sync.cells.cell import slice_key
-from bq_harper_assets.sync.cells.window import Span, floor_to_window
+from bq_harper_assets.sync.cells.window import Span
 from bq_harper_assets.validation.progress.due_rows import (
     Waiting,
     due_until,

@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from bq_harper_assets.activity import doing
+from bq_harper_assets.contract.identifiers import HASH
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import floor_to_window, micros_at
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
 from bq_harper_assets.ledger.records import CellState, LogicalTable
@@ -23,11 +25,9 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s, UInt64s
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
-from bq_harper_assets.sync.cells.window import floor_to_window, micros_at
 from bq_harper_assets.sync.diff.target_rows import ROWS_PER_REQUEST, ranges_of
 from bq_harper_assets.sync.diff.target_times import stored_micros, texts_of_micros
 from bq_harper_assets.sync.stop_request import Stop
-from bq_harper_assets.sync.values.row_plan import HASH
 
 ROWS_PER_PAGE = 20_000
 NAMED = 20  # ids that are listed for each kind

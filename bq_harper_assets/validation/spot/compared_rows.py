@@ -2,22 +2,22 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 
+from bq_harper_assets.contract.identifiers import DELETED_AT
+from bq_harper_assets.instants import instant_at
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.table_plan import DELETED_AT
 from bq_harper_assets.stores.bigquery.fingerprint import SourceAtInstant
 from bq_harper_assets.stores.bigquery.key_lookup import key_text, times_of_keys
 from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import Row
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
-from bq_harper_assets.sync.cells.window import EPOCH
 from bq_harper_assets.sync.diff.target_rows import text_of
 from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.validation.record_comparison import differing_columns
@@ -166,7 +166,7 @@ class Comparison:
             table=str(self.source.table),
         )
         micros = times.get(0)
-        return None if micros is None else EPOCH + timedelta(microseconds=micros)
+        return None if micros is None else instant_at(micros)
 
 
 def slice_of_id(row_id: str | int, plan: RowPlan, slices: int) -> int:

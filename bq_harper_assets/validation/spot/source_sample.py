@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from bq_harper_assets.contract.identifiers import quoted
+from bq_harper_assets.instants import EPOCH, MICROSECOND, instant_at, micros_at
 from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.client import connect_storage
 from bq_harper_assets.stores.bigquery.fingerprint import SourceAtInstant, micros_sql
@@ -19,7 +20,7 @@ from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.read_session import open_session, read_stream
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s
 from bq_harper_assets.sync.cells.slicing import slice_of
-from bq_harper_assets.sync.cells.window import micros_at, micros_of
+from bq_harper_assets.sync.cells.window import micros_of
 from bq_harper_assets.sync.identity.occurrences import Counter, numbers_by_stream
 from bq_harper_assets.sync.identity.row_hash import row_hashes
 from bq_harper_assets.sync.identity.row_id import Identity, hashes_of_ids, identify
@@ -30,8 +31,6 @@ from bq_harper_assets.validation.spot.sampled_cells import CommittedCell
 
 MOST_SAMPLED_ROWS = 100_000  # rows of one time are read together, because equal rows are numbered
 TIMES_PER_QUERY = 1_000  # each is a literal of the query
-_MICROSECOND = timedelta(microseconds=1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +77,7 @@ class SourceRows:
             self.batch.filter(pa.array(wanted)),
             self.plan,
             self.identity.where(wanted),
-            synced_at=_EPOCH,
+            synced_at=EPOCH,
             batch_number=0,
         )
         texts = bodies(encoded.accepted, most_rows=len(rows) or 1, most_bytes=2**62)
@@ -100,7 +99,7 @@ def times_of(
     """
     if not until:
         return []
-    column, length = source.time_column, window // _MICROSECOND
+    column, length = source.time_column, window // MICROSECOND
     within = " OR ".join(restriction.between(column, *each) for each in _merged(until))
     # DIV and MOD round towards zero, and there were rows before 1970.
     begin = f"m - MOD(MOD(m, {length}) + {length}, {length})"
@@ -115,7 +114,7 @@ def times_of(
         doing="picking rows for a spot check",
         table=str(source.table),
     ).rows
-    return sorted(_EPOCH + row["m"] * _MICROSECOND for row in rows)
+    return sorted(instant_at(row["m"]) for row in rows)
 
 
 def _merged(until: Mapping[datetime, datetime]) -> list[tuple[datetime, datetime]]:

@@ -13,12 +13,13 @@ from random import Random, SystemRandom
 from typing import Any
 
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.records import CellKey, LogicalTable
 from bq_harper_assets.schema.table_plan import named_as
 from bq_harper_assets.stores.bigquery.fingerprint import SourceAtInstant
 from bq_harper_assets.stores.harper.client import Row
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.window import Window, floor_to_window
+from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.ledger_facts import version_of
 from bq_harper_assets.sync.plan.recomputed_fingerprints import is_kept
 from bq_harper_assets.sync.plan.shared_columns import Bases

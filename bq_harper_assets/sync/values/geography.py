@@ -1,4 +1,9 @@
-"""Converts GEOGRAPHY values between BigQuery's WKT and the GeoJSON that Harper stores."""
+"""Converts GEOGRAPHY values between BigQuery's WKT and the GeoJSON that Harper stores.
+
+This is not left to shapely 2.2, which converts six times as fast: it drops M values and all that
+follows a NUL without a word, makes null of NaN and of 1e400, and writes 0.30000000000000004 back as
+0.3. The guards against that, and a writer of our own, would leave little saved for 10 MB more.
+"""
 
 import json
 import re

@@ -13,16 +13,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.schema.text_forms import (
-    datetime_text,
-    decimal_text,
-    interval_text,
-    range_text,
-    read_text,
-    time_text,
-    timestamp_text,
-)
 from bq_harper_assets.schema.version import VersionColumn
+from bq_harper_assets.sync.values.text_forms import read_text, stored_text
 
 _NUMBERS = (Kind.INT64, Kind.FLOAT64, Kind.NUMERIC, Kind.BIGNUMERIC, Kind.BOOL)
 _TIMES = (Kind.TIMESTAMP, Kind.DATETIME, Kind.DATE)
@@ -87,33 +79,15 @@ def _cast(value: Any, have: Kind, want: Kind) -> Any:
     return None
 
 
-def _text(value: Any, kind: Kind) -> str | None:
+def _text(value: Any, kind: Kind) -> str:
     match kind:
         case Kind.BOOL:
             return "true" if value else "false"
-        case Kind.INT64 | Kind.FLOAT64:
-            return repr(value)
-        case Kind.NUMERIC | Kind.BIGNUMERIC:
-            return decimal_text(value)
-        case Kind.TIMESTAMP:
-            return timestamp_text(value)
-        case Kind.DATETIME:
-            return datetime_text(value)
-        case Kind.DATE:
-            return str(value.isoformat())
-        case Kind.TIME:
-            return time_text(value)
         case Kind.BYTES:
             return str(value, "utf-8")
         case Kind.JSON:
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        case Kind.INTERVAL:
-            return interval_text(value)
-        case Kind.RANGE:
-            return range_text(value)
-        case Kind.GEOGRAPHY | Kind.UNKNOWN:
-            return str(value)  # it is text already
-    return None
+    return stored_text(value)
 
 
 def _of_text(text: str, kind: Kind) -> Any:
@@ -156,7 +130,7 @@ def _of_decimal(number: Decimal, kind: Kind) -> Any:
             is_exact = math.isfinite(double) and Decimal(repr(double)) == number
             return double if is_exact else None
     # abs() is not used, because it rounds to 28 digits.
-    whole, _, fraction = decimal_text(number).removeprefix("-").partition(".")
+    whole, _, fraction = stored_text(number).removeprefix("-").partition(".")
     most_whole, most_fraction = _DIGITS[kind]
     return number if len(whole) <= most_whole and len(fraction) <= most_fraction else None
 

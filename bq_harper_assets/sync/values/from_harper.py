@@ -1,27 +1,21 @@
 """Reads values back from Harper as BigQuery had them: the inverse of how the sync writes them."""
 
 import json
-from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from bq_harper_assets.schema.errors import UnreadableValue
-from bq_harper_assets.schema.geography import wkt_of
 from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.schema.text_forms import read_text
-
-
-def row_from_harper(row: Mapping[str, Any], columns: Iterable[HarperColumn]) -> dict[str, Any]:
-    """Reads the source's columns from a record; a column it lacks is NULL, or an empty array."""
-    return {column.name: from_harper(row.get(column.name), column) for column in columns}
+from bq_harper_assets.sync.values.geography import wkt_of
+from bq_harper_assets.sync.values.text_forms import read_text
 
 
 def from_harper(value: Any, column: HarperColumn, path: str = "") -> Any:
     """Reads a JSON value as the Python value of its kind; raises UnreadableValue if it is none.
 
-    A GEOGRAPHY becomes WKT, a JSON its value, and a STRUCT a dict; text_forms describes Interval
-    and Range.
+    A GEOGRAPHY becomes WKT, a JSON its value, a STRUCT a dict, an INTERVAL Arrow's MonthDayNano,
+    and a RANGE the Range of text_forms.
     """
     path = path or column.name
     if not column.repeated:

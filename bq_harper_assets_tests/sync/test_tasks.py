@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bq_harper_assets.sync.spark.archives import forget_archives
+from bq_harper_assets.sync.spark.tasks import forget_archives
 
 
 def test_forgotten_archives_are_not_read_again_and_can_still_be_imported_from(
