@@ -20,6 +20,13 @@ class StackAddresses(BaseModel):
     bigquery_storage: str  # 127.0.0.1:9060, the gRPC Storage API, plain text
     bigquery_project: str
 
+    def read_password(self) -> str | None:
+        """Reads Harper's password; None if its file is gone, empty or no text."""
+        try:
+            return self.harper_password_file.read_text(encoding="utf-8").strip() or None
+        except (OSError, UnicodeDecodeError):
+            return None
+
 
 def read_addresses(folder: Path) -> StackAddresses | None:
     """None if no stack was ever started with its files in `folder`."""

@@ -17,7 +17,7 @@ from bq_harper_assets.contract.loading.block_check import validated
 from bq_harper_assets.contract.loading.config_entry import ConfigEntry
 from bq_harper_assets.contract.loading.problems import Problem
 from bq_harper_assets.contract.loading.variables import ENVIRONMENT
-from bq_harper_assets.contract.settings.origins import Entries, SettingOrigins
+from bq_harper_assets.contract.settings.origins import Entries, Origins
 from bq_harper_assets.contract.settings.profile import (
     LOCAL,
     BigQueryProfile,
@@ -45,14 +45,15 @@ class Systems:
 
 
 def resolve_systems(
-    origins: SettingOrigins, name: str, root: Path, problems: list[Problem]
+    origins: Origins, name: str, root: Path, problems: list[Problem]
 ) -> Systems | None:
     """Makes the systems of the settings that count; None if one of them is wrong."""
-    # Also what is overruled must be right: it counts again as soon as a variable is gone.
-    for entries in (origins.variables, origins.files):
-        _profile(entries, problems)
-    winners = origins.winners()
+    winners = {setting: entries[0] for setting, entries in origins.items() if entries}
     profile = _profile(winners, problems)
+    # Also what is overruled must be right: it counts again as soon as a variable is gone.
+    for setting, entries in origins.items():
+        for overruled in entries[1:]:
+            _profile({setting: overruled}, problems)
     emulated = name == LOCAL or "bigquery.endpoint" in winners
     # Looked at even if another value is wrong, so that all is told at once.
     credentials = None if emulated else _key_file(winners, root, problems)
