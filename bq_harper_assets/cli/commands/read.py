@@ -1,4 +1,4 @@
-"""`bqh read`: rows of a table as Harper holds them, under any version of its schema."""
+"""`bqh read` shows rows of a table as Harper holds them, under any version of its schema."""
 
 import json
 from datetime import UTC, date, datetime, time
@@ -31,10 +31,10 @@ _WIDEST = 40  # characters of a value in a table
     "--schema-version",
     "number",
     type=click.IntRange(1),
-    help="Whose names and types the rows get.  [default: the newest]",
+    help="The version whose names and types the rows get.  [default: the newest]",
 )
 @moments("The first instant", "The end, itself left out", first_default="any", last_default="any")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Rows.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Most rows.")
 @PROFILE
 @OUTPUT
 def read(
@@ -76,7 +76,7 @@ def read(
 
 
 def json_value(value: Any) -> Any:
-    """As JSON has it: what is none of its types is a text, as in Harper."""
+    """Writes a value as JSON has it: what is none of its types is a text, as in Harper."""
     match value:
         case dict():
             return {name: json_value(each) for name, each in value.items()}

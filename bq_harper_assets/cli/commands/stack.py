@@ -1,4 +1,4 @@
-"""`bqh up` and `down`: the local stack from a terminal."""
+"""`bqh up` and `bqh down` start and stop the local stack."""
 
 import os
 import sys
@@ -76,7 +76,7 @@ def _stack(
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Lines, and on a terminal a spinner below them while nothing new is to be said."""
+    """Prints lines, and on a terminal a spinner below them while there is nothing new to say."""
     if not sys.stdout.isatty():
         yield click.echo
         return

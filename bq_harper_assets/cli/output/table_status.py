@@ -1,4 +1,4 @@
-"""How far one table has come, from the ledger alone: neither BigQuery nor Harper is asked."""
+"""The ledger alone says how far a table has come; neither BigQuery nor Harper is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeldSlice:
-    """A slice whose lease a run holds: only that run may write its rows now."""
+    """A run holds the lease of this slice: only that run may write its rows now."""
 
     slice: int
     owner: str
@@ -28,7 +28,7 @@ class HeldSlice:
 
 @dataclass(frozen=True, kw_only=True)
 class SliceStatus:
-    """How far one slice has come, as SyncCheckpoint in Harper shows it too."""
+    """A slice has come so far; SyncCheckpoint in Harper shows the same."""
 
     slice: str
     synced_until: datetime
@@ -40,7 +40,7 @@ class SliceStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class TableStatus:
-    """How far one table has come, as the ledger knows it; a table never synced has no times."""
+    """A table has come so far, as the ledger knows it; a table never synced has no times."""
 
     table: str
     target: str
@@ -68,12 +68,12 @@ class TableStatus:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether a run may be writing now."""
+        """Says whether a run may be writing now."""
         return any(worker.is_live for worker in self.workers)
 
 
 def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> TableStatus:
-    """How far it is at `now`; its cells are counted as they were synced, not as declared."""
+    """Says how far the table is at `now`; its cells are counted as synced, not as declared."""
     from bq_harper_assets.ledger.questions.progress import WindowPlace
     from bq_harper_assets.sync.cells.window import floor_to_window, windows_between
     from bq_harper_assets.sync.phases import phase_of, rows_per_request
@@ -158,13 +158,13 @@ def _slices(
 
 
 def _by_state(counts: "Sequence[CellCount]", place: "WindowPlace") -> dict[str, int]:
-    """In the order of the states, so that it reads the same each time."""
+    """Counts the cells by state, always in the same order."""
     found = {each.state: each.cells for each in counts if each.place is place}
     return {state.value: found[state] for state in CellState if state in found}
 
 
 def _declared_otherwise(contract: TableContract, table: "LogicalTable") -> str | None:
-    """Why the contract's cells are not those that are counted; None if they are."""
+    """Says why the contract's cells are not those that are counted; None if they are."""
     facts = table.facts
     if contract.window != facts.window:
         return (

@@ -1,4 +1,4 @@
-"""Settings become connections; what is wrong fails at once, what is missing when it is needed."""
+"""Settings become connections: a wrong one fails at once, a missing one when it is needed."""
 
 import os
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _SQLITE = "sqlite:///"
 
 @dataclass(frozen=True, kw_only=True)
 class Systems:
-    """A project has four systems; a connection that cannot be made is what is missing for it."""
+    """A project has four systems; where a connection cannot be made, its problem stands instead."""
 
     profile: Profile
     bigquery: BigQueryConnection | Problem
