@@ -20,7 +20,7 @@ from bq_harper_assets.defs.runs.run_process import (
     launched_process,
     pulse_of,
     tags_of,
-    tags_of_place,
+    tags_of_host,
     where,
 )
 from bq_harper_assets.local import processes
@@ -37,7 +37,7 @@ class WatchedRunLauncher(DefaultRunLauncher, ConfigurableClass):
         run_id = context.dagster_run.run_id
         is_local = _is_local(context)
         if is_local:
-            self._instance.add_run_tags(run_id, tags_of_place())
+            self._instance.add_run_tags(run_id, tags_of_host())
         super().launch_run(context)
         if is_local:
             self._record_process(run_id)

@@ -61,9 +61,9 @@ def down(folder: Path | None, purge: bool, yes: bool) -> None:
     if not purge:
         stack.down(click.echo)
         return
-    place = stack.status().folder
+    files = stack.status().folder
     if not yes:
-        click.confirm(f"Delete all tables of the local stack in {place}?", abort=True)
+        click.confirm(f"Delete all tables of the local stack in {files}?", abort=True)
     stack.purge(click.echo)
 
 

@@ -69,11 +69,11 @@ def _started_otherwise(home: Path) -> str | None:
 def servers_of(home: Path) -> list[Listed]:
     """Lists the web servers and daemons that keep their files in `home`, whoever started them."""
     # Both are told the whole instance on their command lines.
-    place = f"base_dir: {home}\\n"
+    keeps_files_here = f"base_dir: {home}\\n"
     return [
         each
         for each in processes.listed()
-        if place in each.command and any(server in each.command for server in _SERVERS)
+        if keeps_files_here in each.command and any(server in each.command for server in _SERVERS)
     ]
 
 

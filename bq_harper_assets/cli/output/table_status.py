@@ -12,7 +12,7 @@ from bq_harper_assets.ledger.records import CellState
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
-    from bq_harper_assets.ledger.questions.progress import CellCount, WindowPlace
+    from bq_harper_assets.ledger.questions.progress import CellCount, WindowState
     from bq_harper_assets.ledger.questions.workers import Worker
     from bq_harper_assets.ledger.records import LogicalTable
 
@@ -74,7 +74,7 @@ class TableStatus:
 
 def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> TableStatus:
     """Says how far the table is at `now`; its cells are counted as synced, not as declared."""
-    from bq_harper_assets.ledger.questions.progress import WindowPlace
+    from bq_harper_assets.ledger.questions.progress import WindowState
     from bq_harper_assets.sync.cells.window import floor_to_window, windows_between
     from bq_harper_assets.sync.phases import phase_of, rows_per_request
     from bq_harper_assets.sync.revisit.horizon import standing
@@ -102,16 +102,16 @@ def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> Tab
     # What is due is found by the contract's windows and slices.
     stands = None if otherwise else standing(ledger, contract, first, now)
     counts = ledger.cell_counts(table, first, closed)
-    still_open = [each for each in counts if each.place is WindowPlace.OPEN and each.synced_upto]
+    still_open = [each for each in counts if each.window is WindowState.OPEN and each.synced_upto]
     return TableStatus(
         table=contract.id,
         target=contract.target_table,
         timestamp_column=contract.timestamp_column,
         cells_due=bare.cells_due,
-        cells=_by_state(counts, WindowPlace.CLOSED),
-        cells_open=_by_state(counts, WindowPlace.OPEN),
+        cells=_by_state(counts, WindowState.CLOSED),
+        cells_open=_by_state(counts, WindowState.OPEN),
         open_upto=min((each.synced_upto for each in still_open if each.synced_upto), default=None),
-        cells_before_start=sum(each.cells for each in counts if each.place is WindowPlace.BEFORE),
+        cells_before_start=sum(each.cells for each in counts if each.window is WindowState.BEFORE),
         synced_until=progress.synced_until,
         lag_s=lag.total_seconds(),
         phase=phase.value,
@@ -157,9 +157,9 @@ def _slices(
     return tuple(found)
 
 
-def _by_state(counts: "Sequence[CellCount]", place: "WindowPlace") -> dict[str, int]:
+def _by_state(counts: "Sequence[CellCount]", window: "WindowState") -> dict[str, int]:
     """Counts the cells by state, always in the same order."""
-    found = {each.state: each.cells for each in counts if each.place is place}
+    found = {each.state: each.cells for each in counts if each.window is window}
     return {state.value: found[state] for state in CellState if state in found}
 
 

@@ -42,7 +42,7 @@ class LaunchedProcess(NamedTuple):
     noted_at: float
 
 
-def tags_of_place() -> dict[str, str]:
+def tags_of_host() -> dict[str, str]:
     """Gives the tags that name this host."""
     return {HOST: processes.here(), MACHINE: processes.machine()}
 
@@ -50,7 +50,7 @@ def tags_of_place() -> dict[str, str]:
 def tags_of(run_id: str, process: Process) -> dict[str, str]:
     """Gives the tags that name the process of a run."""
     return {
-        **tags_of_place(),
+        **tags_of_host(),
         PID: str(process.pid),
         STARTED: process.started,
         RUN: run_id,
@@ -122,7 +122,7 @@ def launched_process(instance: DagsterInstance, run_id: str) -> LaunchedProcess 
 
 def _is_here(run: DagsterRun) -> bool:
     """Says whether process ids of the run's host are those of this one."""
-    ours = tags_of_place()
+    ours = tags_of_host()
     # A run of an earlier version has no tag of its machine.
     return {HOST: run.tags.get(HOST), MACHINE: run.tags.get(MACHINE, ours[MACHINE])} == ours
 

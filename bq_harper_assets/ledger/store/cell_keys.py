@@ -12,7 +12,7 @@ from bq_harper_assets.ledger.store.tables import CELLS, MARKS
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def place_of(row: Any) -> tuple[int, datetime]:
+def slice_and_start(row: Any) -> tuple[int, datetime]:
     """Gives what names a cell within its table, from the cell or from any row about it."""
     return row.slice, row.window_start
 

@@ -116,13 +116,13 @@ def _prefixes(
             continue
         if bases.may_be_stale(commit.schema_version):
             continue
-        place = (cell.window, commit.upto)
-        if place not in seen:
+        extent = (cell.window, commit.upto)
+        if extent not in seen:
             length = source.contract.window
             found = fingerprints(
                 source.queries, source.pin.source, cell.window.start, commit.upto, length
             )
-            seen[place] = found[cell.window.start]
-        if seen[place].text == commit.fingerprint:
-            unchanged[cell] = (commit.upto, seen[place])
+            seen[extent] = found[cell.window.start]
+        if seen[extent].text == commit.fingerprint:
+            unchanged[cell] = (commit.upto, seen[extent])
     return unchanged
