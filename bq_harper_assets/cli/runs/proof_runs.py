@@ -56,7 +56,7 @@ class Proving:
             given_up=given_up,
         )
 
-    def parts(
+    def proofs_in_turn(
         self, cells: "Sequence[Cell]", console: Console, *, deep: bool, shown: int
     ) -> "Iterator[list[CellProof]]":
         """Proves cells in the order of time, with a bar; it stops once a store does not answer."""
@@ -64,9 +64,9 @@ class Proving:
         hidden = not console.is_terminal
         with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
             task = progress.add_task(f"verifying {self.contract.id}", total=len(cells))
-            for part in windows_at_once(cells, WINDOWS_AT_ONCE):
-                proofs = self.prover.prove(part, deep=deep, shown=shown)
-                progress.advance(task, len(part))
+            for some in windows_at_once(cells, WINDOWS_AT_ONCE):
+                proofs = self.prover.prove(some, deep=deep, shown=shown)
+                progress.advance(task, len(some))
                 yield proofs
                 some_failed = any(proof.verdict.could_not_look for proof in proofs)
                 if some_failed and not any(proof.t for proof in proofs):
@@ -145,9 +145,9 @@ def prove(
     say(PROOF_HEADER)
     proofs: list[CellProof] = []
     at = looking.ledger.now()
-    for part in looking.parts(cells, console, deep=deep, shown=SHOWN_ROWS if show else 0):
-        proofs += part
-        for line in window_lines(part):
+    for some in looking.proofs_in_turn(cells, console, deep=deep, shown=SHOWN_ROWS if show else 0):
+        proofs += some
+        for line in window_lines(some):
             say(line)
     for warning in looking.record(proofs):
         click.echo(f"warning: {warning}", err=True)
@@ -217,16 +217,16 @@ def synced_cells(
 
 def windows_at_once(cells: "Sequence[Cell]", most: int) -> "Iterator[list[Cell]]":
     """Groups the cells by `most` whole windows at a time."""
-    part: list[Cell] = []
+    some: list[Cell] = []
     windows = 0
     for _, of_window in groupby(cells, lambda cell: cell.window):
         if windows == most:
-            yield part
-            part, windows = [], 0
-        part += of_window
+            yield some
+            some, windows = [], 0
+        some += of_window
         windows += 1
-    if part:
-        yield part
+    if some:
+        yield some
 
 
 def _printer(console: Console) -> Any:

@@ -168,8 +168,8 @@ def checkpoints(
     )
     known = {row.slice: row for row in connection.execute(query)}
     return tuple(
-        Checkpoint(part, row.until if row.first == start else start, int(row.rows))
-        if (row := known.get(part))
-        else Checkpoint(part, start, 0)
-        for part in range(table.facts.slices)
+        Checkpoint(number, row.until if row.first == start else start, int(row.rows))
+        if (row := known.get(number))
+        else Checkpoint(number, start, 0)
+        for number in range(table.facts.slices)
     )

@@ -179,11 +179,11 @@ def mark_origins(
     )
     marks = [
         Mark(
-            cell_key(turn.cell_at(start, part)),
+            cell_key(turn.cell_at(start, slice_number)),
             EPOCH + timedelta(microseconds=micros),
             "a row moved away",
         )
-        for (start, part), micros in found.items()
+        for (start, slice_number), micros in found.items()
     ]
     if marks:
         turn.ledger.mark(turn.keeper.leases, turn.t, marks)
