@@ -1,1 +1,1 @@
-"""`bqh`: the product's capabilities from a terminal."""
+"""`bqh` offers the product's capabilities at a terminal."""

@@ -1,10 +1,10 @@
-"""What a command's exit code says; the same table for every command, in docs and in `--help`."""
+"""An exit code means the same for every command, in the docs and in `--help`."""
 
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """One meaning per number. A signal that ended a command gives 128 + its number, as ever."""
+    """Each number has one meaning; a signal that ends a command gives 128 + its number, as ever."""
 
     DONE = 0
     ERROR = 1
@@ -29,13 +29,13 @@ _ANY = (ExitCode.DONE, ExitCode.ERROR, ExitCode.USAGE)  # of every command
 
 
 def exit_codes(*used: ExitCode) -> str:
-    """The end of a command's help: the codes of every command, and those that only it uses."""
+    """Writes the end of a command's help: the codes of every command, and its own."""
     shown = (f"  {code.value}  {MEANINGS[code]}" for code in sorted({*_ANY, *used}))
     return "\n".join(("\b", "Exit codes:", *shown))
 
 
 def all_exit_codes() -> str:
-    """The end of `bqh --help`."""
+    """Writes the end of `bqh --help`: all codes."""
     return f"{exit_codes(*ExitCode)}\n  {SIGNALS}"
 
 

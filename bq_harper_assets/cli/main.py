@@ -1,4 +1,4 @@
-"""`bqh`: one group; each command lives in its own module and is imported only when it is called."""
+"""`bqh` is one group of commands, whose modules are imported only when they are called."""
 
 import importlib
 import logging
@@ -37,7 +37,7 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """Finds its commands in COMMANDS."""
+    """This group finds its commands in COMMANDS."""
 
     def invoke(self, ctx: click.Context) -> Any:
         # A command that draws on the terminal speaks there itself, in place of this.
@@ -58,12 +58,12 @@ class LazyGroup(click.Group):
 
 
 def _say(line: str) -> None:
-    """On stderr: programs read one document on stdout."""
+    """Writes to stderr, because programs read one document on stdout."""
     click.echo(line, err=True)
 
 
 def _name_exit_codes(command: click.Command) -> None:
-    """A command that uses other codes than any names them itself."""
+    """Adds the codes of every command to the help of those that name none themselves."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             _name_exit_codes(each)
@@ -82,7 +82,7 @@ def bqh() -> None:
 
 
 def main() -> None:
-    """The console script: an expected error is a text and an exit code, never a traceback."""
+    """Runs `bqh`; an expected error gives a text and an exit code, never a traceback."""
     # Without a handler Python prints what libraries log: each retry beside our own sentence of the
     # wait, and py4j's traceback of a Java process that died.
     logging.getLogger().addHandler(logging.NullHandler())

@@ -1,4 +1,4 @@
-"""Options that several commands of `bqh` take, each written once."""
+"""Several commands of `bqh` take the same options, which are written once, here."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,12 +30,12 @@ STACK_FOLDER = click.option(
 ALLOW_DELETES = click.option(
     "--allow-deletes",
     is_flag=True,
-    help="Also delete more rows than a run may; those that are gone from BigQuery.",
+    help="Delete rows that are gone from BigQuery, even more of them than a run may.",
 )
 DEEP = click.option(
-    "--deep", is_flag=True, help="Hash what Harper holds anew: do not trust its hashes."
+    "--deep", is_flag=True, help="Compute hashes again from what Harper holds, and trust none."
 )
-_SLICES = click.option("--slices", help="Only these, such as 0-1 or 2.  [default: all]")
+_SLICES = click.option("--slices", help="Only these slices, such as 0-1 or 2.  [default: all]")
 
 
 def moments(

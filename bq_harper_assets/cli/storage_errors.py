@@ -1,4 +1,4 @@
-"""A full disk, or files that cannot be opened or written, told in our words and not as a traceback.
+"""A full disk, and files that cannot be opened or written, are told in words, not as a traceback.
 
 The ledger has errors of its own for this; here is what Dagster's storage, logs and other files of a
 command run into.
@@ -23,7 +23,7 @@ class StorageFault(BqhError):
 
 @contextmanager
 def storage_errors() -> Iterator[None]:
-    """For a whole command; errors of ours and of programs pass."""
+    """Turns such errors of a whole command into StorageFault; all others pass."""
     try:
         yield
     except BqhError:
@@ -71,7 +71,7 @@ def _told(what: str, why: str, cure: str) -> StorageFault:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came from; SQLAlchemy keeps the driver's own under `orig`."""
+    """Gives the error and what it came from; SQLAlchemy keeps the driver's own under `orig`."""
     seen: list[BaseException] = []
     waiting: list[BaseException | None] = [error]
     while waiting:

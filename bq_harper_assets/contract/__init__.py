@@ -1,1 +1,1 @@
-"""What users declare: YAML in, validated contracts out."""
+"""Users declare tables in YAML files, which become validated contracts."""

@@ -1,4 +1,4 @@
-"""How to reach each system: what a profile resolves to, and all that a store needs to connect."""
+"""A connection holds all that a store needs to connect; settings are resolved to one per system."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 
 class BigQueryConnection(BaseModel):
-    """BigQuery, or its emulator where `endpoint` is set (then no credentials are used)."""
+    """This reaches BigQuery, or its emulator if `endpoint` is set, which uses no credentials."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,7 +23,7 @@ class BigQueryConnection(BaseModel):
 
 
 class HarperConnection(BaseModel):
-    """Harper's Operations API."""
+    """Harper is reached by its Operations API."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,7 +35,7 @@ class HarperConnection(BaseModel):
     requests_in_flight: int | None = None  # None means one per server thread
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Only without its secrets: a closure is written to files and sent over networks."""
+        """Refuses to pickle secrets: a closure is written to files and sent over networks."""
         if self.password.get_secret_value() or self.token is not None:
             raise TypeError(
                 "a connection with a password is not pickled: see sync/spark/task_login.py"
@@ -44,7 +44,7 @@ class HarperConnection(BaseModel):
 
 
 class SparkSettings(BaseModel):
-    """Where the moving is done: a master, or a Spark Connect server where `remote` is set."""
+    """Rows are moved by the Spark at `master`, or by a Spark Connect server if `remote` is set."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -54,7 +54,7 @@ class SparkSettings(BaseModel):
 
 
 class LedgerSettings(BaseModel):
-    """The ledger's SQLAlchemy URL, which may hold a password; a SQLite file's path is absolute."""
+    """The ledger's SQLAlchemy URL may hold a password; the path of a SQLite file is absolute."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""Names that end up in SQL, in Harper and in Dagster: what is allowed, and how it is quoted.
+"""Names end up in SQL, in Harper and in Dagster, so they are checked and quoted.
 
 A name is checked when it is read and quoted when it is used; either alone stops an injection.
 """
@@ -39,7 +39,7 @@ _PROJECT = re.compile(r"(?:[a-z0-9][a-z0-9.-]*:)?[a-z][a-z0-9-]*")
 
 
 def project_name(value: Any) -> str:
-    """A Google Cloud project id, also of the old form example.com:project."""
+    """Reads a Google Cloud project id, also one of the old form example.com:project."""
     text = _text(value)
     if not _PROJECT.fullmatch(text):
         raise ValueError(
@@ -49,14 +49,14 @@ def project_name(value: Any) -> str:
 
 
 def dataset_name(value: Any) -> str:
-    """A dataset of the project, without the project."""
+    """Reads the name of a dataset, without its project."""
     return _bigquery_name(
         value, "dataset", "the project goes into projectId, the dataset stands alone"
     )
 
 
 def table_name(value: Any) -> str:
-    """One table or view of the dataset."""
+    """Reads the name of one table or view, without its dataset."""
     return _bigquery_name(
         value,
         "table",
@@ -65,7 +65,7 @@ def table_name(value: Any) -> str:
 
 
 def column_name(value: Any) -> str:
-    """A top-level column that BigQuery can have and Harper can store."""
+    """Reads the name of a top-level column that BigQuery can have and Harper can store."""
     text = _text(value)
     _refuse_characters(
         text, "column", _FLEXIBLE_COLUMN, "name top-level columns; nested fields come along whole"
@@ -97,12 +97,12 @@ def column_name(value: Any) -> str:
 
 
 def contract_id(value: Any) -> str:
-    """The name of a contract; it becomes a Dagster name."""
+    """Reads the name of a contract, which becomes a Dagster name."""
     return _plain_name(value, "an id")
 
 
 def target_name(value: Any) -> str:
-    """The Harper table; it becomes a Dagster name and a REST path."""
+    """Reads the name of a Harper table, which becomes a Dagster name and a REST path."""
     text = _plain_name(value, "a target table")
     for reserved in RESERVED_TARGETS:
         if text.lower() == reserved.lower():
@@ -113,7 +113,7 @@ def target_name(value: Any) -> str:
 
 
 def quoted(*names: str) -> str:
-    """The names as one BigQuery identifier: `project`.`dataset`.`table`."""
+    """Writes the names as one BigQuery identifier: `project`.`dataset`.`table`."""
     for name in names:
         if not name or any(c in "`\\" or unicodedata.category(c)[0] == "C" for c in name):
             raise ValueError(f"{name!r} cannot be quoted as a BigQuery name")

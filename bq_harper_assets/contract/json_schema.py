@@ -1,4 +1,4 @@
-"""config/tables.schema.json: what editors check while a user types, made from the models.
+"""Makes config/tables.schema.json, by which editors check what a user types, from the models.
 
 It knows keys, types, limits and shapes. What holds between tables is checked when they are loaded.
 """
@@ -23,7 +23,7 @@ Schema = dict[str, Any]
 
 
 def tables_schema() -> Schema:
-    """JSON Schema (draft 7, which editors know best) of a file in config/."""
+    """Makes the JSON Schema (draft 7, which editors know best) of a file in config/."""
     blocks = _blocks(TableContract) | {"Connection": _connection_keys()}
     listed = {
         "tables": {
@@ -55,7 +55,7 @@ def tables_schema() -> Schema:
 
 
 def schema_text() -> str:
-    """The file's content."""
+    """Writes the schema as the file holds it."""
     return json.dumps(tables_schema(), indent=2) + "\n"
 
 
@@ -97,7 +97,7 @@ def _both_spellings(name: str, keys: Schema) -> Schema:
 
 
 def _references(name: str, keys: Schema) -> Schema:
-    """Each key in both spellings, told by the definition that holds it."""
+    """Lists each key in both spellings, with a reference to the definition that describes it."""
     return {
         spelled: {"$ref": f"#/definitions/{name}/properties/{key}"}
         for key in keys
@@ -118,7 +118,7 @@ _SOURCE: Schema = {"anyOf": [{"required": ["dataset", "table"]}, *_one_of_keys("
 
 
 def main() -> None:
-    """Writes the file into the project."""
+    """Writes the schema's file into the project."""
     file = find_project_root(os.environ, Path.cwd()) / SCHEMA_FILE
     file.write_text(schema_text(), encoding="utf-8")
     print(f"wrote {file}")

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from bq_harper_assets.contract.connections import (
     LedgerSettings,
     SparkSettings,
 )
-from bq_harper_assets.contract.loading.block_check import checked
 from bq_harper_assets.contract.loading.config_entry import ConfigEntry
 from bq_harper_assets.contract.loading.declared_tables import contracts
 from bq_harper_assets.contract.loading.problems import ConfigError, Problem, in_order
@@ -26,19 +25,19 @@ from bq_harper_assets.contract.settings.addresses import (
     StackAddresses,
     read_addresses,
 )
-from bq_harper_assets.contract.settings.effective import (
+from bq_harper_assets.contract.settings.origins import (
     Setting,
+    choose_profile,
     connection_settings,
+    gather_origins,
+    origin_text,
+    read_profile,
     table_settings,
 )
-from bq_harper_assets.contract.settings.origins import DEFAULT, gather_settings, origin_text
-from bq_harper_assets.contract.settings.profile import LOCAL, Profile, literal_secrets, profile_file
+from bq_harper_assets.contract.settings.profile import LOCAL
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.contract.settings.systems import resolve_systems
 from bq_harper_assets.contract.table import TableContract
-
-PROFILE_VARIABLE = "BQH_PROFILE"
-ARGUMENT = "argument"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,20 +81,20 @@ def load_project(
     variables = read_variables(root, environ, problems)
     declared = declarations(_config_files(root, variables, problems), problems)
     tables = contracts(declared, problems, warnings, now or datetime.now(UTC))
-    chosen = _profile_name(profile, variables)
+    chosen = choose_profile(profile, variables)
     name = str(chosen.value)
-    origins = gather_settings(
+    origins = gather_origins(
         variables,
-        _profile_block(root, chosen, variables, problems),
+        read_profile(root, chosen, variables, problems),
         {f"bigquery.{key}": entry for key, entry in declared.connection.items()},
         _stack(root, name, problems),
     )
     systems = resolve_systems(origins, name, root, problems)
     if systems is None or problems:
         raise ConfigError(problems)
-    if name != LOCAL and (endpoint := origins.winner("bigquery.endpoint")):
+    if name != LOCAL and (endpoint := origins["bigquery.endpoint"]):
         message = f"profile {name} reads from an emulator, not from BigQuery"
-        warnings.append(endpoint.problem(message))
+        warnings.append(endpoint[0].problem(message))
     declared_settings = (
         setting
         for contract, table in zip(tables, declared.tables, strict=True)
@@ -124,32 +123,6 @@ def _config_files(root: Path, variables: Variables, problems: list[Problem]) -> 
     files = sorted(file for file in folder.glob("[!.]*") if file.suffix in (".yaml", ".yml"))
     read = (read_yaml(f, f.relative_to(root).as_posix(), variables, problems) for f in files)
     return [file for file in read if file is not None]
-
-
-def _profile_name(argument: str | None, variables: Variables) -> ConfigEntry:
-    if argument is not None:
-        return ConfigEntry.without_lines(ARGUMENT, "profile", argument)
-    default = ConfigEntry.without_lines(DEFAULT, "", LOCAL)
-    return variables.entry(PROFILE_VARIABLE) or default
-
-
-def _profile_block(
-    root: Path, chosen: ConfigEntry, variables: Variables, problems: list[Problem]
-) -> ConfigEntry:
-    file = profile_file(root, str(chosen.value))
-    nothing = replace(chosen, value={})
-    if isinstance(file, str):
-        problems.append(chosen.problem(file))
-        return nothing
-    if not file.is_file():
-        return nothing
-    block = read_yaml(file, file.relative_to(root).as_posix(), variables, problems)
-    if block is None:
-        return nothing
-    checked(block, Profile, problems)
-    if chosen.value != LOCAL:
-        problems.extend(literal_secrets(block))
-    return block
 
 
 def _stack(root: Path, profile: str, problems: list[Problem]) -> StackAddresses | None:

@@ -1,4 +1,4 @@
-"""What counts as a secret, and how text is shown without it."""
+"""Secrets are recognised by name and by form, and text is shown without them."""
 
 import re
 
@@ -18,17 +18,17 @@ _REFERENCE = re.compile(r"(?<!\$)\$\{[A-Za-z_][A-Za-z0-9_]*(?::-([^}]*))?\}")
 
 
 def is_secret_name(name: str) -> bool:
-    """True for names whose value is never shown: password, token, spark.x.secret.key."""
+    """Says whether the value of that name is never shown: password, token, spark.x.secret.key."""
     return _SECRET_WORDS.search(name) is not None
 
 
 def without_secrets(text: str) -> str:
-    """Prose: URLs in it lose their user and password, query strings their passwords."""
+    """Hides user and password of URLs in prose, and the passwords in their query strings."""
     return _IN_QUERY.sub(rf"\1{HIDDEN}", _IN_URL.sub(f"{HIDDEN}@", text))
 
 
 def value_without_secrets(value: str) -> str:
-    """One value of the configuration: hides more than in prose, where words must stay readable."""
+    """Hides secrets in a value, and more of it than of prose, where words must stay readable."""
     if is_key_itself(value):
         return HIDDEN
     for userinfo in (_IN_URL_VALUE, _IN_HOST_VALUE):
@@ -37,17 +37,17 @@ def value_without_secrets(value: str) -> str:
 
 
 def is_key_itself(text: str) -> bool:
-    """True for what is no path of a key file but the content of one."""
+    """Says whether the text is not the path of a key file but the content of one."""
     return _KEY_ITSELF.fullmatch(text) is not None
 
 
 def literal_part(raw: str) -> str:
-    """What the file itself says: variables taken out, their defaults left in."""
+    """Returns what the file itself says: it takes variables out and leaves their defaults in."""
     return _REFERENCE.sub(lambda match: match[1] or "", raw)
 
 
 def password_in_url(text: str) -> bool:
-    """True if the URL carries a password before its @ or among its parameters."""
+    """Says whether the URL carries a password before its @ or among its parameters."""
     userinfo = _IN_URL_VALUE.search(text)
     if userinfo and userinfo[0].rstrip("@").partition(":")[2].strip():
         return True

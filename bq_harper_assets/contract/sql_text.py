@@ -1,6 +1,6 @@
-"""rowFilter and customQuery: SQL that users write and we put inside parentheses of our own.
+"""rowFilter and customQuery are SQL that users write and we put inside parentheses of our own.
 
-Read by the lexical rules of GoogleSQL, far enough to know that it cannot end those parentheses,
+It is read by the lexical rules of GoogleSQL, far enough to know that it cannot end the parentheses,
 start a second statement or hide what follows it in a comment; and that it says nothing that
 would give other rows when the same snapshot is read again.
 """
@@ -30,7 +30,7 @@ _STEADY_VARIABLES = ("project_id",)
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of SQL: kind is quoted, comment, word, parameter or other."""
+    """A token is a piece of SQL; its kind is quoted, comment, word, parameter or other."""
 
     kind: str
     text: str
@@ -44,7 +44,7 @@ _NOTHING = Token("", "", 0)
 
 
 def row_filter(value: Any) -> str:
-    """A condition on the row's own columns, safe inside WHERE ( ... )."""
+    """Reads a condition on the row's own columns that is safe inside WHERE ( ... )."""
     text = _sql(value)
     tokens = list(_checked(text))
     for before, token in pairwise((_NOTHING, *tokens)):
@@ -58,7 +58,7 @@ def row_filter(value: Any) -> str:
 
 
 def custom_query(value: Any) -> str:
-    """One SELECT, safe inside FROM ( ... )."""
+    """Reads one SELECT that is safe inside FROM ( ... )."""
     text = _sql(value)
     tokens = list(_checked(text))
     if tokens[0].kind != "word" or tokens[0].text.upper() not in ("SELECT", "WITH"):
@@ -80,7 +80,7 @@ def _sql(value: Any) -> str:
 
 
 def _refuse_what_varies(tokens: list[Token]) -> None:
-    """A cell is proved by reading it again: what changes with time, user or luck would fail it."""
+    """Refuses what changes with time, user or luck: a cell is proved by reading it again."""
     for before, token, after in zip(
         (_NOTHING, *tokens), tokens, (*tokens[1:], _NOTHING), strict=False
     ):

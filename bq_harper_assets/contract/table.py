@@ -1,4 +1,4 @@
-"""The contract of one table: what a user declares, with every default."""
+"""The contract of a table is what a user declares about it, with every default."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ Policy = Literal["evolve", "approve", "freeze"]
 
 
 class Sync(Declared):
-    """How fast rows are fetched, by how far the table is behind."""
+    """This block says how fast rows are fetched, by how far the table is behind."""
 
     initial_batch_size: BatchSize = Field(
         default=10_000,
@@ -76,7 +76,7 @@ class Sync(Declared):
 
 
 class ValuePolicies(Declared):
-    """What happens to numbers that Harper's number cannot hold exactly."""
+    """This block says what happens to numbers that Harper's number cannot hold exactly."""
 
     int64: Literal["quarantine", "string"] = Field(
         default="quarantine",
@@ -89,7 +89,7 @@ class ValuePolicies(Declared):
 
 
 class QuarantineLimit(Declared):
-    """How many rows a run may put into quarantine; more are no bad rows but a wrong table."""
+    """This limits the rows that a run may put into quarantine: more of them mean a wrong table."""
 
     rows: Annotated[int, whole(0, _MOST_ROWS, unit="rows")] = Field(
         default=1_000, description="Rows that any run may put into quarantine"
@@ -99,12 +99,12 @@ class QuarantineLimit(Declared):
     )
 
     def of(self, rows: int) -> int:
-        """For a run over windows of so many rows; the greater counts, so that few rows may fail."""
+        """Gives the limit for so many rows: the greater of both, so that a few may always fail."""
         return max(self.rows, rows * self.percent // 100)
 
 
 class ColumnOverride(Declared):
-    """A column's or nested field's type, index or policy, where the user knows better."""
+    """This overrides type, index or policy of a column or field where the user knows better."""
 
     type: Literal["number", "string", "boolean", "array", "object"] | None = Field(
         default=None, description="Harper type instead of the mapped one"
@@ -125,7 +125,7 @@ class ColumnOverride(Declared):
 
 
 class TableContract(Declared):
-    """One BigQuery table kept in step with one Harper table."""
+    """A contract keeps one Harper table in step with one BigQuery table."""
 
     id: Annotated[str, Reads(identifiers.contract_id, _NAME)] = Field(
         description="Name of this contract, for commands and logs"

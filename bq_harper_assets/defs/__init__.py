@@ -1,1 +1,1 @@
-"""Dagster's side, built from contracts."""
+"""Dagster's assets, checks, jobs and sensors are built from contracts."""

@@ -1,4 +1,4 @@
-"""A project as Dagster sees it: every contract's source, asset, job and schedule."""
+"""A project becomes Dagster definitions: every contract's source, asset, job and schedule."""
 
 import warnings
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whether the instance has what our dagster.yaml has: a deployment may keep an older one."""
+"""An instance should have what our dagster.yaml has, but a deployment may keep an older one."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ MONITORING = f"run_monitoring: {{enabled: true, start_timeout_seconds: {BEGINS_W
 
 
 def lacking(instance: DagsterInstance) -> list[str]:
-    """What to write into its dagster.yaml; nothing if all is there."""
+    """Lists what to write into the instance's dagster.yaml; nothing if all is there."""
     pools = instance.get_concurrency_config().pool_config
     is_monitored = (
         instance.run_monitoring_enabled
@@ -28,14 +28,14 @@ def lacking(instance: DagsterInstance) -> list[str]:
 
 
 def lacking_at(home: Path) -> list[str]:
-    """The same of the instance that keeps its files there."""
+    """Lists what is lacking in the instance that keeps its files there."""
     with DagsterInstance.from_config(str(home)) as instance:
         return lacking(instance)
 
 
 def what_it_means(place: Path) -> str:
-    """Of an instance that lacks some of it; `place` is where it is kept."""
+    """Says what can go wrong in the instance at `place`, which lacks some of our settings."""
     return (
         f"the dagster.yaml of {place} lacks settings of ours: a run that is killed may keep its"
-        ' place in the pool and its mark "running", or one that works be called failed'
+        ' place in the pool and its mark "running", or a run that works may be called failed'
     )

@@ -1,4 +1,4 @@
-"""The names under which Dagster knows a contract."""
+"""Dagster knows a contract by these names."""
 
 from dagster import AssetKey
 
@@ -8,17 +8,17 @@ ALL_TABLES_JOB = "sync_all_tables"
 
 
 def target_key(contract: TableContract) -> AssetKey:
-    """`harper/<target>`."""
+    """Gives the asset key `harper/<target>`."""
     return AssetKey(["harper", contract.target_table])
 
 
 def schema_key(contract: TableContract) -> AssetKey:
-    """`schema/<target>`."""
+    """Gives the asset key `schema/<target>`."""
     return AssetKey(["schema", contract.target_table])
 
 
 def pool_of(contract: TableContract) -> str:
-    """Two runs of one table would only wait for each other's lease."""
+    """Names a table's pool of one run: two runs would only wait for each other's lease."""
     return f"harper/{contract.target_table}"
 
 

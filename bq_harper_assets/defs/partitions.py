@@ -1,4 +1,4 @@
-"""The cells of a table as Dagster partitions, and back."""
+"""The cells of a table become Dagster partitions, and partition keys become cells."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -22,14 +22,14 @@ RANGE_END = "dagster/asset_partition_range_end"
 
 
 class CellPartitions(MultiPartitionsDefinition):
-    """Remembers the keys of a run's range: Dagster asks for all of them for each one it files."""
+    """These partitions remember the keys of a run's range: Dagster asks for them each time."""
 
     _newest: tuple[PartitionKeyRange, Sequence[Any]] | None = None
 
     def get_partition_keys_in_range(
         self, partition_key_range: PartitionKeyRange, *others: Any, **named: Any
     ) -> Sequence[Any]:
-        """All keys of the rectangle, window by window."""
+        """Lists all keys of the rectangle, window by window."""
         if self._newest is None or self._newest[0] != partition_key_range:
             keys = super().get_partition_keys_in_range(partition_key_range, *others, **named)
             self._newest = (partition_key_range, tuple(keys))
@@ -37,7 +37,7 @@ class CellPartitions(MultiPartitionsDefinition):
 
 
 def build_partitions(contract: TableContract, start: datetime) -> MultiPartitionsDefinition:
-    """Windows from `start` on, times the slices; of a live table also the one that is open."""
+    """Builds windows from `start` on, times the slices; of a live table also the open window."""
     return CellPartitions(
         {
             WINDOW_DIMENSION: TimeWindowPartitionsDefinition(
@@ -54,7 +54,7 @@ def build_partitions(contract: TableContract, start: datetime) -> MultiPartition
 
 
 def window_cron(window: timedelta) -> str:
-    """When a window of this length ends and the next begins."""
+    """Says in cron's words when a window of this length ends and the next begins."""
     minutes = window // timedelta(minutes=1)
     if minutes == 24 * 60:
         return "0 0 * * *"
@@ -62,12 +62,12 @@ def window_cron(window: timedelta) -> str:
 
 
 def cells_of(contract: TableContract, keys: Iterable[str]) -> list[Cell]:
-    """The cells of these partition keys."""
+    """Reads the cells of these partition keys."""
     return [Cell.parse(str(key), contract.window) for key in keys]
 
 
 def range_tags(cells: Sequence[Cell]) -> dict[str, str]:
-    """The tags of a run over the rectangle that these cells span."""
+    """Gives the tags of a run over the rectangle that these cells span."""
     first = Cell(min(cell.window for cell in cells), min(cell.slice for cell in cells))
     last = Cell(max(cell.window for cell in cells), max(cell.slice for cell in cells))
     return {RANGE_START: first.key, RANGE_END: last.key}

@@ -1,4 +1,4 @@
-"""Any set of cells as rectangles: a ranged run does windows in a row times slices in a row."""
+"""Any set of cells is cut into rectangles: a ranged run does adjoining windows times slices."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,7 +7,7 @@ from bq_harper_assets.sync.cells.window import Window
 
 
 def rectangles(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Each cell in one of them, and no other cell in any."""
+    """Cuts the cells into rectangles: each cell is in one of them, and no other cell in any."""
     slices_of: dict[Window, set[int]] = {}
     for cell in cells:
         slices_of.setdefault(cell.window, set()).add(cell.slice)

@@ -1,4 +1,4 @@
-"""What runs need, from the project; secrets stay out of Dagster's config, which is shown."""
+"""Runs get what they need from the project; no secret is in Dagster's config, which is shown."""
 
 import os
 import sys
@@ -37,7 +37,7 @@ SPARK_DEFAULTS = {
 
 
 class LedgerResource(ConfigurableResource[Ledger]):
-    """The ledger of the profile."""
+    """This resource opens the ledger of the profile."""
 
     place: str  # without its password
 
@@ -45,7 +45,7 @@ class LedgerResource(ConfigurableResource[Ledger]):
 
     @contextmanager
     def open(self) -> Iterator[Ledger]:
-        """Closed at the end of the block."""
+        """Opens the ledger, and closes it at the end of the block."""
         with open_ledger(LEDGER_URLS[self.place]) as ledger:
             yield ledger
 
@@ -69,7 +69,7 @@ LEDGER_URLS: dict[str, SecretStr] = {}
 
 
 def build_resources(project: Project) -> dict[str, Any]:
-    """By the names that assets ask for."""
+    """Builds all resources, by the names that assets ask for."""
     return {
         "bigquery": _bigquery(project),
         "harper": _harper(project),
@@ -105,7 +105,7 @@ def _ledger(project: Project) -> LedgerResource:
 
 
 class SparkResource(LazyPySparkResource):
-    """A session that is made when it is first asked for, and anew once its Java process is gone."""
+    """This makes a session when it is first asked for, and anew once its Java process is gone."""
 
     root: str  # of the project
     log: str  # what Java and Spark say for themselves
@@ -122,12 +122,12 @@ def _spark(project: Project) -> SparkResource:
 
 
 def start_spark(project: Project) -> None:
-    """The session that all runs of this process share."""
+    """Starts, or finds, the session that all runs of this process share."""
     _ = _spark(project).spark_session
 
 
 def spark_config(project: Project) -> dict[str, str]:
-    """Defaults first, so that a profile can change each of them."""
+    """Gives Spark's settings: the defaults first, so that a profile can change each of them."""
     settings = {name: value.get_secret_value() for name, value in project.spark.settings.items()}
     secrets = {FOLDER_SETTING: str(local_folder(project.root) / "task-secrets")}
     if project.spark.remote:
@@ -139,7 +139,7 @@ def spark_config(project: Project) -> dict[str, str]:
 
 
 def prepare_spark(root: Path) -> None:
-    """What Spark takes from the environment: Java, and the Python of its workers."""
+    """Puts into the environment what Spark finds there: Java, and the Python of its workers."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
     os.environ["JAVA_HOME"] = str(java_home(root, os.environ))

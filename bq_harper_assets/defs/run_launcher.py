@@ -1,6 +1,6 @@
-"""Dagster's own way to launch runs, which also knows whether their processes still run.
+"""Dagster's own launcher is extended so that it knows whether the processes of runs still run.
 
-Named in dagster.yaml. Without it Dagster cannot tell a run that was killed from one that works, so
+dagster.yaml names it. Without it Dagster cannot tell a run that was killed from one that works, so
 that it would be "running", and count against every limit, for ever.
 """
 
@@ -20,7 +20,7 @@ from bq_harper_assets.defs.runs.run_process import (
     launched_process,
     pulse_of,
     tags_of,
-    tags_of_place,
+    tags_of_host,
     where,
 )
 from bq_harper_assets.local import processes
@@ -30,20 +30,20 @@ _LOOK_EVERY_S = 0.1
 
 
 class WatchedRunLauncher(DefaultRunLauncher, ConfigurableClass):
-    """Notes host, process id and start time of each run, and answers run monitoring by them."""
+    """This launcher notes host, process id and start time of each run, for run monitoring."""
 
     def launch_run(self, context: LaunchRunContext) -> None:
-        """The run's process is a child of the code server, which tells its id by an event."""
+        """Launches the run as a child of the code server, which tells its id by an event."""
         run_id = context.dagster_run.run_id
         is_local = _is_local(context)
         if is_local:
-            self._instance.add_run_tags(run_id, tags_of_place())
+            self._instance.add_run_tags(run_id, tags_of_host())
         super().launch_run(context)
         if is_local:
             self._record_process(run_id)
 
     def terminate(self, run_id: str) -> bool:
-        """A run whose process is gone is ended at once: there is nobody left to ask."""
+        """Ends a run; at once if its process is gone, for there is nobody left to ask."""
         run = self._instance.get_run_by_id(run_id)
         is_gone = run is not None and pulse_of(self._instance, run) is Pulse.GONE
         # Again, for it may have ended while its process was looked for.
@@ -59,11 +59,11 @@ class WatchedRunLauncher(DefaultRunLauncher, ConfigurableClass):
 
     @property
     def supports_check_run_worker_health(self) -> bool:
-        """Yes: of this host's runs by their processes, of others by what they said last."""
+        """Says yes: runs of this host are judged by their process, others by their last word."""
         return True
 
     def check_run_worker_health(self, run: DagsterRun) -> CheckRunHealthResult:
-        """Run monitoring takes every answer but RUNNING for a death, so what is unknown runs."""
+        """Says RUNNING also if that is unknown: run monitoring takes all else for a death."""
         if pulse_of(self._instance, run) is Pulse.GONE:
             return CheckRunHealthResult(WorkerStatus.FAILED, gone(run))
         return CheckRunHealthResult(WorkerStatus.RUNNING, where(run))
@@ -81,7 +81,7 @@ class WatchedRunLauncher(DefaultRunLauncher, ConfigurableClass):
 
 
 def _is_local(context: LaunchRunContext) -> bool:
-    """Whether the code server, and so the run, is on this host: then it listens at a socket."""
+    """Says whether the code server, and so the run, is on this host, where it has a socket."""
     origin = context.dagster_run.remote_job_origin
     if context.workspace is None or origin is None:
         return False

@@ -1,4 +1,4 @@
-"""The maritime sample data as assets: the sources of the local profile can be made in the UI."""
+"""The maritime sample data are assets, so that the UI can make the local profile's sources."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -31,20 +31,20 @@ SAMPLE_DATA_KEYS = frozenset(AssetKey(["bigquery", DATASET, shape.name]) for sha
 
 
 class SampleConfig(Config):
-    """What to make; the tables' old rows are dropped."""
+    """A run makes so much sample data, and drops the tables' old rows."""
 
     scenario: Literal["small", "realistic", "stress"] = "realistic"
     seed: int = Field(7, description="The same seed and end give the same rows.")
 
 
 class RetentionConfig(Config):
-    """How long sample rows are kept."""
+    """Sample rows are kept for so long."""
 
     days: int = Field(30, ge=1, description="Positions and events older than this are deleted.")
 
 
 def build_sample_data(root: Path) -> Definitions:
-    """Three assets made together, and a job that deletes old rows."""
+    """Builds three assets that are made together, and a job that deletes old rows."""
 
     @multi_asset(
         name="maritime_sample_data",

@@ -42,5 +42,5 @@ def ask_briefly(
     if errors:
         raise errors[0]
     if not answers:
-        raise LedgerUnavailable(database.place, f"it has not answered within {within_s:g} s")
+        raise LedgerUnavailable(database.address, f"it has not answered within {within_s:g} s")
     return answers[0]

@@ -28,13 +28,13 @@ class LedgerError(BqhError):
 class LedgerUnavailable(LedgerError, TransientError):
     """The database cannot be reached or stays busy."""
 
-    def __init__(self, place: str, why: str) -> None:
+    def __init__(self, address: str, why: str) -> None:
         super().__init__(
-            f"the ledger at {place} is not available: {why}. What it holds is safe, and a step that"
-            " was cut off is done whole or not at all. Check that the database runs and that"
+            f"the ledger at {address} is not available: {why}. What it holds is safe, and a step"
+            " that was cut off is done whole or not at all. Check that the database runs and that"
             " ledger.url in the profile is right, then type: bqh doctor"
         )
-        self.place = place
+        self.address = address
 
 
 class LedgerRefused(LedgerError):
@@ -44,11 +44,11 @@ class LedgerRefused(LedgerError):
 class LedgerTooNew(LedgerRefused):
     """A newer release has migrated this ledger."""
 
-    def __init__(self, place: str, revision: str) -> None:
+    def __init__(self, address: str, revision: str) -> None:
         super().__init__(
-            f"the ledger at {place} has the layout {revision}, which this release does not know: a"
-            " newer release has opened it. Nothing was changed. Run that release, or set ledger.url"
-            " in the profile to another ledger"
+            f"the ledger at {address} has the layout {revision}, which this release does not know:"
+            " a newer release has opened it. Nothing was changed. Run that release, or set"
+            " ledger.url in the profile to another ledger"
         )
         self.revision = revision
 
@@ -56,14 +56,14 @@ class LedgerTooNew(LedgerRefused):
 class LedgerNotWritable(LedgerRefused):
     """The ledger's disk is full, or its file or folder is not writable: a person has to act."""
 
-    def __init__(self, place: str, why: str, *, is_full: bool) -> None:
+    def __init__(self, address: str, why: str, *, is_full: bool) -> None:
         what = "is on a disk that is full" if is_full else "cannot be written"
         cure = "Free some space" if is_full else "Make it writable (its rights, its mount)"
         super().__init__(
-            f"the ledger at {place} {what}: {why}. What it holds is safe, and a step that was cut"
+            f"the ledger at {address} {what}: {why}. What it holds is safe, and a step that was cut"
             f" off is done whole or not at all. {cure}, then type the same command again"
         )
-        self.place = place
+        self.address = address
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -107,7 +107,7 @@ class Ledger:
         self._monotonic = monotonic
 
     def __repr__(self) -> str:
-        return f"Ledger({self._database.place})"
+        return f"Ledger({self._database.address})"
 
     def __enter__(self) -> "Ledger":
         return self

@@ -132,11 +132,11 @@ class TurnContext:
         """Returns the ledger of the turn."""
         return self.source.stores.ledger
 
-    def cell_at(self, micros: int, part: int) -> Cell:
+    def cell_at(self, micros: int, slice_number: int) -> Cell:
         """Returns the cell of a row with this time and slice."""
         length = self.source.contract.window
         start = floor_to_window(instant_at(micros), length)
-        return Cell(Window(start, start + length), part)
+        return Cell(Window(start, start + length), slice_number)
 
     def move(
         self,

@@ -24,5 +24,5 @@ def test_cells_that_a_run_is_moving_are_not_called_equal() -> None:
     told = str(DueCells(table="orders", looked_at=8, at=NOON, by_reason={}, at_work=3))
     assert told == (
         "nothing of orders is due: 5 of its 8 cells are as BigQuery has them at 2026-11-16"
-        " 12:00:00 UTC; 3 cells that a run is moving now are not judged"
+        " 12:00:00 UTC; 3 cells that a run is writing now are not judged"
     )

@@ -83,7 +83,7 @@ def test_every_cell_is_told_as_what_it_is_with_what_to_type() -> None:
         f"{name} is equal to BigQuery as of 2026-11-16 12:00:00 UTC in 2 cells (1 proved by stored "
         "hash, 1 by all values)",
         "  equal so far, in a window that is still open: 1 cell",
-        "  not judged, because a run moves them or has to: 1 cell",
+        "  not judged, because a run is writing them or has to: 1 cell",
         f"  rows differ in 1 cell (1 window, 2026-11-16T15:00); type: bqh repair {name}",
         f"  changed in BigQuery since: 1 window, 2026-11-16T14:00; type: bqh sync {name} --changed",
         "  not looked at: 2 cells that were never synced (1 window, 2026-11-16T18:00); 8 synced "

@@ -177,7 +177,7 @@ def test_a_repair_that_would_delete_much_is_refused_until_it_is_allowed_and_othe
         ledger.plan(leases, ledger.now(), 1, [taken], "another run")
     at_work = typed_well("verify", ships.id, code=4)
     assert "in 5 cells (5 proved by stored hash, --deep compares all values)\n" in at_work
-    assert "  not judged, because a run moves them or has to: 1 cell\n" in at_work
+    assert "  not judged, because a run is writing them or has to: 1 cell\n" in at_work
 
 
 def test_a_long_range_is_proved_in_parts_of_whole_windows_and_in_the_order_of_time() -> None:

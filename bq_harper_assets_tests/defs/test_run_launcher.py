@@ -53,7 +53,7 @@ from bq_harper_assets.defs.runs.run_process import (
     SEEN,
     Pulse,
     pulse_of,
-    tags_of_place,
+    tags_of_host,
 )
 from bq_harper_assets.local import processes
 from bq_harper_assets.local.processes import Process
@@ -317,7 +317,7 @@ def test_a_run_whose_launcher_died_too_is_known_by_dagsters_own_event(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     process = start()
-    run = run_in(instance, **tags_of_place())
+    run = run_in(instance, **tags_of_host())
     assert PID not in run.tags
     assert pulse_of(instance, run) is Pulse.UNKNOWN
     # As Dagster's code server does it in the run's process.

@@ -62,14 +62,14 @@ def mark_is_t(patch: Patch) -> None:
     def upto(contract: Any, window: Any, t: datetime) -> datetime:
         return lag(contract, window, t) if window.end <= t - contract.safety_lag else t
 
-    def part(self: cell_work.Work) -> cell_work.Part:
+    def part(self: cell_work.CellWork) -> cell_work.Part:
         since = self.batch.since or self.cell.window.start
         return cell_work.Part(
             self.batch.seq, since, max(since, min(self.batch.upto, self.batch.t - LAG))
         )
 
     patch.setattr(planned_cells, "_upto", upto)
-    patch.setattr(cell_work.Work, "part", property(part))
+    patch.setattr(cell_work.CellWork, "part", property(part))
 
 
 def nulls_are_hashed(patch: Patch) -> None:
@@ -114,7 +114,7 @@ def fingerprint_of_now(patch: Patch) -> None:
 
 
 def fingerprint_of_old_columns(patch: Patch) -> None:
-    patch.setattr(shared_columns.Bases, "is_told", lambda self, commit: True)
+    patch.setattr(shared_columns.SharedColumns, "is_told", lambda self, commit: True)
 
 
 def topup_unseen(patch: Patch) -> None:

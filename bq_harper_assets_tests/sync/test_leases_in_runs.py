@@ -38,7 +38,7 @@ from bq_harper_assets.sync.lease.ledger_agreement import copies_of, require_in_s
 from bq_harper_assets.sync.lease.send_deadline import Deadline, LeaseTerms, mirror_id
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
-from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.revisit.open_window import PAUSE
 from bq_harper_assets.sync.spark.receipts import Failure, Receipt, RejectedRow, Tally
 from bq_harper_assets.sync.turn.judge import Removed, judge_cells
@@ -448,7 +448,7 @@ def _receipt(tallies: dict[int, Tally], failure: Failure | None, *refused: int) 
     )
 
 
-def _work(cell: Cell, seq: int, rows: int) -> Work:
+def _work(cell: Cell, seq: int, rows: int) -> CellWork:
     facts = TableFacts(
         name="t",
         source="s",
@@ -470,7 +470,7 @@ def _work(cell: Cell, seq: int, rows: int) -> Work:
         upto=window.end,
         since=None,
     )
-    return Work(cell=cell, batch=batch, rows=rows)
+    return CellWork(cell=cell, batch=batch, rows=rows)
 
 
 def test_a_cell_whose_refused_row_may_still_be_there_in_an_old_version_is_not_done() -> None:

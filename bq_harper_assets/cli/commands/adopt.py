@@ -1,4 +1,4 @@
-"""`bqh adopt`: a Harper table that is there already, looked at and taken over."""
+"""`bqh adopt` looks at a Harper table that others have made, and takes it over."""
 
 import json
 import sys
@@ -34,7 +34,7 @@ _COUNTS = ("rows", "equal", "missing", "changed", "phantom")
 
 @dataclass(frozen=True, kw_only=True)
 class Adopting:
-    """One table and the stores it is in."""
+    """This is the table that may be adopted, with the stores that it is in."""
 
     project: Project
     contract: TableContract
@@ -127,7 +127,7 @@ def _adopt(adopting: Adopting, yes: bool, output: str) -> int:
 def _proved(
     adopting: Adopting, pin: "Pinned", beginning: "Beginning", output: str
 ) -> "Iterator[WindowDiff]":
-    """The range of the plugin, told window by window."""
+    """Compares the range that the plugin has ingested with BigQuery, window by window."""
     from bq_harper_assets.defs.resources import build_resources
     from bq_harper_assets.sync.adopt.existing_table import compare_range
     from bq_harper_assets.sync.turn_context import Stores, TurnSource

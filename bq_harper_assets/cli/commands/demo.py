@@ -1,4 +1,4 @@
-"""`bqh demo`: the stack started, the sample data loaded and synced, and what is where."""
+"""`bqh demo` starts the stack, loads and syncs the sample data, and shows what is where."""
 
 import os
 import sys
@@ -77,7 +77,7 @@ def demo(scenario: str) -> None:
 
 
 def _synced(project: Project) -> Iterator[tuple[str, RunResults]]:
-    """Each table in one run, oldest window first; an error ends the demo."""
+    """Syncs each table in one run, oldest window first; an error ends the demo."""
     # Here and not above: dagster and google's libraries take seconds to import.
     from bq_harper_assets.defs.build import build_definitions
     from bq_harper_assets.defs.resources import start_spark

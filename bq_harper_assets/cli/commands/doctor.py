@@ -1,4 +1,4 @@
-"""`bqh doctor`: every setting with its source, every connection and right tried, what to do."""
+"""`bqh doctor` shows every setting with its origin, tries every connection, and says what to do."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def doctor(profile: str | None, output: str) -> None:
 
 
 def examine(project: Project) -> list[Finding]:
-    """Try everything; what cannot be tried for want of a setting is a finding too."""
+    """Tries everything; what cannot be tried for want of a setting is a finding too."""
     return [
         *check_machine(project.root, os.environ),
         *_unless_unset(
@@ -70,7 +70,7 @@ def examine(project: Project) -> list[Finding]:
 
 
 def system_tables(project: Project, findings: list[Finding]) -> tuple[SystemTable, ...]:
-    """The sync's own tables in Harper; none if the findings say that it cannot be asked."""
+    """Lists the sync's own tables in Harper; none if the findings say that it cannot be asked."""
     if ("harper: log in", "ok") not in {(found.subject, found.verdict) for found in findings}:
         return ()
     with HarperClient(project.harper, retry=RetryPolicy(max_retries=0)) as harper:
@@ -78,7 +78,7 @@ def system_tables(project: Project, findings: list[Finding]) -> tuple[SystemTabl
 
 
 def _ready(project: Project, findings: list[Finding]) -> Iterator[Finding]:
-    """Whether each table can be synced as it is declared and as Harper and the ledger stand."""
+    """Says whether each table can be synced as it is declared and as both stores stand."""
     if any(found.verdict == "fail" and ": settings" in found.subject for found in findings):
         return
     for contract in project.tables:
@@ -93,7 +93,7 @@ def _ready(project: Project, findings: list[Finding]) -> Iterator[Finding]:
 
 
 def _dagster(project: Project) -> Finding:
-    """Whether its settings let it notice runs that were killed."""
+    """Says whether Dagster's settings let it notice runs that were killed."""
     # Here and not above: dagster takes seconds to import.
     from bq_harper_assets.defs.instance_settings import lacking_at, what_it_means
 

@@ -1,4 +1,4 @@
-"""`bqh leases`: who may move which slice, and who looks for changed schemas."""
+"""`bqh leases` shows who may write which slice, and who looks for changed schemas."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 
 @dataclass(frozen=True, kw_only=True)
 class Right:
-    """One lease or claim, as the ledger has it."""
+    """A right is one lease or claim, as the ledger has it."""
 
     what: str
     owner: str | None  # None: free

@@ -1,4 +1,4 @@
-"""`bqh quarantine`: rows that Harper did not take, why, and how to be rid of them."""
+"""`bqh quarantine` shows rows that Harper did not take, and why, and gets rid of them."""
 
 import getpass
 import json
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 MOST = 100_000  # rows that are looked at
 LISTED = 1_000
 _REASON = 120  # characters in a list
-CELL = click.option("--cell", metavar="KEY", help="Such as '2026-11-16T07:00|s02'.")
+_CELL_HELP = "The cell's key, such as '2026-11-16T07:00|s02'."
+CELL = click.option("--cell", metavar="KEY", help=_CELL_HELP)
 
 
 @click.group()
@@ -120,9 +121,9 @@ def replay(table: str, cell: str | None, profile: str | None, output: str) -> No
 
 @quarantine.command()
 @click.argument("table")
-@click.option("--cell", metavar="KEY", required=True, help="Such as '2026-11-16T07:00|s02'.")
-@click.option("--row", "numbers", type=int, multiple=True, help="Its number.  [default: all]")
-@click.option("--yes", is_flag=True, help="Forget them.")
+@click.option("--cell", metavar="KEY", required=True, help=_CELL_HELP)
+@click.option("--row", "numbers", type=int, multiple=True, help="A row's number.  [default: all]")
+@click.option("--yes", is_flag=True, help="Forget the rows.")
 @PROFILE
 def drop(table: str, cell: str, numbers: tuple[int, ...], yes: bool, profile: str | None) -> None:
     """Forget rows of TABLE: a proof calls them missing, until a sync finds them again."""
@@ -159,7 +160,7 @@ def _known(
 
 
 def rows_of(project: Project, contract: TableContract, cell: str | None) -> "list[QuarantinedRow]":
-    """Of the table, or of one of its cells."""
+    """Lists the quarantined rows of the table, or of one of its cells."""
     from bq_harper_assets.sync.ledger_facts import cell_key
 
     key = cell_key(_cell(contract, cell)) if cell else None

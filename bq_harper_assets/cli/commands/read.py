@@ -1,4 +1,4 @@
-"""`bqh read`: rows of a table as Harper holds them, under any version of its schema."""
+"""`bqh read` shows rows of a table as Harper holds them, under any version of its schema."""
 
 import json
 from datetime import UTC, datetime
@@ -19,10 +19,10 @@ _WIDEST = 40  # characters of a value in a table
     "--schema-version",
     "number",
     type=click.IntRange(1),
-    help="Whose names and types the rows get.  [default: the newest]",
+    help="The version whose names and types the rows get.  [default: the newest]",
 )
 @moments("The first instant", "The end, itself left out", first_default="any", last_default="any")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Rows.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Most rows.")
 @PROFILE
 @OUTPUT
 def read(
@@ -64,7 +64,7 @@ def read(
 
 
 def json_value(value: Any) -> Any:
-    """Makes a JSON value; a value that is of none of JSON's types is a text, as in Harper."""
+    """Writes a value as JSON has it: what is none of its types is a text, as in Harper."""
     from bq_harper_assets.sync.values.text_forms import stored_text
 
     match value:

@@ -1,4 +1,4 @@
-"""`bqh reconcile`: every window of a table is compared with BigQuery, whatever the ledger says."""
+"""`bqh reconcile` compares every window of a table with BigQuery, whatever the ledger says."""
 
 import json
 import sys
@@ -50,7 +50,7 @@ def reconcile(table: str, allow_deletes: bool, profile: str | None, output: str)
 
 
 def _distrust(project: Project, contract: TableContract) -> datetime:
-    """The start of the first window, which holds the oldest row of either side."""
+    """Distrusts all cells, from the window on that holds the oldest row of both stores."""
     # Here and not above: dagster and google's libraries take seconds to import.
     from bq_harper_assets.instants import floor_to_day
     from bq_harper_assets.ledger.ledger import open_ledger
@@ -78,7 +78,7 @@ def _distrust(project: Project, contract: TableContract) -> datetime:
 
 
 def _start(project: Project, contract: TableContract, ledger: "Ledger") -> datetime:
-    """As declared or on record, else the day of BigQuery's oldest row; today if it has none.
+    """Gives the declared or recorded start, else the day of BigQuery's oldest row, else today.
 
     An error of BigQuery ends the command before anything is changed: a start that was guessed would
     leave rows before the first window for good.
@@ -102,7 +102,7 @@ def _start(project: Project, contract: TableContract, ledger: "Ledger") -> datet
 
 
 def _outside(project: Project, contract: TableContract, start: datetime) -> dict[str, int]:
-    """Rows of Harper that no window looks at, by where they are."""
+    """Counts the rows of Harper that are in no window, by where they are."""
     from bq_harper_assets.ledger.ledger import open_ledger
     from bq_harper_assets.stores.harper.client import HarperClient
     from bq_harper_assets.sync.adopt.existing_table import held_outside

@@ -1,4 +1,4 @@
-"""`bqh repair`: what differs is synced again, and nothing else; then it is proved."""
+"""`bqh repair` syncs again what differs, and nothing else; then it proves it."""
 
 import json
 import sys
@@ -42,7 +42,7 @@ def repair(
 ) -> None:
     """Find what differs of TABLE, sync exactly these cells again, and prove them.
 
-    What only changed in BigQuery since its sync is named, and left to: bqh sync TABLE --changed
+    It names what only changed in BigQuery since the sync; for that type: bqh sync TABLE --changed
     """
     from bq_harper_assets.validation.verdict import ProofStatus
 
@@ -79,9 +79,9 @@ def repair(
 
 
 def _as_of_now(before: Equality, after: Equality | None) -> Equality:
-    """All synced cells by their newest proof here, not by the proof that the run has made.
+    """Judges all synced cells by their newest proof here, not by the proof that the run has made.
 
-    What was never synced is no matter of a repair.
+    A repair does not concern what was never synced.
     """
     last = after.proofs if after else ()
     newest = {proof.cell: proof for proof in (*before.proofs, *last)}

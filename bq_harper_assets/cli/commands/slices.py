@@ -1,4 +1,4 @@
-"""`bqh slices`: a table that is synced moves to another number of slices."""
+"""`bqh slices` changes the number of slices of a table that is synced."""
 
 import click
 
@@ -11,7 +11,7 @@ from bq_harper_assets.errors import BqhError
 
 
 class RunsWait(BqhError):
-    """Runs of the table are not over."""
+    """The number of slices cannot change while runs of the table are not over."""
 
     def __init__(self, contract: TableContract, found: list[str]) -> None:
         super().__init__(
@@ -31,13 +31,13 @@ def slices() -> None:
 @slices.command("set")
 @click.argument("table")
 @click.argument("count", type=click.IntRange(1, 64))
-@click.option("--despite-runs", is_flag=True, help="Runs that Dagster has not ended are dead.")
+@click.option("--despite-runs", is_flag=True, help="Treat runs that are not over as dead.")
 @PROFILE
 def set_(table: str, count: int, despite_runs: bool, profile: str | None) -> None:
-    """Let the cells of TABLE be those of COUNT slices, which config/tables.yaml must say too.
+    """Cut TABLE into COUNT slices, which config/tables.yaml must say too.
 
-    Also in the middle of a backfill. No row is moved by this; the next syncs compare every window
-    and write only what differs.
+    This can be done in the middle of a backfill. It writes no row; the next syncs compare every
+    window and write only what differs.
     """
     # Here and not above: dagster takes seconds to import.
     from bq_harper_assets.defs.runs.dead_runs import end_dead_runs
@@ -71,7 +71,7 @@ def set_(table: str, count: int, despite_runs: bool, profile: str | None) -> Non
 
 
 def _forget_checkpoints(project: Project, contract: TableContract, was: int) -> None:
-    """Of slices that are no more: Harper would show them as nodes that got stuck."""
+    """Deletes checkpoints of slices that are gone: Harper would show them as stuck nodes."""
     from bq_harper_assets.stores.harper.client import HarperClient
     from bq_harper_assets.stores.harper.errors import HarperNotFound
     from bq_harper_assets.sync.mirror.checkpoints import checkpoint_id

@@ -1,4 +1,4 @@
-"""`bqh up` and `down`: the local stack from a terminal."""
+"""`bqh up` and `bqh down` start and stop the local stack."""
 
 import os
 import sys
@@ -61,9 +61,9 @@ def down(folder: Path | None, purge: bool, yes: bool) -> None:
     if not purge:
         stack.down(click.echo)
         return
-    place = stack.status().folder
+    files = stack.status().folder
     if not yes:
-        click.confirm(f"Delete all tables of the local stack in {place}?", abort=True)
+        click.confirm(f"Delete all tables of the local stack in {files}?", abort=True)
     stack.purge(click.echo)
 
 
@@ -76,7 +76,7 @@ def _stack(
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Lines, and on a terminal a spinner below them while nothing new is to be said."""
+    """Prints lines, and on a terminal a spinner below them while there is nothing new to say."""
     if not sys.stdout.isatty():
         yield click.echo
         return

@@ -1,4 +1,4 @@
-"""`bqh status`: what runs on this machine, and how far each table has come."""
+"""`bqh status` shows what runs on this machine, and how far each table has come."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def status(table: str | None, folder: Path | None, profile: str | None, output: 
 
 
 def table_states(root: Path, profile: str | None, name: str | None) -> list[TableStatus]:
-    """Of one contract or of all, from the ledger alone: neither BigQuery nor Harper is asked."""
+    """Reads the state of one table or of all from the ledger; no other store is asked."""
     # Here and not above: a stack is shown without waiting for SQLAlchemy.
     from bq_harper_assets.ledger.ledger import open_ledger
 

@@ -1,4 +1,4 @@
-"""`bqh sync`: the windows of a table moved to Harper, or only those of them that are due."""
+"""`bqh sync` copies the windows of a table to Harper, or only those of them that are due."""
 
 import json
 import sys
@@ -43,11 +43,11 @@ def sync(
     profile: str | None,
     output: str,
 ) -> None:
-    """Move the windows of TABLE to Harper, in runs that Dagster records.
+    """Copy the windows of TABLE to Harper, in runs that Dagster records.
 
-    Those that are closed, and the open one if the table is live and no --to is given. With
-    --changed only those that BigQuery has changed since their sync, and those that are missing,
-    failed or marked.
+    It takes the closed windows, and the open one if the table is live and no --to is given. With
+    --changed it takes only those that BigQuery has changed since their sync, and those that are
+    missing, failed or marked.
     """
     project = open_project(profile)
     contract = contract_named(project, table)
@@ -86,7 +86,7 @@ def sync(
 
 
 def _nothing(line: str) -> None:
-    """Programs read one document."""
+    """Says nothing, because programs read one document."""
 
 
 def _tell(project: Project, contract: TableContract, ran: RunResults, *, has_newest: bool) -> None:

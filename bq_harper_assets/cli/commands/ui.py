@@ -1,4 +1,4 @@
-"""`bqh ui`: Dagster's web page, daemon and code server of this project, one of each."""
+"""`bqh ui` starts Dagster's web page, daemon and code server for this project, one of each."""
 
 import os
 import signal
@@ -57,7 +57,7 @@ def ui(port: int) -> None:
 
 
 def _started_otherwise(home: Path) -> str | None:
-    """The process and the address of a `dagster dev` that was not started by this command."""
+    """Names process and address of a `dagster dev` that was not started by this command."""
     found = servers_of(home)
     starters = {each.parent for each in found if not is_orphan(each)}
     if not starters:
@@ -67,24 +67,24 @@ def _started_otherwise(home: Path) -> str | None:
 
 
 def servers_of(home: Path) -> list[Listed]:
-    """The web servers and daemons that keep their files at this place, whoever started them."""
+    """Lists the web servers and daemons that keep their files in `home`, whoever started them."""
     # Both are told the whole instance on their command lines.
-    place = f"base_dir: {home}\\n"
+    keeps_files_here = f"base_dir: {home}\\n"
     return [
         each
         for each in processes.listed()
-        if place in each.command and any(server in each.command for server in _SERVERS)
+        if keeps_files_here in each.command and any(server in each.command for server in _SERVERS)
     ]
 
 
 def is_orphan(server: Listed) -> bool:
-    """Whether the `dagster dev` that started it is gone; then nothing ends it with Ctrl-C."""
+    """Says whether the `dagster dev` that started the server is gone, so that no Ctrl-C ends it."""
     parents = (each for each in processes.listed() if each.pid == server.parent)
     return not any("dagster" in each.command and " dev" in each.command for each in parents)
 
 
 def address(command: str) -> str | None:
-    """Where a web server that was started by this command answers; None of a daemon."""
+    """Gives the address of a web server that has this command line; None for a daemon."""
     words = command.split(" ")
     if "--port" not in words or "--host" not in words:
         return None
@@ -92,7 +92,7 @@ def address(command: str) -> str | None:
 
 
 def _become_dagster(root: Path, home: Path, port: int) -> None:
-    """In place of this process, so that a signal reaches it as it comes."""
+    """Runs Dagster in place of this process, so that a signal reaches it as it comes."""
     told = ["--host", _HOST, "--port", str(port), "--workspace", str(root / "workspace.yaml")]
     environ = {
         **os.environ,

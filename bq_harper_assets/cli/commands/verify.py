@@ -1,4 +1,4 @@
-"""`bqh verify`: is a table equal to BigQuery now? Every synced row in both stores is compared."""
+"""`bqh verify` says whether a table is equal to BigQuery now: it compares every synced row."""
 
 import json
 import sys
@@ -34,7 +34,7 @@ def verify(
     """Tell whether all that is synced of TABLE is equal to BigQuery now, row by row.
 
     Each cell is compared with BigQuery as it was at its sync, and what changed in BigQuery since
-    is named, as is what was not looked at. Nothing is moved.
+    is named, as is what was not looked at. No row is changed.
     """
     project = open_project(profile)
     contract = contract_named(project, table)

@@ -1,10 +1,10 @@
-"""Columns of text in a terminal, as wide as what is in them."""
+"""Text is printed in columns that are as wide as what is in them."""
 
 from collections.abc import Iterator, Sequence
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A line for the header and one for each row."""
+    """Writes a line for the header and one for each row."""
     lines = [header, *rows]
     widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
     for line in lines:

@@ -1,6 +1,4 @@
-"""The answer to "is it equal now?": in how many cells, as of when, what changed since, and what
-nobody looked at.
-"""
+"""Proofs say whether a table is equal now: in how many cells, as of when, what changed since."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +26,7 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Unseen:
-    """What was not looked at, and why."""
+    """These cells were not looked at, for four reasons."""
 
     never_synced: "tuple[Cell, ...]" = ()  # of closed windows in the range
     closed_since: "tuple[Cell, ...]" = ()  # synced while open: what came after is not in Harper
@@ -58,7 +56,7 @@ class Unseen:
 
 @dataclass(frozen=True, kw_only=True)
 class Equality:
-    """What proofs of a table's cells say of it at one moment."""
+    """This sums up what proofs of a table's cells say of it at one moment."""
 
     contract: TableContract
     at: datetime  # when BigQuery was looked at
@@ -69,7 +67,7 @@ class Equality:
 
     @property
     def exit_code(self) -> ExitCode:
-        """What differs is the worst, then what could not be looked at; a change is the mildest."""
+        """Gives the code of the worst: a difference, else a failed look, else a change."""
         from bq_harper_assets.validation.verdict import ProofStatus
 
         looks = [proof.verdict for proof in self.proofs]
@@ -89,17 +87,17 @@ class Equality:
 
     @property
     def word(self) -> str:
-        """The exit code, for programs."""
+        """Gives the exit code as a word, for programs."""
         return _WORDS[self.exit_code]
 
     @property
     def equal(self) -> "list[CellProof]":
-        """Proved as of their sync, and unchanged in BigQuery since: so they are equal now."""
+        """Lists the cells that are equal now: proved as of their sync, and unchanged since."""
         return [proof for proof in self._with("proved") if not proof.source_changed]
 
     @property
     def changed(self) -> "list[Window]":
-        """Windows that BigQuery has changed since their sync."""
+        """Lists the windows that BigQuery has changed since their sync."""
         from bq_harper_assets.validation.verdict import ProofStatus
 
         found = {
@@ -110,7 +108,7 @@ class Equality:
         return sorted(found)
 
     def lines(self, *, repairs: bool = False) -> Iterator[str]:
-        """The answer, and what to type; a repair that goes on by itself is not advised."""
+        """Writes the answer and what to type; with `repairs` it does not advise a repair."""
         name = self.contract.id
         as_of = f"as of {self.at:%F %T} UTC"
         if self.equal:
@@ -119,7 +117,7 @@ class Equality:
             yield f"no cell of {name} is known to be equal to BigQuery {as_of}"
         for what, proofs in (
             ("equal so far, in a window that is still open", self._open()),
-            ("not judged, because a run moves them or has to", self._with("moving")),
+            ("not judged, because a run is writing them or has to", self._with("moving")),
             ("not looked at, because a store did not answer", self._with("check_failed")),
         ):
             if proofs:
@@ -139,7 +137,7 @@ class Equality:
             yield f"  not looked at: {self.unseen}{then}"
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Returns the answer as programs read it."""
         return {
             "verdict": self.word,
             "looked_at": self.at.isoformat(),
@@ -162,7 +160,7 @@ class Equality:
         return [p for p in self._with("open") if not p.source_changed and p.cell not in told]
 
     def _how(self) -> str:
-        """A stored hash is believed; only a comparison of all values sees a bent value under it."""
+        """Says how cells were proved: only --deep notices a wrong value under a right hash."""
         by_values = sum(proof.deep for proof in self.equal)
         by_hash = len(self.equal) - by_values
         said = [f"{by_values:,} by all values"] if by_values else []

@@ -1,4 +1,4 @@
-"""Rows of the source that lie in no window and so are never copied, as the last check saw them."""
+"""Rows of the source that lie in no window are never copied; the last check has counted them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ ENTRIES = 1_000  # of the audit that are looked through: a proof leaves one per 
 
 @dataclass(frozen=True)
 class OutsideRows:
-    """What a progress check counted."""
+    """A progress check counted these rows."""
 
     at: datetime
     without_time: int
@@ -24,7 +24,7 @@ class OutsideRows:
 
 
 def outside_rows(contract: TableContract, ledger: "Ledger") -> OutsideRows | None:
-    """By the newest check on record that could ask BigQuery; None if there is none."""
+    """Reads the counts of the newest check that could ask BigQuery; None if there is none."""
     table = ledger.find_table(contract.id)
     for entry in ledger.audit(table, ENTRIES, kind="validation") if table else ():
         progress = entry.detail.get("checks", {}).get("progress", {})
@@ -40,7 +40,7 @@ def outside_rows(contract: TableContract, ledger: "Ledger") -> OutsideRows | Non
 
 
 def outside_lines(contract: TableContract, ledger: "Ledger") -> Iterator[str]:
-    """A line for each kind that there is."""
+    """Writes a line for each kind of rows outside that there are any of."""
     if found := outside_rows(contract, ledger):
         yield from outside_row_lines(contract.timestamp_column, found)
 

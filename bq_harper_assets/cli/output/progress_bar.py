@@ -1,4 +1,4 @@
-"""What a user sees while a run works: a bar on a terminal, lines elsewhere, nothing in JSON.
+"""While a run works, a user sees a bar on a terminal, lines elsewhere, and nothing in JSON.
 
 Runs happen in this process, so it knows by itself what it is at and which cells are committed: no
 store is asked.
@@ -86,14 +86,14 @@ def lines(
 
 
 def _for(step: ActivityStep) -> str:
-    """How long the step has been under way, once that is longer than steps usually take."""
+    """Says how long the step has been under way, once that is longer than steps usually take."""
     seconds = time.monotonic() - step.since
     return f", for {timedelta(seconds=int(seconds))}" if seconds >= STEP_AFTER_S else ""
 
 
 @contextmanager
 def _watched(show: Callable[[], None], every_s: float) -> Iterator[None]:
-    """Shows it from a thread of its own, so that the run need not know of it."""
+    """Calls `show` from a thread of its own, so that the run need not know of it."""
     over = threading.Event()
     watching = threading.Thread(target=_watch, args=(show, every_s, over, now_doing()), daemon=True)
     watching.start()

@@ -1,4 +1,4 @@
-"""Proofs of cells as lines for a person and as JSON for programs."""
+"""Proofs of cells are printed as lines for a person, and as JSON for programs."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -17,7 +17,7 @@ PROOF_HEADER = " ".join(("window".ljust(16), *(count.rjust(_WIDTH) for count in 
 
 
 def window_lines(proofs: "Iterable[CellProof]") -> Iterator[str]:
-    """A line for each window, and below it the rows that differ."""
+    """Writes a line for each window, and below it the rows that differ."""
     for window, group in groupby(proofs, lambda proof: proof.cell.window):
         of_window = list(group)
         counts = (f"{sum(getattr(p, count) for p in of_window):,}" for count in _COUNTS)
@@ -39,7 +39,7 @@ def _row_lines(proof: "CellProof") -> Iterator[str]:
 
 
 def diff_line(difference: "Difference") -> str:
-    """Like a line of a diff: what the source has comes first."""
+    """Writes a row that differs like a line of a diff: what the source has comes first."""
     columns = (f" {name}: {a!r} -> {b!r}" for name, (a, b) in difference.columns.items())
     return f"{SIGNS[difference.kind]} {difference.kind} {difference.id}{','.join(columns)}"
 

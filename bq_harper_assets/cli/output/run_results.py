@@ -1,4 +1,4 @@
-"""The results of several runs, merged, as a user and as a program read them."""
+"""The results of several runs are merged and printed, for users and for programs."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProofOfRuns:
-    """The worst that the proofs found which the runs made of their own cells."""
+    """This is the worst that the proofs found which the runs made of their own cells."""
 
     status: str | None  # None: no proof was made
     message: str
 
     @property
     def exit_code(self) -> ExitCode:
-        """0 if nothing is wrong, though a window may still be open."""
+        """Gives 0 if nothing is wrong, though a window may still be open."""
         codes = {
             "proved": ExitCode.DONE,
             "open": ExitCode.DONE,
@@ -30,7 +30,7 @@ class ProofOfRuns:
         return codes.get(self.status or "", ExitCode.NOT_PROVED)
 
     def told(self, table: str) -> str | None:
-        """What is wrong and what to type; None if nothing is."""
+        """Says what is wrong and what to type; None if nothing is wrong."""
         if self.exit_code is ExitCode.DONE:
             return None
         if self.exit_code is ExitCode.DIFFERS:
@@ -63,22 +63,22 @@ class RunResults:
 
     @property
     def done(self) -> dict[str, dict[str, Any]]:
-        """The metadata of each cell that is done, by partition key."""
+        """Returns the metadata of each cell that is done, by partition key."""
         return {key: metadata for run in self.runs for key, metadata in run.done.items()}
 
     @property
     def error(self) -> str | None:
-        """Why cells are not done; the first reason there is."""
+        """Returns the first reason why cells are not done; None if all are."""
         return next((run.error for run in self.runs if run.error), None)
 
     @property
     def not_synced(self) -> str | None:
-        """Columns of the source that the runs have left out, and why; None if they took all."""
+        """Says which columns of the source the runs left out, and why; None if they took all."""
         return next((run.not_synced for run in self.runs if run.not_synced), None)
 
     @property
     def proof(self) -> ProofOfRuns | None:
-        """The runs' own, as bad as the worst of them; None if none of them came so far."""
+        """Merges the runs' proofs into one, as bad as the worst; None if no run got that far."""
         found = [ProofOfRuns(run.proof.status, run.proof.message) for run in self.runs if run.proof]
         if not found:
             return None
@@ -88,7 +88,7 @@ class RunResults:
 
     @property
     def exit_code(self) -> ExitCode:
-        """By how many cells are done, and by what their proof says."""
+        """Gives the code by how many cells are done, and by what their proof says."""
         if self.error is None:
             return self.proof.exit_code if self.proof else ExitCode.DONE
         return ExitCode.PARTLY if self.done else ExitCode.ERROR
@@ -102,7 +102,7 @@ class RunResults:
             click.echo(f"proof: {self.proof.message}")
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Returns the results as programs read them."""
         return {
             "run_ids": [run.run_id for run in self.runs],
             "cells": self.cells,

@@ -1,4 +1,4 @@
-"""The status of tables in words: figures that add up, and what to type only where it helps."""
+"""The status of tables is told in figures that add up, with what to type only where it helps."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -16,7 +16,7 @@ LEFT = 4  # columns of text; figures stand to the right
 
 
 def table_lines(tables: Sequence[TableStatus]) -> Iterator[str]:
-    """Some lines for each table."""
+    """Writes some lines for each table."""
     for table in tables:
         yield f"{table.table} -> {table.target}"
         if table.declared_otherwise:
@@ -68,7 +68,7 @@ def _progress(table: TableStatus) -> Iterator[str]:
 
 
 def _slices(table: TableStatus) -> Iterator[str]:
-    """How far each slice is, in columns as wide as what is in them."""
+    """Writes how far each slice is, in columns as wide as what is in them."""
     rows = [
         (
             each.slice,

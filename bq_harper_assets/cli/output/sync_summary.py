@@ -1,4 +1,4 @@
-"""What a sync did, in columns that fit a terminal of 80 characters; names are never cut."""
+"""A sync is summed up in columns that fit a terminal of 80 characters; names are never cut."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ SELDOM = {
 
 
 def summary(runs: Sequence[tuple[str, RunResults]]) -> Iterator[str]:
-    """A line per table, below its name where both do not fit in one."""
+    """Writes a line per table, below its name where both do not fit in one."""
     names = [name for name, _ in runs]
     rows = [_figures(ran) for _, ran in runs]
     widths = [max(len(row[at]) for row in (_HEADER, *rows)) for at in range(len(_HEADER))]
@@ -31,7 +31,7 @@ def summary(runs: Sequence[tuple[str, RunResults]]) -> Iterator[str]:
 
 
 def remarks(ran: RunResults) -> Iterator[str]:
-    """What the figures alone do not tell."""
+    """Writes what the figures alone do not tell."""
     if read := total(ran.done, "read"):
         yield f"{read / ran.seconds:,.0f} rows read per second"
     for what, sentence in SELDOM.items():
@@ -40,7 +40,7 @@ def remarks(ran: RunResults) -> Iterator[str]:
 
 
 def total(done: Mapping[str, Mapping[str, Any]], what: str) -> int:
-    """Of all cells that are done."""
+    """Adds up one figure of all cells that are done."""
     return sum(int(metadata.get(f"rows_{what}", 0)) for metadata in done.values())
 
 

@@ -1,4 +1,4 @@
-"""How far one table has come, from the ledger alone: neither BigQuery nor Harper is asked."""
+"""The ledger alone says how far a table has come; neither BigQuery nor Harper is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from bq_harper_assets.ledger.records import CellState
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
-    from bq_harper_assets.ledger.questions.progress import CellCount, WindowPlace
+    from bq_harper_assets.ledger.questions.progress import CellCount, WindowState
     from bq_harper_assets.ledger.questions.workers import Worker
     from bq_harper_assets.ledger.records import LogicalTable
 
 
 @dataclass(frozen=True)
 class HeldSlice:
-    """A slice whose lease a run holds: only that run may write its rows now."""
+    """A run holds the lease of this slice: only that run may write its rows now."""
 
     slice: int
     owner: str
@@ -28,7 +28,7 @@ class HeldSlice:
 
 @dataclass(frozen=True, kw_only=True)
 class SliceStatus:
-    """How far one slice has come, as SyncCheckpoint in Harper shows it too."""
+    """A slice has come so far; SyncCheckpoint in Harper shows the same."""
 
     slice: str
     synced_until: datetime
@@ -40,7 +40,7 @@ class SliceStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class TableStatus:
-    """How far one table has come, as the ledger knows it; a table never synced has no times."""
+    """A table has come so far, as the ledger knows it; a table never synced has no times."""
 
     table: str
     target: str
@@ -68,14 +68,14 @@ class TableStatus:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether a run may be writing now."""
+        """Says whether a run may be writing now."""
         return any(worker.is_live for worker in self.workers)
 
 
 def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> TableStatus:
-    """How far it is at `now`; its cells are counted as they were synced, not as declared."""
+    """Says how far the table is at `now`; its cells are counted as synced, not as declared."""
     from bq_harper_assets.instants import floor_to_window
-    from bq_harper_assets.ledger.questions.progress import WindowPlace
+    from bq_harper_assets.ledger.questions.progress import WindowState
     from bq_harper_assets.sync.cells.window import windows_between
     from bq_harper_assets.sync.phases import phase_of, rows_per_request
     from bq_harper_assets.sync.revisit.horizon import standing
@@ -103,16 +103,16 @@ def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> Tab
     # What is due is found by the contract's windows and slices.
     stands = None if otherwise else standing(ledger, contract, first, now)
     counts = ledger.cell_counts(table, first, closed)
-    still_open = [each for each in counts if each.place is WindowPlace.OPEN and each.synced_upto]
+    still_open = [each for each in counts if each.window is WindowState.OPEN and each.synced_upto]
     return TableStatus(
         table=contract.id,
         target=contract.target_table,
         timestamp_column=contract.timestamp_column,
         cells_due=bare.cells_due,
-        cells=_by_state(counts, WindowPlace.CLOSED),
-        cells_open=_by_state(counts, WindowPlace.OPEN),
+        cells=_by_state(counts, WindowState.CLOSED),
+        cells_open=_by_state(counts, WindowState.OPEN),
         open_upto=min((each.synced_upto for each in still_open if each.synced_upto), default=None),
-        cells_before_start=sum(each.cells for each in counts if each.place is WindowPlace.BEFORE),
+        cells_before_start=sum(each.cells for each in counts if each.window is WindowState.BEFORE),
         synced_until=progress.synced_until,
         lag_s=lag.total_seconds(),
         phase=phase.value,
@@ -158,14 +158,14 @@ def _slices(
     return tuple(found)
 
 
-def _by_state(counts: "Sequence[CellCount]", place: "WindowPlace") -> dict[str, int]:
-    """In the order of the states, so that it reads the same each time."""
-    found = {each.state: each.cells for each in counts if each.place is place}
+def _by_state(counts: "Sequence[CellCount]", window: "WindowState") -> dict[str, int]:
+    """Counts the cells by state, always in the same order."""
+    found = {each.state: each.cells for each in counts if each.window is window}
     return {state.value: found[state] for state in CellState if state in found}
 
 
 def _declared_otherwise(contract: TableContract, table: "LogicalTable") -> str | None:
-    """Why the contract's cells are not those that are counted; None if they are."""
+    """Says why the contract's cells are not those that are counted; None if they are."""
     facts = table.facts
     if contract.window != facts.window:
         return (

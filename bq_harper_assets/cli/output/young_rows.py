@@ -1,4 +1,4 @@
-"""Rows that BigQuery has and a sync rightly left out, told so that nobody looks for them."""
+"""Users are told of rows that a sync rightly left out, so that nobody looks for them."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,7 +10,7 @@ from bq_harper_assets.contract.table import TableContract
 
 
 def young_rows(project: Project, contract: TableContract, ran: RunResults) -> Iterator[str]:
-    """A line if there are any after what a sync of the newest window has covered."""
+    """Writes a line if BigQuery has rows after what a sync of the newest window has covered."""
     rows = _rows_to_come(project, contract, ran)
     if rows and contract.live:
         lag = duration_text(contract.safety_lag)
@@ -20,7 +20,7 @@ def young_rows(project: Project, contract: TableContract, ran: RunResults) -> It
 
 
 def _rows_to_come(project: Project, contract: TableContract, ran: RunResults) -> int:
-    """Up to now; 0 if nobody can tell. It reads the time column of a part of one window."""
+    """Counts them up to now by the time column of one window at most; 0 if nobody can tell."""
     # Here and not above: google's libraries take seconds to import.
     from bq_harper_assets.errors import BqhError
     from bq_harper_assets.ledger.ledger import open_ledger

@@ -1,4 +1,4 @@
-"""The cells that a user asks for with --from, --to and --slices."""
+"""A user asks for cells with --from, --to and --slices."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The project and the table that a command asks about, with the ledger open."""
+"""Opens the project, the table and the ledger that a command asks about."""
 
 import difflib
 import os

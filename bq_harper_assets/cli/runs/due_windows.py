@@ -1,4 +1,4 @@
-"""What of a table is due: by BigQuery's own fingerprints as they are now, and by the ledger."""
+"""BigQuery's fingerprints as they are now, and the ledger, say which cells of a table are due."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ WORDS = {
     "failed": "failed in their last run",
     "planned_left": "left by a run that ended without a word",
     "refused": "refused by the delete guard",
-    "forgotten": "refused only for what other runs took out, which counts no more",
+    "forgotten": "refused only for what other runs deleted, which no longer counts",
     "dirty": "marked, because a row moved between windows",
     "closed_since": "synced while their window was open, which has closed",
     OPEN: "of the open window, where rows came or changed",
@@ -29,21 +29,21 @@ WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class DueCells:
-    """Cells that a sync would change, and why."""
+    """A sync would change these cells, for these reasons."""
 
     table: str
     looked_at: int  # cells
     at: datetime
     by_reason: "Mapping[str, Sequence[Cell]]"
-    at_work: int = 0  # cells that a run is moving now, which are not judged
+    at_work: int = 0  # cells that a run is writing now, which are not judged
 
     @property
     def cells(self) -> "list[Cell]":
-        """In the order of time."""
+        """Lists the cells in the order of time."""
         return sorted(cell for cells in self.by_reason.values() for cell in cells)
 
     def __str__(self) -> str:
-        working = f"{self.at_work:,} cells that a run is moving now are not judged"
+        working = f"{self.at_work:,} cells that a run is writing now are not judged"
         if not self.cells:
             equal = self.looked_at - self.at_work
             told = (
@@ -63,7 +63,7 @@ class DueCells:
 def find_due(
     project: Project, contract: TableContract, start: datetime, cells: "Sequence[Cell]"
 ) -> DueCells:
-    """Of these cells; all their windows are looked at in BigQuery, however old they are."""
+    """Finds which of these cells are due; all windows are compared with BigQuery, however old."""
     from bq_harper_assets.ledger.ledger import open_ledger
     from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
     from bq_harper_assets.stores.bigquery.queries import Queries
@@ -102,7 +102,7 @@ def find_due(
 
 
 def _at_work(ledger: "Ledger", contract: TableContract, cells: "Sequence[Cell]") -> "set[Cell]":
-    """Those that some run has planned and not committed."""
+    """Finds the cells that some run has planned and not committed."""
     from bq_harper_assets.ledger.records import CellState
     from bq_harper_assets.sync.ledger_facts import cell_key
 

@@ -1,4 +1,4 @@
-"""Proofs asked for from a terminal: what is synced, a part at a time, and a record of what came."""
+"""Proofs that a terminal asks for are made some windows at a time, and recorded."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ _EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 @dataclass(frozen=True, kw_only=True)
 class Proving:
-    """Cells of a table that are looked at."""
+    """These cells of a table are to be proved, with what that needs."""
 
     contract: TableContract
     cells: "Sequence[Cell]"
@@ -44,7 +44,7 @@ class Proving:
     due: "Sequence[Due]" = ()  # of closed windows in the range, that need work by the ledger
 
     def unseen(self, cells: "Sequence[Cell]", *, given_up: int) -> Unseen:
-        """What a proof of `cells` leaves out of what it was asked for, and of the table."""
+        """Says what a proof of `cells` leaves out of what it was asked for, and of the table."""
         from bq_harper_assets.sync.revisit.due_cells import Reason
 
         known = self.ledger.find_table(self.contract.id)
@@ -56,24 +56,24 @@ class Proving:
             given_up=given_up,
         )
 
-    def parts(
+    def proofs_in_turn(
         self, cells: "Sequence[Cell]", console: Console, *, deep: bool, shown: int
     ) -> "Iterator[list[CellProof]]":
-        """In the order of time, with a bar on a terminal; ends after a part without any answer."""
+        """Proves cells in the order of time, with a bar; it stops once a store does not answer."""
         columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
         hidden = not console.is_terminal
         with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
             task = progress.add_task(f"verifying {self.contract.id}", total=len(cells))
-            for part in windows_at_once(cells, WINDOWS_AT_ONCE):
-                proofs = self.prover.prove(part, deep=deep, shown=shown)
-                progress.advance(task, len(part))
+            for some in windows_at_once(cells, WINDOWS_AT_ONCE):
+                proofs = self.prover.prove(some, deep=deep, shown=shown)
+                progress.advance(task, len(some))
                 yield proofs
                 some_failed = any(proof.verdict.could_not_look for proof in proofs)
                 if some_failed and not any(proof.t for proof in proofs):
                     return
 
     def presence(self) -> "Verdict | None":
-        """Whether windows find every row that Harper holds of the table; recorded too."""
+        """Says whether windows find every row that Harper holds, and records it."""
         from bq_harper_assets.stores.harper.client import HarperClient
         from bq_harper_assets.validation.audit import record_validation
         from bq_harper_assets.validation.proof.presence import check_presence, note_presence
@@ -88,7 +88,7 @@ class Proving:
         return found
 
     def record(self, proofs: "Sequence[CellProof]") -> set[str]:
-        """In the ledger and in Harper; what Harper did not take is told."""
+        """Records proofs in the ledger and in Harper; returns what Harper did not take."""
         from bq_harper_assets.stores.harper.client import HarperClient
         from bq_harper_assets.validation.proof.proof_records import record_checks
 
@@ -107,7 +107,7 @@ def proving(
     to: datetime | None,
     slices: str | None,
 ) -> Iterator[Proving]:
-    """What is synced in the range; TableChanged if its cells are not those of the contract."""
+    """Opens what is synced in the range; TableChanged if its cells are not the contract's."""
     require_range(from_, to)
     require_servers(project)
     # Here and not above: dagster and google's libraries take seconds to import.
@@ -145,9 +145,9 @@ def prove(
     say(PROOF_HEADER)
     proofs: list[CellProof] = []
     at = looking.ledger.now()
-    for part in looking.parts(cells, console, deep=deep, shown=SHOWN_ROWS if show else 0):
-        proofs += part
-        for line in window_lines(part):
+    for some in looking.proofs_in_turn(cells, console, deep=deep, shown=SHOWN_ROWS if show else 0):
+        proofs += some
+        for line in window_lines(some):
             say(line)
     for warning in looking.record(proofs):
         click.echo(f"warning: {warning}", err=True)
@@ -170,7 +170,7 @@ def _due(
     to: datetime | None,
     slices: str | None,
 ) -> "list[Due]":
-    """Cells of closed windows in the range that the ledger knows to need work."""
+    """Lists cells of closed windows in the range that the ledger knows to need work."""
     from bq_harper_assets.defs.tables.first_window import first_window_start
     from bq_harper_assets.sync.revisit.horizon import standing
 
@@ -181,7 +181,7 @@ def _due(
 
 
 def synced_of(records: "Iterable[CellRecord]") -> "set[Cell]":
-    """Those that were committed."""
+    """Returns the cells that were committed."""
     from bq_harper_assets.sync.cells.cell import Cell
     from bq_harper_assets.sync.cells.window import Window
 
@@ -199,7 +199,7 @@ def synced_cells(
     to: datetime | None,
     slices: str | None,
 ) -> "list[Cell]":
-    """Those that were committed; a usage error if there is none."""
+    """Lists the cells of the range that were committed; a usage error if there is none."""
     from bq_harper_assets.instants import floor_to_window
 
     first = floor_to_window(from_.replace(tzinfo=UTC), contract.window) if from_ else _EVER[0]
@@ -216,17 +216,17 @@ def synced_cells(
 
 
 def windows_at_once(cells: "Sequence[Cell]", most: int) -> "Iterator[list[Cell]]":
-    """Whole windows, so many of them in each part."""
-    part: list[Cell] = []
+    """Groups the cells by `most` whole windows at a time."""
+    some: list[Cell] = []
     windows = 0
     for _, of_window in groupby(cells, lambda cell: cell.window):
         if windows == most:
-            yield part
-            part, windows = [], 0
-        part += of_window
+            yield some
+            some, windows = [], 0
+        some += of_window
         windows += 1
-    if part:
-        yield part
+    if some:
+        yield some
 
 
 def _printer(console: Console) -> Any:
@@ -234,4 +234,4 @@ def _printer(console: Console) -> Any:
 
 
 def _nothing(line: str) -> None:
-    """Programs read one document."""
+    """Says nothing, because programs read one document."""

@@ -1,4 +1,4 @@
-"""Whether a server listens at all, asked before a command that a person typed does anything.
+"""Servers must listen before a command that a person typed does anything.
 
 Runs under way and automations are patient with a server that is away; somebody at a terminal
 wants to hear of it at once.
@@ -21,12 +21,12 @@ GOOGLE = "https://bigquery.googleapis.com"
 
 
 class NotReachable(BqhError):
-    """Nothing listens at an address."""
+    """Nothing listens at the address of a store."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a store is, and what is tried: its host, or the proxy on the way to it."""
+    """A store has a URL; its host, or the proxy on the way to it, is what is tried."""
 
     store: str
     url: str
@@ -35,7 +35,7 @@ class Address:
 
 
 def require_servers(project: Project, *, harper: bool = True, bigquery: bool = True) -> None:
-    """NotReachable, in one line, if one that the command needs does not answer."""
+    """Raises NotReachable, in one line, if a server that the command needs does not answer."""
     addresses = list(_addresses(project, harper=harper, bigquery=bigquery))
     found = _listening(addresses)
     away = [each for each in addresses if each not in found]
@@ -46,7 +46,7 @@ def require_servers(project: Project, *, harper: bool = True, bigquery: bool = T
 
 
 def listens(host: str, port: int) -> bool:
-    """Whether something takes a connection there, at one of the addresses of that name."""
+    """Says whether something takes a connection there, at one of the addresses of that name."""
     try:
         with socket.create_connection((host, port), timeout=WITHIN_S):
             return True
@@ -55,7 +55,7 @@ def listens(host: str, port: int) -> bool:
 
 
 def _listening(addresses: list[Address]) -> frozenset[Address]:
-    """Those at which something was found in time; nobody waits for the others."""
+    """Finds the addresses that listen in time; nobody waits for the others."""
     found: set[Address] = set()
 
     def look(each: Address) -> None:
@@ -88,7 +88,7 @@ def _address(store: str, url: str) -> Address:
 
 
 def _google() -> Address:
-    """Google's own servers, or the proxy without which they cannot be reached from here."""
+    """Gives Google's own address, or the proxy without which it cannot be reached from here."""
     direct = _address("BigQuery", GOOGLE)
     proxy = getproxies().get("https")
     if not proxy or proxy_bypass(direct.host):

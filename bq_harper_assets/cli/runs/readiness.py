@@ -1,4 +1,4 @@
-"""What would stop every run of a table, told before one is made: in a second, without a trace."""
+"""What would stop every run of a table is found before one is made, in a second."""
 
 from contextlib import suppress
 
@@ -9,7 +9,7 @@ from bq_harper_assets.ledger.records import LogicalTable
 
 
 def require_ready(project: Project, contract: TableContract) -> bool:
-    """TableChanged or OutOfStep; False if Harper did not answer, which is left to the run."""
+    """Raises TableChanged or OutOfStep; False if Harper, which the run will ask, did not answer."""
     # Here and not above: they take a moment to import.
     from bq_harper_assets.stores.harper.client import HarperClient
     from bq_harper_assets.stores.harper.errors import HarperError

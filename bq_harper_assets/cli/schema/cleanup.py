@@ -1,4 +1,4 @@
-"""`bqh schema cleanup`: what Harper still keeps of columns that are no longer synced."""
+"""`bqh schema cleanup` shows what Harper still keeps of columns that are no longer synced."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Retired:
-    """An attribute that no sync writes any more."""
+    """No sync writes this attribute any more."""
 
     column: "VersionColumn"
     since: "SchemaVersion"
@@ -34,7 +34,7 @@ class Retired:
 def cleanup(table: str, profile: str | None, output: str) -> None:
     """List attributes of TABLE in Harper that are no longer synced; nothing is dropped.
 
-    Says what to check, and what to send to Harper by hand once nobody needs one of them.
+    It says what to check, and what to send to Harper by hand once nobody needs one of them.
     """
     with asked_table(table, profile) as asked:
         found = retired(asked.history)
@@ -49,7 +49,7 @@ def cleanup(table: str, profile: str | None, output: str) -> None:
 
 
 def retired(history: "Sequence[SchemaVersion]") -> list[Retired]:
-    """In the newest version, in the order in which it came to that."""
+    """Lists the retired attributes of the newest version in the order of their retirement."""
 
     versions = [(each, TableVersion.parse(each.body)) for each in history]
     found = []

@@ -1,4 +1,4 @@
-"""`bqh schema diff`, `accept`, `apply` and `rollback`: what differs, and what a person decides."""
+"""`bqh schema diff`, `accept`, `apply` and `rollback` show what differs and take decisions."""
 
 import getpass
 import sys
@@ -37,9 +37,9 @@ _YES = click.option("--yes", is_flag=True, help="Do it.  [default: only show wha
 def diff(table: str, from_: int | None, to: int | None, profile: str | None, output: str) -> None:
     """Show what differs between two schema versions of TABLE, and what is done about it.
 
-    Without numbers: between the newest and what BigQuery has now. With --to alone: between that
-    version and the one before. Nothing is recorded. That something differs is no failure; that
-    a change cannot be followed is.
+    Without numbers it compares the newest with what BigQuery has now; with --to alone, that
+    version with the one before. Nothing is recorded. A difference is no failure; a change that
+    cannot be followed is one.
     """
     if to is not None:
         from_ = from_ or to - 1
@@ -108,7 +108,7 @@ def _tell_programs(
 
 
 def _to(asked: AskedTable, number: int | None) -> TableVersion:
-    """That version, or what a look at BigQuery would record after the newest."""
+    """Gives that version, or the one that a look at BigQuery would record after the newest."""
     _, recorded = asked.recorded(number)
     version = TableVersion.parse(recorded.body)
     return version if number is not None else asked.planned(version).version
@@ -121,7 +121,7 @@ def _to(asked: AskedTable, number: int | None) -> TableVersion:
 def accept(table: str, profile: str | None, output: str) -> None:
     """Say that you have seen what changed in the columns of TABLE up to the newest version.
 
-    The check schema_drift stops warning of it. What waits for a decision goes on being told, and
+    The check schema_drift stops warning of it. It goes on telling what waits for a decision, and
     no data is changed.
     """
     from bq_harper_assets.validation.schema_drift import accept_changes, accepted_version
@@ -185,7 +185,7 @@ def rollback(table: str, to: int, yes: bool, profile: str | None, output: str) -
 
 
 def rollback_notes(wanted: TableVersion, now: TableVersion) -> list[str]:
-    """What a rollback cannot bring back, and what it leaves as it is."""
+    """Says what a rollback cannot bring back, and what it leaves as it is."""
     gone = [column for column in wanted.live if column.name not in now.live_names]
     stays = sorted(path for path in now.live_paths - wanted.live_paths if "." in path)
     return [

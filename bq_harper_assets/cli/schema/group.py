@@ -1,4 +1,4 @@
-"""`bqh schema`: the versions of a table's columns, what differs, and what is to be done."""
+"""`bqh schema` shows the versions of a table's columns, what differs, and what is to be done."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("column", "type", "mode", "attribute", "Harper", "index", "state", "description")
 _VERSION = click.option(
-    "--version", "number", type=click.IntRange(1), help="Which.  [default: the newest]"
+    "--version", "number", type=click.IntRange(1), help="The schema version.  [default: the newest]"
 )
 
 
@@ -48,7 +48,7 @@ for command in (diff, accept, apply, rollback, cleanup):
 def show(table: str, number: int | None, profile: str | None, output: str) -> None:
     """Show the columns of TABLE in a schema version, in BigQuery's and in Harper's words.
 
-    Of a table that was never synced, those that its first sync would record.
+    For a table that was never synced it shows those that its first sync would record.
     """
     with asked_table(table, profile) as asked:
         recorded, version = asked.version(number)
@@ -165,14 +165,14 @@ def types(table: str, profile: str | None, output: str) -> None:
 
 
 def _title(contract: TableContract, recorded: "SchemaVersion | None") -> str:
-    """The line that says which version a text is about."""
+    """Writes the line that says which version a text is about."""
     if recorded is None:
         return f"{contract.id} was never synced; its first sync records this as schema version 1"
     return f"{contract.id}, schema version {recorded.version}, recorded {origin(recorded)}"
 
 
 def _layout_lines(version: TableVersion) -> Iterator[str]:
-    """The lines about the table as a whole."""
+    """Writes the lines about the table as a whole."""
     key = ", ".join(version.key) or "none: the whole row identifies itself"
     yield f"key: {key}; Harper's primary key: {version.primary_key}"
     layout = version.layout
@@ -188,7 +188,7 @@ def _layout_lines(version: TableVersion) -> Iterator[str]:
 def _with_fields(
     columns: Sequence[VersionColumn], above: str = ""
 ) -> Iterator[tuple[str, VersionColumn]]:
-    """Columns and their fields, each with the path that it has in the source: trip, trip.from."""
+    """Lists columns and their fields, each with its path in the source: trip, trip.from."""
     for column in columns:
         path = f"{above}{column.source}"
         yield path, column
@@ -196,7 +196,7 @@ def _with_fields(
 
 
 def _column_row(path: str, column: VersionColumn) -> tuple[str, ...]:
-    """The cells of a column under the header _COLUMNS."""
+    """Writes what stands of a column under the header _COLUMNS."""
     is_field = "." in path
     return (
         path,
@@ -211,7 +211,7 @@ def _column_row(path: str, column: VersionColumn) -> tuple[str, ...]:
 
 
 def _storage_note(column: VersionColumn) -> str:
-    """Why a column is not stored as its type has it; empty if it is."""
+    """Says why a column is not stored as its type has it; empty if it is."""
     alone = replace(column.logical, fields=())
     if warning := next(fallback_warnings((alone,)), None):
         return warning.partition(", ")[2]

@@ -1,4 +1,4 @@
-"""The words in which the `bqh schema` commands tell of versions and of what changed."""
+"""The `bqh schema` commands tell of versions, and of what changed, in these words."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ def tell(table: str, **told: Any) -> None:
 
 
 def diff_lists(changes: Sequence[Change]) -> dict[str, list[dict[str, Any]]]:
-    """Each change in the one list that it belongs to; all lists are there, if empty."""
+    """Puts each change into the list that it belongs to; all lists are there, even if empty."""
     return {
         name: [change.body() for change in changes if change.kind in kinds]
         for name, kinds in LISTS.items()
@@ -42,14 +42,14 @@ def diff_lists(changes: Sequence[Change]) -> dict[str, list[dict[str, Any]]]:
 
 
 def change_lines(changes: Sequence[Change]) -> Iterator[str]:
-    """Each change as a line of a diff."""
+    """Writes each change as a line of a diff."""
     for change in changes:
         name = next(name for name, kinds in LISTS.items() if change.kind in kinds)
         yield f"  {_SIGNS.get(name, '~')} {change}"
 
 
 def origin(recorded: "SchemaVersion") -> str:
-    """When, by whom and why a version was recorded."""
+    """Says when, by whom and why a version was recorded."""
     by = f" by {recorded.by}" if recorded.by else ""
     cause = f": {recorded.cause}" if recorded.cause else ""
     return f"{when(recorded.recorded_at)}{by}{cause}"
@@ -60,7 +60,7 @@ def when(moment: datetime) -> str:
 
 
 def recorded_json(recorded: "SchemaVersion | None") -> dict[str, Any]:
-    """A recorded version without its columns, as JSON."""
+    """Returns a recorded version without its columns, as JSON."""
     return {
         "version": recorded.version if recorded else None,
         "recorded_at": recorded.recorded_at.isoformat() if recorded else None,

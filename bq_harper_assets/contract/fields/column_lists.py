@@ -1,4 +1,4 @@
-"""Lists of columns as users write them: '*', one name, or several."""
+"""Users write a list of columns as '*', one name, or several."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def _not_twice(name: str, names: list[str]) -> str:
 
 
 def refuse_wrong_paths(value: Any) -> Any:
-    """A mapping by column, or by a field inside one (address.zip): each name must be possible."""
+    """Returns the mapping by columns, or fields in them (address.zip), if each name is possible."""
     paths: list[str] = []
     faults: list[FieldFault] = []
     for path in value if isinstance(value, dict) else ():

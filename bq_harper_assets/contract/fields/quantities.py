@@ -1,4 +1,4 @@
-"""Numbers, flags, durations, windows and instants: a value is right or it is refused."""
+"""Numbers, flags, durations, windows and instants are read strictly: a wrong value is refused."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def whole(minimum: int, maximum: int, *, unit: str = "", too_small: str = "") -> Reads:
-    """A whole number within limits; `too_small` says more to those who mistook the unit."""
+    """Reads a whole number within limits; `too_small` says more to those who mistook the unit."""
     limits = f"must be a whole number from {minimum} to {maximum}{' ' + unit if unit else ''}"
 
     def parse(value: Any) -> int:
@@ -41,7 +41,7 @@ FLAG = Reads(_flag, {"type": "boolean"})
 
 
 def duration(maximum: timedelta, minimum: timedelta = timedelta(0)) -> Reads:
-    """90s, 5m, 2h or 1d; a bare number counts seconds."""
+    """Reads a duration such as 90s, 5m, 2h or 1d; a bare number counts seconds."""
     limit, least = int(maximum.total_seconds()), int(minimum.total_seconds())
     limits = f"must be a duration from {duration_text(minimum)} to {limit // 86400}d"
 
@@ -115,13 +115,13 @@ INSTANT = Reads(_instant, {"type": "string", "pattern": r"^\s*\d{4}-?(\d\d|W)"})
 
 
 def window_text(window: timedelta) -> str:
-    """The window as a user writes it."""
+    """Writes the length of a window as a user does."""
     minutes = window // timedelta(minutes=1)
     return "1d" if minutes == 1440 else f"{minutes}m"
 
 
 def duration_text(length: timedelta) -> str:
-    """The duration in its largest whole unit."""
+    """Writes the duration in its largest whole unit."""
     seconds = int(length.total_seconds())
     for unit in ("d", "h", "m"):
         if seconds and seconds % _SECONDS[unit] == 0:

@@ -40,7 +40,7 @@ _TABLE_KEYS = tuple(key for key in keys_of(TableContract) if key != "sync")
 
 @dataclass(kw_only=True)
 class Declarations:
-    """This is what all files declare together."""
+    """This holds what all files declare together."""
 
     connection: dict[str, ConfigEntry] = field(default_factory=dict)  # by the profile's keys
     sync: dict[str, ConfigEntry] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Where the local stack listens: written by `local` when it starts, read by the local profile."""
+"""A file says where the local stack listens: `bqh up` writes it, and the local profile reads it."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ ADDRESSES_FILE = "addresses.json"
 
 
 class StackAddresses(BaseModel):
-    """Ports are chosen at the first start and remembered: found here and never guessed."""
+    """These are the stack's addresses, whose ports are chosen at the first start and remembered."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -20,9 +20,16 @@ class StackAddresses(BaseModel):
     bigquery_storage: str  # 127.0.0.1:9060, the gRPC Storage API, plain text
     bigquery_project: str
 
+    def read_password(self) -> str | None:
+        """Reads Harper's password; None if its file is gone, empty or no text."""
+        try:
+            return self.harper_password_file.read_text(encoding="utf-8").strip() or None
+        except (OSError, UnicodeDecodeError):
+            return None
+
 
 def read_addresses(folder: Path) -> StackAddresses | None:
-    """None if no stack was ever started with its files in `folder`."""
+    """Reads the addresses; None if no stack was ever started with its files in `folder`."""
     file = folder / ADDRESSES_FILE
     if not file.is_file():
         return None
@@ -30,7 +37,7 @@ def read_addresses(folder: Path) -> StackAddresses | None:
 
 
 def write_addresses(folder: Path, addresses: StackAddresses) -> None:
-    """Replaced in one step, so that a reader never sees half a file."""
+    """Replaces the file in one step, so that a reader never sees half of it."""
     draft = folder / f"{ADDRESSES_FILE}.new"
     draft.write_text(addresses.model_dump_json(indent=2) + "\n", encoding="utf-8")
     draft.replace(folder / ADDRESSES_FILE)

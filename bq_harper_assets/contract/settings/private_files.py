@@ -1,4 +1,4 @@
-"""Files and folders that hold rows of tables: nobody but their owner reads them."""
+"""Files and folders that hold rows of tables can be read by nobody but their owner."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -8,19 +8,19 @@ _OTHERS = 0o077
 
 
 def make_private_folder(path: Path) -> None:
-    """Made with its parents if it is not there; whatever lies in it is out of others' reach."""
+    """Makes the folder with its parents if it is not there; others cannot reach what is in it."""
     path.mkdir(parents=True, exist_ok=True, mode=FOLDER)
     _tighten(path, FOLDER)
 
 
 def make_private_file(path: Path) -> None:
-    """Made empty if it is not there; its content stays."""
+    """Makes an empty file if there is none, and else keeps its content."""
     path.touch(mode=FILE, exist_ok=True)
     _tighten(path, FILE)
 
 
 def tighten_file(path: Path) -> None:
-    """Only if it is there."""
+    """Takes a file, if it is there, out of others' reach."""
     if path.exists():
         _tighten(path, FILE)
 

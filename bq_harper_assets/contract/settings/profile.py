@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, SecretStr, model_validator
@@ -22,8 +21,6 @@ from bq_harper_assets.contract.secrets import (
 from bq_harper_assets.contract.settings.urls import EMULATOR_URL, HARPER_URL, HOST_AND_PORT
 
 LOCAL = "local"
-PROFILES = Path("config") / "profiles"
-_PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _TEXT_SCHEMA = {"type": "string", "minLength": 1}
 _BYTES_BILLED = whole(
     10 * 2**20,
@@ -190,18 +187,6 @@ class Profile(Declared):
     harper: HarperProfile = HarperProfile()
     spark: SparkProfile = SparkProfile()
     ledger: LedgerProfile = LedgerProfile()
-
-
-def profile_file(root: Path, name: str) -> Path | str:
-    """Finds the profile's file, or says why there is none. The local profile needs no file."""
-    if not _PROFILE_NAME.fullmatch(name):
-        return "is not a profile name: letters, digits, - and _"
-    file = root / PROFILES / f"{name}.yaml"
-    if file.is_file() or name == LOCAL:
-        return file
-    known = sorted({LOCAL} | {other.stem for other in (root / PROFILES).glob("*.yaml")})
-    missing = (PROFILES / f"{name}.yaml").as_posix()
-    return f"there is no {missing}: make one, or choose from {', '.join(known)}"
 
 
 def literal_secrets(profile: ConfigEntry) -> Iterator[Problem]:

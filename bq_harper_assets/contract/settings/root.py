@@ -1,4 +1,4 @@
-"""Where the project is on disk: the folder with config/, and .local/ for what is made here."""
+"""A project is a folder with config/ in it, and with .local/ for what is made on this machine."""
 
 import os
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ ROOT_VARIABLE = "BQH_HOME"
 
 
 def find_project_root(environ: Mapping[str, str], start: Path) -> Path:
-    """BQH_HOME, else the nearest folder upwards with a config/tables.yaml, else `start`."""
+    """Returns BQH_HOME, else the nearest folder upwards with a config/tables.yaml, else `start`."""
     if named := environ.get(ROOT_VARIABLE):
         return Path(os.path.expanduser(named)).resolve()
     start = start.resolve()
@@ -19,5 +19,5 @@ def find_project_root(environ: Mapping[str, str], start: Path) -> Path:
 
 
 def local_folder(root: Path) -> Path:
-    """Everything the product makes on this machine lives here; deleting it is a full reset."""
+    """Returns the folder of all that the product makes on this machine; to delete it resets all."""
     return root / ".local"

@@ -1,4 +1,4 @@
-"""Settings become connections; what is wrong fails at once, what is missing when it is needed."""
+"""Settings become connections: a wrong one fails at once, a missing one when it is needed."""
 
 import os
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from bq_harper_assets.contract.loading.block_check import validated
 from bq_harper_assets.contract.loading.config_entry import ConfigEntry
 from bq_harper_assets.contract.loading.problems import Problem
 from bq_harper_assets.contract.loading.variables import ENVIRONMENT
-from bq_harper_assets.contract.settings.origins import Entries, SettingOrigins
+from bq_harper_assets.contract.settings.origins import Entries, Origins
 from bq_harper_assets.contract.settings.profile import (
     LOCAL,
     BigQueryProfile,
@@ -34,7 +34,7 @@ _SQLITE = "sqlite:///"
 
 @dataclass(frozen=True, kw_only=True)
 class Systems:
-    """A project has four systems; a connection that cannot be made is what is missing for it."""
+    """A project has four systems; where a connection cannot be made, its problem stands instead."""
 
     profile: Profile
     bigquery: BigQueryConnection | Problem
@@ -45,14 +45,15 @@ class Systems:
 
 
 def resolve_systems(
-    origins: SettingOrigins, name: str, root: Path, problems: list[Problem]
+    origins: Origins, name: str, root: Path, problems: list[Problem]
 ) -> Systems | None:
     """Makes the systems of the settings that count; None if one of them is wrong."""
-    # Also what is overruled must be right: it counts again as soon as a variable is gone.
-    for entries in (origins.variables, origins.files):
-        _profile(entries, problems)
-    winners = origins.winners()
+    winners = {setting: entries[0] for setting, entries in origins.items() if entries}
     profile = _profile(winners, problems)
+    # Also what is overruled must be right: it counts again as soon as a variable is gone.
+    for setting, entries in origins.items():
+        for overruled in entries[1:]:
+            _profile({setting: overruled}, problems)
     emulated = name == LOCAL or "bigquery.endpoint" in winners
     # Looked at even if another value is wrong, so that all is told at once.
     credentials = None if emulated else _key_file(winners, root, problems)

@@ -1,4 +1,4 @@
-"""URLs and host:port pairs of the configuration, never with a password inside."""
+"""The configuration has URLs and host:port pairs, which are refused with a password inside."""
 
 import ipaddress
 import re
@@ -13,7 +13,7 @@ _AUTHORITY = re.compile(rf"{_HOST}(?::[0-9]{{1,5}})?")
 
 
 def is_loopback(url: str) -> bool:
-    """True if what is sent there does not leave this machine."""
+    """Says whether what is sent there stays on this machine."""
     host = urlsplit(url).hostname or ""
     if host == "localhost":
         return True
@@ -24,7 +24,7 @@ def is_loopback(url: str) -> bool:
 
 
 def host_of(url: str) -> str:
-    """The host as it stands in a URL, with the brackets of an IPv6 address."""
+    """Returns the host as it stands in a URL, with the brackets of an IPv6 address."""
     host = urlsplit(url).hostname or ""
     return f"[{host}]" if ":" in host else host
 

@@ -1,4 +1,4 @@
-"""The deep proof goes round: a part of the history each night, all of it within the scrub period.
+"""The deep proof takes a share of the history each night, and all of it within the scrub period.
 
 Whose turn it is goes by when each day's windows were last proved, and not by the calendar: what a
 night could not look at comes first in the next.
@@ -59,7 +59,7 @@ class DayProof:
 
 
 class TurnConfig(Config):
-    """Whose turn it is."""
+    """A run of the job proves the cells of one day, or of the days whose turn it is."""
 
     day: str | None = Field(
         None,
@@ -134,7 +134,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
 def look_for_lost_rows(
     context: OpExecutionContext, contract: TableContract, resources: RunResources
 ) -> Verdict | None:
-    """Once in a scrub period, and each night while some are lost: it reads the id of every row.
+    """Reads the id of every row once in a scrub period, and each night while rows are lost.
 
     Where it finds some, they are the table's proof, for no proof of a cell can see them.
     """
@@ -183,7 +183,7 @@ def _told(contract: TableContract, crashed: Mapping[str, Exception]) -> str:
 def build_deep_proof_schedule(
     contract: TableContract, deep_proof: JobDefinition
 ) -> ScheduleDefinition:
-    """Each night, once."""
+    """Starts the deep proof once each night."""
 
     @schedule(
         name=f"{contract.id}_deep_proof",
@@ -201,7 +201,7 @@ def build_deep_proof_schedule(
 def whose_turn(
     contract: TableContract, looks: Mapping[date, DayProof], now: datetime
 ) -> list[date]:
-    """The days that were not looked at for the longest time: so many that all have their turn.
+    """Chooses the days that were not proved for the longest time: so many that all have their turn.
 
     After nights that failed it is up to twice as many, until none is late: a schedule that was off
     for long must not prove all of the history in one night. Days that could not be judged take
@@ -222,7 +222,7 @@ def whose_turn(
 def last_looks(
     ledger: Ledger, contract: TableContract, cells: Mapping[date, list[tuple[Cell, datetime]]]
 ) -> dict[date, DayProof]:
-    """By day."""
+    """Finds, for each day, when it was last proved and whether its last turn was in vain."""
     table = ledger.find_table(contract.id)
     # A round leaves at most two notes of each day; one that is not found makes a day come early.
     notes = (
@@ -247,7 +247,7 @@ def last_looks(
 def closed_cells_by_day(
     ledger: Ledger, contract: TableContract
 ) -> dict[date, list[tuple[Cell, datetime]]]:
-    """By the day of their window, with the instant of their commit."""
+    """Groups the closed cells by the day of their window, each with the instant of its commit."""
     table = ledger.find_table(contract.id)
     records = ledger.cells(table, EPOCH, ledger.now()) if table else ()
     days: dict[date, list[tuple[Cell, datetime]]] = {}

@@ -1,4 +1,4 @@
-"""Check results, filed so that Dagster shows them as current: of the table, and of partitions.
+"""Check results, of the table and of partitions, are filed so that Dagster shows them as current.
 
 The table's proof and those of its partitions are two checks to Dagster: it offers no Execute for a
 check with partitions, and of one check's results it shows the one that was planned or filed first
@@ -54,7 +54,7 @@ def file_verdicts(
     proofs: Sequence[CellProof],
     of_table: Sequence[Verdict],
 ) -> None:
-    """The proof of each partition, and the table's own results: all are current from then on."""
+    """Files the proof of each partition and the table's own results; all are then current."""
     told = Telling(context.log.info, time.monotonic)
     with doing("writing check results", total=len(proofs) + len(of_table)) as step:
 
@@ -84,7 +84,7 @@ class Telling:
     _last: float | None = None
 
     def tell(self, line: str) -> None:
-        """Nothing at first: what is over in a moment needs no line."""
+        """Says the line if it is time; the first is left out, as short work needs no line."""
         now = self.clock()
         self._last = now if self._last is None else self._last
         if now - self._last >= SAY_EVERY_S:
@@ -93,14 +93,14 @@ class Telling:
 
 
 def file_sum(context: OpExecutionContext, key: AssetKey, verdict: Verdict) -> None:
-    """Of a run without partitions Dagster has planned one result that names none."""
+    """Files the one result that Dagster has planned for a run without partitions."""
     context.log_event(_evaluation(key, PER_PARTITION, verdict, None))  # type: ignore[arg-type]
 
 
 def newest_materialisations(
     instance: DagsterInstance, key: AssetKey, partitions: Collection[str]
 ) -> dict[str, Target]:
-    """By partition; one that was never materialised is left out."""
+    """Finds the newest materialisation of each partition; one that has none is left out."""
     newest = instance.event_log_storage.get_latest_storage_id_by_partition(
         key, DagsterEventType.ASSET_MATERIALIZATION, set(partitions)
     )
@@ -135,7 +135,7 @@ def _evaluation(
 
 
 def verdict_metadata(verdict: Verdict) -> dict[str, Any]:
-    """The word, the figures, and the first of the rows that differ."""
+    """Gives the verdict's word, its figures, and the first of the rows that differ."""
     shown = {"status": verdict.status.value, "message": verdict.message, **verdict.metadata}
     if verdict.rows:
         records = [_record(row) for row in verdict.rows[:_SHOWN]]

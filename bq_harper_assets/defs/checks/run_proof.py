@@ -1,4 +1,4 @@
-"""What the proof after a sync has said of the cells of that run."""
+"""The proof after a sync judges the cells of that run."""
 
 from dataclasses import dataclass
 
@@ -13,26 +13,26 @@ _EQUAL = (ProofStatus.PROVED, ProofStatus.OPEN)
 
 @dataclass(frozen=True)
 class RunProof:
-    """Of the run's own cells, not of the whole table."""
+    """This judges the run's own cells, not the whole table."""
 
     status: ProofStatus | None  # None: no proof was made
     message: str
 
     @property
     def is_equal(self) -> bool:
-        """All cells are proved, or are open and equal so far."""
+        """Says whether all cells are proved, or are open and equal so far."""
         return self.status in _EQUAL
 
     @property
     def differs(self) -> bool:
-        """Some row in Harper is not what BigQuery had."""
+        """Says whether some row in Harper is not what BigQuery had."""
         return self.status is ProofStatus.DIFFERS
 
 
 def proof_of_run(
     instance: DagsterInstance, run_id: str, key: AssetKey, failure: str | None
 ) -> RunProof:
-    """As the run has filed it; `failure` is why it could not."""
+    """Reads the proof that the run has filed; `failure` says why it could not."""
     logs = instance.all_logs(run_id, of_type=DagsterEventType.ASSET_CHECK_EVALUATION)
     for entry in reversed(logs):
         filed = entry.get_dagster_event().asset_check_evaluation_data

@@ -1,4 +1,4 @@
-"""Checks of each table, run after each sync: four of the table, and the proof of each partition."""
+"""Each sync is followed by four checks of the table and the proof of each partition."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -41,7 +41,7 @@ OF_PARTITION = (
 
 
 def build_checks(contract: TableContract, start: datetime) -> AssetChecksDefinition:
-    """One step for all of them; none blocks, for what was synced stays as it is."""
+    """Builds one step for all checks; none blocks, for what was synced stays as it is."""
     key, partitions = target_key(contract), build_partitions(contract, start)
     of_partition = OF_PARTITION.format(table=contract.id)
 

@@ -1,4 +1,4 @@
-"""Jobs that check what is synced and move nothing: any partitions of a table, or all tables."""
+"""These jobs check what is synced of a table's partitions, or of all tables, and write no row."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ WINDOWS_PROVED = 24  # that are proved where nobody says which
 
 
 class ValidationConfig(Config):
-    """How closely the checks look, and at what."""
+    """A validation says how closely the checks look, and at what."""
 
     deep: bool = Field(
         False, description="Compute each row's hash again from what Harper stores of it."
@@ -37,11 +37,11 @@ class ValidationConfig(Config):
 
 
 def build_validation_jobs(tables: Sequence[TableContract]) -> list[JobDefinition]:
-    """One per table, and one for all of them."""
+    """Builds one job per table, and one for all of them."""
     # Dagster wants a step of one name to be one object in all jobs.
     steps = [_step(contract) for contract in tables]
 
-    @job(description="Checks the newest closed windows of every table and moves nothing.")
+    @job(description="Checks the newest closed windows of every table and changes no row.")
     def validate_all() -> None:
         for step in steps:
             step()
@@ -54,7 +54,7 @@ def _job(contract: TableContract, step: OpDefinition) -> JobDefinition:
     @job(
         name=f"validate_{contract.id}",
         description=f"Checks {contract.target_table}, proves the newest {WINDOWS_PROVED} closed"
-        " windows or the partitions of its config, and moves nothing.",
+        " windows or the partitions of its config, and changes no row.",
     )
     def validate() -> None:
         step()
@@ -89,7 +89,7 @@ def _step(contract: TableContract) -> OpDefinition:
 
 
 def named_cells(contract: TableContract, first: str | None, last: str | None) -> list[Cell] | None:
-    """One partition, or the rectangle that two corners span; None if none is named."""
+    """Lists the cells of one partition, or of the rectangle between two; None if none is named."""
     if first is None:
         if last is not None:
             raise ValueError(f"last is {last}, and there is no first")
@@ -106,7 +106,7 @@ def named_cells(contract: TableContract, first: str | None, last: str | None) ->
 def newest_cells(
     ledger: LedgerResource, contract: TableContract, windows: int, now: datetime
 ) -> list[Cell]:
-    """What is synced of what is synced of so many closed windows, up to the newest."""
+    """Lists the synced cells of so many closed windows, up to the newest."""
     newest = newest_closed(contract, now)
     with ledger.open() as opened:
         table = opened.find_table(contract.id)

@@ -1,4 +1,4 @@
-"""All checks of a table, and the proof of some of its cells, told to Dagster, ledger and Harper."""
+"""Makes the checks of a table and the proof of cells, and tells Dagster, the ledger and Harper."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,14 +39,14 @@ CHECKS = (
 
 @dataclass(frozen=True)
 class Validation:
-    """What all checks found: a verdict of the table for each, and a proof of each cell."""
+    """All checks together found a verdict of the table for each, and a proof of each cell."""
 
     verdicts: tuple[Verdict, ...] = ()
     proofs: tuple[CellProof, ...] = ()
 
     @property
     def overall(self) -> Overall:
-        """In one word."""
+        """Gives the worst of all verdicts in one word."""
         return overall(self.verdicts)
 
 
@@ -60,9 +60,9 @@ def validate_cells(
     prove: Sequence[Cell] | None = None,
     deep: bool = False,
 ) -> Validation:
-    """Looks and moves nothing; what it finds is filed, and kept in the audit.
+    """Checks and writes no row; what it finds is filed, and kept in the audit.
 
-    Of the cells all are proved, or those of `prove`.
+    All cells are proved, or only those of `prove`.
     """
     require_going_on(context)
     harper, limit = resources.harper, contract.sync.give_up_after
@@ -111,7 +111,7 @@ def validate_cells(
 
 
 def check_named(name: str, subject: Subject, cells: Sequence[Cell]) -> Verdict:
-    """One of the checks that look at the table as a whole."""
+    """Makes one of the checks that look at the table as a whole."""
     with doing(f"checking {name}"):
         if name == progress_check.PROGRESS_CHECK:
             return progress_check.check_progress(subject)
@@ -122,8 +122,9 @@ def check_named(name: str, subject: Subject, cells: Sequence[Cell]) -> Verdict:
 
 
 def _proved(stop: Stop, prover: Prover, cells: Sequence[Cell], *, deep: bool) -> list[CellProof]:
-    """Of a run that is stopped meanwhile nothing is told: a proof that was cut off failed for no
-    fault of the cells.
+    """Proves the cells; raises RunStopped if the run is stopped meanwhile.
+
+    A proof that was cut off failed for no fault of the cells.
     """
     with cancelled_by(stop, prover.spark):
         proofs = prover.prove(cells, deep=deep)

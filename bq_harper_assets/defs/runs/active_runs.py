@@ -1,4 +1,4 @@
-"""What is being done to a table already: a need is not asked for twice while its run goes on."""
+"""Active runs of a table are looked up, so that none is asked for twice while it goes on."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,14 +18,14 @@ _ACTIVE = [status for status in DagsterRunStatus if status not in ENDED]
 
 
 def runs_of_table(instance: DagsterInstance, contract: TableContract) -> list[DagsterRun]:
-    """Those that have the table among their assets, whoever asked for them."""
+    """Lists the active runs that have the table among their assets, whoever asked for them."""
     return [run for run in instance.get_runs(RunsFilter(statuses=_ACTIVE)) if _is_of(contract, run)]
 
 
 def failed_windows(
     instance: DagsterInstance, contract: TableContract, since: datetime
 ) -> frozenset[Window]:
-    """Those whose last run, of those that ended since, has failed; not those that were killed."""
+    """Finds windows whose last run, of those that ended since, failed and was not killed."""
     ended = RunsFilter(statuses=list(ENDED), updated_after=since)
     succeeded: dict[Window, bool] = {}
     for record in instance.get_run_records(ended, order_by="update_timestamp"):  # newest first
@@ -44,12 +44,12 @@ def _is_of(contract: TableContract, run: DagsterRun) -> bool:
 
 
 def job_is_running(instance: DagsterInstance, job: str) -> bool:
-    """Whether a run of the job is queued or at work."""
+    """Says whether a run of the job is queued or at work."""
     return bool(instance.get_runs(RunsFilter(job_name=job, statuses=_ACTIVE), limit=1))
 
 
 def windows_of(contract: TableContract, run: DagsterRun) -> Iterator[Window]:
-    """The windows that the run was started for."""
+    """Lists the windows that the run was started for."""
     single = run.tags.get(PARTITION)
     keys = [run.tags.get(RANGE_START, single), run.tags.get(RANGE_END, single)]
     if None in keys:
@@ -59,7 +59,7 @@ def windows_of(contract: TableContract, run: DagsterRun) -> Iterator[Window]:
 
 
 def last_failure(instance: DagsterInstance, job: str) -> datetime | None:
-    """When the job's newest run failed; None if it did not, or only because it was killed."""
+    """Says when the job's newest run failed; None if it did not, or only because it was killed."""
     for record in instance.get_run_records(RunsFilter(job_name=job), limit=1):
         if _has_failed(instance, record.dagster_run):
             return record.update_timestamp
@@ -67,5 +67,5 @@ def last_failure(instance: DagsterInstance, job: str) -> datetime | None:
 
 
 def _has_failed(instance: DagsterInstance, run: DagsterRun) -> bool:
-    """By itself: whether a run that was killed would have failed is not known."""
+    """Says whether the run failed by itself: of a run that was killed that is not known."""
     return run.status is DagsterRunStatus.FAILURE and not was_found_dead(instance, run.run_id)

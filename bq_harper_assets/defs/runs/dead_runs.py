@@ -1,4 +1,4 @@
-"""Runs that were killed: ended in Dagster, and told to whoever takes up their cells again."""
+"""Runs that were killed are ended in Dagster, and told to whoever takes up their cells again."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ _SHOWN_OF_ID = 8
 
 
 def end_dead_runs(instance: DagsterInstance) -> list[DagsterRun]:
-    """The runs whose process is gone, whoever started them: failed from now on.
+    """Fails the runs whose process is gone, whoever started them, and lists them.
 
     So they count against no limit any more. Run monitoring does the same while a daemon runs, but
     not of runs that have not begun yet.
@@ -55,7 +55,7 @@ def end_dead_runs(instance: DagsterInstance) -> list[DagsterRun]:
 
 
 def was_found_dead(instance: DagsterInstance, run_id: str) -> bool:
-    """Whether the run did not fail itself, but was ended because its process was gone."""
+    """Says whether the run did not fail itself, but was ended because its process was gone."""
     ends = instance.all_logs(run_id, of_type=DagsterEventType.RUN_FAILURE)
     return any(IS_GONE in entry.message for entry in ends)
 
@@ -127,7 +127,7 @@ def _waiting(left: LeftOver) -> str:
 
 
 def _last_sign_of_life(instance: DagsterInstance, run_id: str) -> datetime:
-    """The newest event that the run's own process has written."""
+    """Gives the time of the newest event that the run's own process has written."""
     newest_first = instance.event_log_storage.get_logs_for_run(
         run_id, limit=_LAST_EVENTS, ascending=False
     )

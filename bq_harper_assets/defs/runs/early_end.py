@@ -1,4 +1,4 @@
-"""How a run ends early: by a signal to `bqh`, or by Terminate in the UI.
+"""A run ends early by a signal to `bqh`, or by Terminate in the UI.
 
 The work is done in a thread of its own, so that the main thread is free to hear of it. It has ten
 seconds to end by itself and is then left behind, uncommitted: the lease that it held expires.
@@ -47,7 +47,7 @@ _STOPS: dict[str, Stop] = {}
 
 
 class _Work(Generic[_Result]):
-    """One function in a thread that holds up no process."""
+    """This runs one function in a thread that holds up no process."""
 
     def __init__(self, do: Callable[[], _Result]) -> None:
         self._do = do
@@ -66,7 +66,7 @@ class _Work(Generic[_Result]):
         self._over.wait(seconds)
 
     def result(self) -> _Result:
-        """What the function returned or raised; it must be over."""
+        """Returns what the function returned, or raises what it raised; it must be over."""
         if self._error is not None:
             raise self._error
         return self._results[0]
@@ -90,7 +90,7 @@ def require_going_on(context: AssetExecutionContext | OpExecutionContext) -> Non
 def stoppable(
     context: AssetExecutionContext | OpExecutionContext, do: Callable[[Stop], _Result]
 ) -> _Result:
-    """A step's work, which an interrupt or Terminate ends: a failure that no policy repeats."""
+    """Does a step's work; an interrupt or Terminate makes it a failure that no policy repeats."""
     require_going_on(context)
     known = _STOPS.get(context.run.run_id)
     if known is not None or threading.current_thread() is not threading.main_thread():
@@ -128,7 +128,7 @@ def execute_stoppably(
     execute: Callable[[], _Result],
     what_is_safe: Callable[[], str],
 ) -> _Result:
-    """A run in this process; raises Stopped if a signal or Terminate has ended it."""
+    """Executes a run in this process; raises Stopped if a signal or Terminate has ended it."""
     stop = _STOPS[run_id] = Stop()
     watched = watch(instance, run_id)
     signals: list[int] = []
@@ -171,7 +171,7 @@ def _said(safe: "_Work[str]") -> str:
 def told_as_stopped(
     ledger: Ledger, contract: TableContract, cells: Sequence[Cell], run_id: str, since: datetime
 ) -> str:
-    """What is safe after a run was stopped, and what to type; `since` is by the ledger's clock."""
+    """Says what is safe after a run was stopped, and what to type; `since` is the ledger's time."""
     table = ledger.find_table(contract.id)
     done = 0
     until: datetime | None = None
@@ -205,7 +205,7 @@ def told_as_stopped(
 
 @contextmanager
 def _heard(signals: list[int]) -> Iterator[None]:
-    """SIGINT and SIGTERM are noted; the second of them ends this process at once."""
+    """Notes SIGINT and SIGTERM; the second of them ends this process at once."""
 
     def hear(signum: int, frame: FrameType | None) -> None:
         if signals:

@@ -1,4 +1,4 @@
-"""One ranged run of a table from this process, recorded in Dagster like any other."""
+"""This process launches a ranged run of a table, which Dagster records like any other."""
 
 import os
 import sys
@@ -33,7 +33,7 @@ PLAIN = (str, int, float)  # what a program reads; the columns are for the UI
 
 @dataclass(frozen=True)
 class Launched:
-    """What became of the run: the metadata of each cell that is done, and why others are not."""
+    """A run has ended with the metadata of each cell that is done, and why others are not."""
 
     run_id: str
     done: dict[str, dict[str, Any]]  # by partition key
@@ -42,18 +42,18 @@ class Launched:
 
     @property
     def not_synced(self) -> str | None:
-        """Columns of the source that the run has left out, and why; None if it took all."""
+        """Says which columns of the source the run left out, and why; None if it took all."""
         return next((each.get(NOT_SYNCED) for each in self.done.values()), None)
 
 
 def say_beside(line: str) -> None:
-    """To a user at a terminal; what a program reads stays as it is."""
+    """Says a line to a user at a terminal, beside what a program reads."""
     print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def project_instance(root: Path) -> Iterator[DagsterInstance]:
-    """The instance that `make ui` shows: DAGSTER_HOME if set, else .local/dagster.
+    """Opens the instance that `make ui` shows: DAGSTER_HOME if set, else .local/dagster.
 
     It says in a line if settings are lacking by which runs that were killed are noticed.
     """
@@ -75,7 +75,7 @@ def launch(
     deep: bool = False,
     say: Callable[[str], None] = say_beside,
 ) -> Launched:
-    """Materialise the rectangle that the cells span, in one run.
+    """Materialises the rectangle that the cells span, in one run.
 
     Runs that were killed are ended first, and it says what they have left behind.
     """
@@ -136,5 +136,5 @@ def _reason(failed: StepFailureData) -> str:
 
 
 def _cause(error: SerializableErrorInfo) -> str:
-    """What the last retry died of, not that it was the last."""
+    """Says what the last retry died of, not that it was the last."""
     return _cause(error.cause) if error.cause else error.message.strip()

@@ -1,4 +1,4 @@
-"""The process of a run: recorded in the run's tags, and found there again by whoever asks for it.
+"""The process of a run is recorded in the run's tags, where whoever asks for it finds it.
 
 A run that `bqh` starts has the tags from its creation on. A run that Dagster launches on this host
 gets them from our launcher; until then Dagster's own event names the process id. Any other run
@@ -28,7 +28,7 @@ _CLOCK_STEP_S = 5.0  # the kernel's start times and the events' are not of one c
 
 
 class Pulse(Enum):
-    """Whether the process of a run still runs."""
+    """The pulse says whether the process of a run still runs."""
 
     ALIVE = "alive"
     GONE = "gone"
@@ -36,21 +36,21 @@ class Pulse(Enum):
 
 
 class LaunchedProcess(NamedTuple):
-    """A process that Dagster has noted for a run, and when."""
+    """Dagster has noted this process for a run at this time."""
 
     pid: int
     noted_at: float
 
 
-def tags_of_place() -> dict[str, str]:
-    """What the tags of a run say of this host."""
+def tags_of_host() -> dict[str, str]:
+    """Gives the tags that name this host."""
     return {HOST: processes.here(), MACHINE: processes.machine()}
 
 
 def tags_of(run_id: str, process: Process) -> dict[str, str]:
-    """What the run's tags say of its process."""
+    """Gives the tags that name the process of a run."""
     return {
-        **tags_of_place(),
+        **tags_of_host(),
         PID: str(process.pid),
         STARTED: process.started,
         RUN: run_id,
@@ -58,20 +58,20 @@ def tags_of(run_id: str, process: Process) -> dict[str, str]:
 
 
 def tags_of_this_process(run_id: str) -> dict[str, str]:
-    """For a run that this process executes itself."""
+    """Gives the tags of a run that this process executes itself."""
     process = processes.find_process(os.getpid())
     assert process is not None
     return tags_of(run_id, process)
 
 
 def note_seen(instance: DagsterInstance, run: DagsterRun) -> None:
-    """From the process of the run."""
+    """Notes, from the process of the run, that it works."""
     told = {} if _recorded(run) else tags_of_this_process(run.run_id)
     instance.add_run_tags(run.run_id, {**told, SEEN: f"{time.time():.0f}"})
 
 
 def pulse_of(instance: DagsterInstance, run: DagsterRun) -> Pulse:
-    """On this host by process id and start time; of another host's by what it said last."""
+    """Judges runs of this host by process id and start time, others by what they said last."""
     recorded = _recorded(run)
     if not _is_here(run):
         seen = last_seen(run)
@@ -90,7 +90,7 @@ def pulse_of(instance: DagsterInstance, run: DagsterRun) -> Pulse:
 
 
 def where(run: DagsterRun) -> str:
-    """The process and its host, in words."""
+    """Names the process and its host in words."""
     host = run.tags.get(HOST)
     recorded = _recorded(run)
     if not host:
@@ -103,12 +103,12 @@ def where(run: DagsterRun) -> str:
 
 
 def gone(run: DagsterRun) -> str:
-    """Why a run is ended that did not end itself."""
+    """Says why a run is ended that did not end itself."""
     return f"{IS_GONE}: {where(run)}."
 
 
 def launched_process(instance: DagsterInstance, run_id: str) -> LaunchedProcess | None:
-    """The process that Dagster has noted for a run that it launched; None if it has not yet."""
+    """Finds the process that Dagster has noted for a run that it launched; None before that."""
     events = instance.event_log_storage.get_logs_for_run(
         run_id, of_type=DagsterEventType.ENGINE_EVENT, limit=_EVENTS
     )
@@ -121,8 +121,8 @@ def launched_process(instance: DagsterInstance, run_id: str) -> LaunchedProcess 
 
 
 def _is_here(run: DagsterRun) -> bool:
-    """Whether process ids of the run's host are those of this one."""
-    ours = tags_of_place()
+    """Says whether process ids of the run's host are those of this one."""
+    ours = tags_of_host()
     # A run of an earlier version has no tag of its machine.
     return {HOST: run.tags.get(HOST), MACHINE: run.tags.get(MACHINE, ours[MACHINE])} == ours
 
@@ -134,7 +134,7 @@ def _recorded(run: DagsterRun) -> Process | None:
 
 
 def last_seen(run: DagsterRun) -> float | None:
-    """When its process last said that it works, in seconds since 1970; None if it never did."""
+    """Says when the run was last seen at work, in seconds since 1970; None if it never was."""
     if run.tags.get(RUN) != run.run_id or SEEN not in run.tags:
         return None
     return float(run.tags[SEEN])

@@ -1,4 +1,4 @@
-"""Beside a run in its own process: says that it works, and hears of Terminate in the UI.
+"""A watch beside a run, in its process, says that it works, and hears of Terminate in the UI.
 
 A thread of its own asks Dagster's storage, which may be slow or away: neither must hold up the run.
 """
@@ -19,7 +19,7 @@ _WATCHES: "dict[str, RunWatch]" = {}
 
 
 class RunWatch:
-    """From a run's first step, or before it, to its end; also between its steps."""
+    """This watches a run from its first step, or before it, to its end; also between its steps."""
 
     def __init__(self, instance: DagsterInstance, run_id: str) -> None:
         self._instance = instance
@@ -32,11 +32,11 @@ class RunWatch:
 
     @property
     def is_to_end(self) -> bool:
-        """Whether Dagster has the run as one that is to be cancelled."""
+        """Says whether Dagster has the run as one that is to be cancelled."""
         return self._to_end.is_set()
 
     def end(self) -> None:
-        """Nothing more is said of the run."""
+        """Ends the watch: it says nothing more of the run."""
         self._over.set()
         _WATCHES.pop(self._run_id, None)
 
@@ -63,7 +63,7 @@ class RunWatch:
 
 
 def watch(instance: DagsterInstance, run_id: str) -> RunWatch:
-    """The one of this run, which is begun if there is none."""
+    """Gives the watch of this run, and begins it if there is none."""
     found = _WATCHES.get(run_id)
     if found is None:
         found = _WATCHES[run_id] = RunWatch(instance, run_id)

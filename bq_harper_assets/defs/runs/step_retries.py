@@ -1,4 +1,4 @@
-"""A step's own retries: Dagster's would take an interrupt for a failure, and sleep through it."""
+"""A step retries by itself: Dagster would take an interrupt for a failure, and sleep through it."""
 
 import random
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def retried(
     once: Callable[[], _Result],
     give_up_after: timedelta,
 ) -> _Result:
-    """What `once` returns; a Failure that allows retries is tried again, each time after longer.
+    """Returns what `once` does; a Failure that allows retries is tried again, each time later.
 
     All tries together have one deadline: they may not go on for longer without any call to a store
     that succeeds.

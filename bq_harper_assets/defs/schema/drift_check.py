@@ -1,4 +1,4 @@
-"""The check `schema_drift` of each table: as the sensor files it, and as a run sees it."""
+"""Each table has a check `schema_drift`, which the sensor files and a run can make."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ _SEVERITY = {Severity.WARN: AssetCheckSeverity.WARN, Severity.ERROR: AssetCheckS
 
 
 def build_drift_check(contract: TableContract) -> AssetChecksDefinition:
-    """The sensor's check, as a run sees it: from the ledger, without asking BigQuery."""
+    """Builds the check as a run makes it: from the ledger, without asking BigQuery."""
 
     @asset_check(
         asset=target_key(contract),
@@ -53,7 +53,7 @@ def build_drift_check(contract: TableContract) -> AssetChecksDefinition:
 def evaluation(
     contract: TableContract, verdict: DriftVerdict, figures: Mapping[str, Any]
 ) -> AssetCheckEvaluation:
-    """The verdict as the sensor files it, without a run."""
+    """Gives the verdict as the sensor files it, without a run."""
     return AssetCheckEvaluation(
         asset_key=target_key(contract),
         check_name=SCHEMA_DRIFT_CHECK,

@@ -58,7 +58,7 @@ _ONCE = RetryPolicy(max_retries=0)
 
 
 class Told(BaseModel):
-    """What Dagster was last told of a table."""
+    """Dagster was last told this of a table."""
 
     version: int = 0  # by the check
     verdict: str = ""
@@ -66,7 +66,7 @@ class Told(BaseModel):
 
 
 class DriftCursor(BaseModel):
-    """What a tick leaves to the next, and shows to whoever looks at the sensor."""
+    """A tick leaves this to the next, and shows it to whoever looks at the sensor."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -98,7 +98,7 @@ class DriftCursor(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """Collects, table by table, what Dagster is to be told; `told` is what it knows then."""
+    """This collects, table by table, what Dagster is to be told; `told` is what it knows then."""
 
     instance: DagsterInstance
     ledger: Ledger
@@ -109,11 +109,11 @@ class News:
 
     @property
     def said(self) -> list[str]:
-        """The results in words, table by table."""
+        """Gives the results in words, table by table."""
         return [f"{each.asset_key.path[-1]}: {each.description}" for each in self.checks]
 
     def is_behind(self, contract: TableContract, newest: NewestVersion | None) -> bool:
-        """Whether the ledger has a version that Dagster was not told of."""
+        """Says whether the ledger has a version that Dagster was not told of."""
         told = self.told.get(contract.id, Told())
         return newest is not None and (told.version, told.shown) != (newest.version,) * 2
 
@@ -194,7 +194,7 @@ def build_drift_sensor(
 
 
 def _node_id() -> str:
-    """The name of this process as the one that looks: `<host>-<pid>`."""
+    """Names this process as the one that looks: `<host>-<pid>`."""
     return f"{socket.gethostname()}-{os.getpid()}"
 
 

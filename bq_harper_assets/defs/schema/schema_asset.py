@@ -1,4 +1,4 @@
-"""The schema of each table as an asset, with one materialisation for each version, told once.
+"""The schema of each table is an asset, with one materialisation for each version.
 
 A run that evolves the table tells the version that it has prepared Harper for; the sensor tells the
 others: those that a sync or a person has recorded and followed, and those that nobody may follow.
@@ -43,7 +43,7 @@ _VERSION = "schema_version"
 
 
 def build_schema(contract: TableContract) -> AssetsDefinition:
-    """Materialising it makes in Harper what the newest recorded schema needs."""
+    """Builds the asset; to materialise it makes in Harper what the newest recorded schema needs."""
 
     @asset(
         key=schema_key(contract),
@@ -83,7 +83,7 @@ def build_schema(contract: TableContract) -> AssetsDefinition:
 
 
 def build_evolve_job(contract: TableContract) -> UnresolvedAssetJobDefinition:
-    """Brings Harper's table to the newest recorded schema; it moves no rows."""
+    """Builds the job that brings Harper's table to the newest recorded schema; it writes no row."""
     return define_asset_job(
         evolve_job(contract),
         AssetSelection.assets(schema_key(contract)),
@@ -94,7 +94,7 @@ def build_evolve_job(contract: TableContract) -> UnresolvedAssetJobDefinition:
 def unshown(
     instance: DagsterInstance, contract: TableContract, steps: Iterable[VersionStep]
 ) -> list[VersionStep]:
-    """Versions that came since the one that Dagster shows now, whoever has told it of that."""
+    """Lists versions that came since the one that Dagster shows now, whoever told it of that."""
     event = instance.get_latest_materialization_event(schema_key(contract))
     made = event.asset_materialization if event else None
     shown = made.metadata[_VERSION].value if made and _VERSION in made.metadata else 0
@@ -102,12 +102,12 @@ def unshown(
 
 
 def version_shown(contract: TableContract, step: VersionStep) -> AssetMaterialization:
-    """A version as an event, for whoever has no run of the asset to tell it."""
+    """Makes an event of a version, for whoever has no run of the asset to tell it."""
     return AssetMaterialization(schema_key(contract), metadata=version_metadata(step))
 
 
 def version_metadata(step: VersionStep) -> dict[str, Any]:
-    """The columns of a version, what it has changed, and who has recorded it, when and why."""
+    """Gives the columns of a version, what it changed, and who recorded it, when and why."""
     recorded = step.recorded
     first = "the first version" if recorded.version == 1 else "nothing that rows depend on"
     return {
@@ -122,7 +122,7 @@ def version_metadata(step: VersionStep) -> dict[str, Any]:
 
 
 def column_table(version: TableVersion) -> TableSchema:
-    """Every column of the version, as BigQuery types it and Harper stores it."""
+    """Lists every column of the version, as BigQuery types it and Harper stores it."""
     return TableSchema(
         [
             TableColumn(

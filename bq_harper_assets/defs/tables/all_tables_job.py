@@ -1,4 +1,4 @@
-"""One job for all tables: Dagster gives a run one set of partitions, and each table has its own."""
+"""One job syncs all tables without partitions, of which Dagster gives a run only one set."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from bq_harper_assets.sync.cells.window import windows_between
 
 
 class NewestConfig(Config):
-    """How much of the table is synced."""
+    """A run syncs so much of each table."""
 
     windows: int = Field(1, ge=1, description="So many closed windows, up to the newest.")
 
@@ -30,7 +30,7 @@ class NewestConfig(Config):
 def build_all_tables_job(
     tables: Sequence[TableContract], starts: Mapping[str, datetime]
 ) -> JobDefinition:
-    """Syncs the newest closed windows of each table; one that fails does not stop the others."""
+    """Builds the job, which syncs each table's newest windows; one that fails stops no other."""
     steps = [_step(contract, starts[contract.id]) for contract in tables]
 
     @job(

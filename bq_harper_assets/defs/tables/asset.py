@@ -51,7 +51,7 @@ ONCE = StoreRetries(max_retries=0)
 
 
 class SyncConfig(Config):
-    """What one run may do that others may not."""
+    """A run may be allowed to do what others may not."""
 
     allow_deletes: bool = Field(
         False, description="Also delete more rows than the guard lets pass; look at them before."
@@ -63,7 +63,7 @@ class SyncConfig(Config):
 
 
 def build_table(contract: TableContract, start: datetime, remark: str = "") -> AssetsDefinition:
-    """Materialising a partition makes it equal to its source at one instant.
+    """Builds the asset; to materialise a partition makes it equal to its source at one instant.
 
     A `remark`, such as why every run is refused, is what the asset's page says.
     """
@@ -114,7 +114,7 @@ def sync_cells(
     allow_deletes: bool = False,
     deep: bool = False,
 ) -> TurnReport:
-    """Tries until it is done, it cannot heal, or the run is stopped; what is done is shown."""
+    """Tries to sync until it succeeds, cannot succeed, or is stopped; shows what is done."""
 
     harper = resources.harper
 
@@ -166,7 +166,7 @@ def sync_cells(
                 raise Failure(said, allow_retries=False) from error
 
     def _keep(report: TurnReport, opened: Ledger, stop: Stop) -> None:
-        """What a run that failed has done all the same."""
+        """Records and proves what a run that failed has done all the same."""
         done = [each.cell for each in report.cells if not each.problem]
         record_done(context, contract, report, rows_held(opened, contract, report))
         _show_in_harper(context, contract, opened, harper, report)
@@ -192,7 +192,7 @@ def _show_in_harper(
     harper: HarperResource,
     report: TurnReport,
 ) -> None:
-    """Copies for readers of Harper; without them the run is as good."""
+    """Writes copies for readers of Harper; without them the run is as good."""
     try:
         with HarperClient(harper.connection(), retry=ONCE) as client:
             warnings = [mirror_checkpoints(ledger, client, contract)]

@@ -1,4 +1,4 @@
-"""Where a table's first window begins: the contract says, or it is found once and kept."""
+"""A table's first window begins where the contract says, or where it is found once and recorded."""
 
 import logging
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What is known of the tables when definitions are loaded, whether or not any server answers.
+"""Definitions are loaded with what is known of the tables, whether or not any server answers.
 
 Loading opens no store. It asks the ledger, read-only and for two seconds at most, where tables
 begin and how they were cut. A local copy of the starts serves while the ledger does not answer.
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class KnownTable:
-    """Where a table's partitions begin, and what its page says of that or of its declaration."""
+    """A table's partitions begin here, and its page says this of that or of its declaration."""
 
     start: datetime
     remark: str = ""
@@ -45,7 +45,7 @@ class KnownTable:
 
 @dataclass(frozen=True)
 class LedgerFacts:
-    """What the ledger, or its copy, says of all tables."""
+    """The ledger, or its copy, says this of all tables."""
 
     starts: Mapping[str, datetime] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)  # why a table cannot be synced
@@ -106,7 +106,7 @@ def _facts(project: Project, ledger: Ledger | None) -> LedgerFacts:
 
 @dataclass(frozen=True)
 class StartsCopy:
-    """A file with the starts that one ledger has told; another ledger has another file."""
+    """This file holds the starts that one ledger has told; another ledger has another file."""
 
     file: Path
 

@@ -1,4 +1,4 @@
-"""Live tables: a job that follows the open window, and a sensor that keeps one such run going."""
+"""A live table has a job that follows the open window, and a sensor that keeps one run going."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -51,7 +51,7 @@ LIVE = "bqh/live"
 
 
 class LiveConfig(Config):
-    """How long one run follows its window."""
+    """One run follows its window for so long."""
 
     seconds: float = Field(
         LIVE_RUN.total_seconds(),
@@ -61,7 +61,7 @@ class LiveConfig(Config):
 
 
 class LiveCursor(BaseModel):
-    """The run that was asked for last."""
+    """The cursor names the run that was asked for last."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -70,7 +70,7 @@ class LiveCursor(BaseModel):
 
 
 def build_live_job(contract: TableContract) -> JobDefinition:
-    """Polls the open window. It takes no pool's slot, so that no backfill waits for it."""
+    """Builds the job, which polls the open window and takes no slot that a backfill waits for."""
 
     @op(name=f"follow_{contract.id}")
     def follow_open_window(
@@ -125,7 +125,7 @@ def build_live_job(contract: TableContract) -> JobDefinition:
 def _follow(
     context: OpExecutionContext, run: Turn, spark: LazyPySparkResource, lasts: timedelta
 ) -> TurnReport | None:
-    """What all polls did, filed as one materialisation of each cell, also if the run fails."""
+    """Follows the window; files what all polls did as one materialisation of each cell."""
     contract, ledger = run.contract, run.stores.ledger
 
     with HarperClient(run.stores.harper, retry=run.retry) as harper:
@@ -173,7 +173,7 @@ def _stopped(contract: TableContract) -> str:
 
 
 def build_live_sensor(contract: TableContract) -> SensorDefinition:
-    """Starts the next run when none goes on; its key names the window and the number of the run."""
+    """Builds the sensor, which starts the next run, keyed by window and number, if none runs."""
 
     @sensor(
         name=live_job(contract),
@@ -212,7 +212,7 @@ def build_live_sensor(contract: TableContract) -> SensorDefinition:
 
 
 def _rows(ledger: Ledger, contract: TableContract, report: TurnReport) -> dict[Cell, int]:
-    """How many rows each cell holds, which its polls wrote a few at a time."""
+    """Counts the rows that each cell holds, which its polls wrote a few at a time."""
     start = min((each.cell.window.start for each in report.cells), default=report.t)
     table = ledger.find_table(contract.id)
     records = ledger.cells(table, start, report.t) if table else ()

@@ -1,4 +1,4 @@
-"""What Dagster keeps of each cell that a run has synced."""
+"""Dagster keeps a materialisation of each cell that a run has synced."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def record_done(
     report: TurnReport,
     rows: Mapping[Cell, int],
 ) -> None:
-    """The finished partitions, where Dagster would call all of them failed or knows of none."""
+    """Records the finished partitions where Dagster would call all of them failed or knows none."""
     for cell in report.cells:
         if not cell.problem:
             context.log_event(
@@ -44,7 +44,7 @@ def record_done(
 
 
 def rows_held(ledger: Ledger, contract: TableContract, report: TurnReport) -> dict[Cell, int]:
-    """How many rows each cell holds now; a top-up has read only the newest of them."""
+    """Counts the rows that each cell holds now; a top-up has read only the newest of them."""
     held = {each.cell: each.result.written + each.result.unchanged for each in report.cells}
     topped_up = [each.cell for each in report.cells if each.mode is Mode.TOPUP]
     table = ledger.find_table(contract.id)
@@ -61,7 +61,7 @@ def rows_held(ledger: Ledger, contract: TableContract, report: TurnReport) -> di
 def cell_metadata(
     contract: TableContract, report: TurnReport, cell: CellReport, rows: int
 ) -> dict[str, Any]:
-    """Figures are plotted by Dagster over time; those of the run are the same in all its cells."""
+    """Gives figures that Dagster plots over time; those of the run are equal in all its cells."""
     result = cell.result
     upto = cell.upto.isoformat()
     return {
@@ -98,7 +98,7 @@ def cell_metadata(
 
 
 def column_schema(columns: Sequence[HarperColumn]) -> TableSchema:
-    """As Harper stores them, with the type in BigQuery beside it."""
+    """Lists the columns as Harper stores them, with their types in BigQuery."""
     return TableSchema(
         [
             TableColumn(

@@ -1,4 +1,4 @@
-"""A sensor per table: it finds what is missing or differs from its source, and asks for few runs.
+"""A sensor per table finds what is missing or differs from its source, and asks for few runs.
 
 Each table has its own, so that one that fails shows its error and does not stop the others.
 """
@@ -92,7 +92,7 @@ class RevisitCursor(BaseModel):
 def build_revisit_sensor(
     contract: TableContract, start: datetime, job: UnresolvedAssetJobDefinition
 ) -> SensorDefinition:
-    """Asks for windows that are missing, unfinished, closed since, or changed in BigQuery."""
+    """Builds the sensor, which asks for windows that are missing, unfinished, closed or changed."""
 
     @sensor(
         name=f"revisit_{contract.id}",
@@ -160,9 +160,9 @@ def _unloaded(contract: TableContract, start: datetime, known: datetime | None) 
     if known is None or start <= known:
         return ""
     return (
-        f"windows of {contract.id} from {known:%FT%H:%M} to {start:%FT%H:%M} are no partitions yet:"
-        " their start was found after the definitions were loaded. Reload the code location, or"
-        f" type: bqh sync {contract.id}"
+        f"windows of {contract.id} from {known:%FT%H:%M} to {start:%FT%H:%M} are not partitions"
+        " yet: their start was found after the definitions were loaded. Reload the code location,"
+        f" or type: bqh sync {contract.id}"
     )
 
 
@@ -174,7 +174,7 @@ def _looked(
     bigquery: BigQueryConnectionResource,
     now: datetime,
 ) -> RevisitCursor:
-    """With what BigQuery holds now, if it is time to ask it."""
+    """Adds what BigQuery holds now, if it is time to ask it."""
     version = _version_to_fill(contract, ledger)
     is_to_be_filled = version > cursor.filled_version
     is_first_look = not cursor.changed and not cursor.look_error  # of this version, not one more
@@ -212,7 +212,7 @@ def _looked(
 
 
 def _version_to_fill(contract: TableContract, ledger: Ledger) -> int:
-    """The newest schema version with new columns to be filled in all windows; 0 for none."""
+    """Gives the newest schema version with new columns to fill in all windows; 0 for none."""
     table = ledger.find_table(contract.id) if contract.backfill else None
     found, before = 0, None
     for recorded in ledger.schema_history(table) if table else ():
@@ -229,7 +229,7 @@ def _looks(
     bigquery: BigQueryConnectionResource,
     ranges: Sequence[Span],
 ) -> tuple[dict[Span, SourceChanges], str]:
-    """Each range that could be looked at, and why the others could not.
+    """Looks at each range; gives those that could be looked at, and why the others could not.
 
     A look that fails is no reason to let windows wait which the ledger knows to be missing.
     """
@@ -262,7 +262,7 @@ def _asks(
 
 
 def _has_just_closed(contract: TableContract, stands: TableStanding, now: datetime) -> bool:
-    """Then the live run that followed the newest window is about to reconcile it."""
+    """Says whether the newest window has just closed: its live run is about to reconcile it."""
     return now - stands.until - contract.safety_lag < ASK_AGAIN_AFTER
 
 
@@ -304,7 +304,7 @@ def _why_nothing(contract: TableContract, stands: TableStanding, cursor: Revisit
         said.append(
             f"{len(refused)} cells were refused by the delete guard, the first is "
             f"{refused[0].key}, and are asked for again when they change in BigQuery, or when what "
-            "other runs took out is forgotten, if that alone is the cause; if it is right as it is,"
+            "other runs deleted no longer counts, if that alone is the cause; if BigQuery is right,"
             f" type: {command_that_allows(contract.id, refused)}"
         )
     if not said:
@@ -318,7 +318,7 @@ def _why_nothing(contract: TableContract, stands: TableStanding, cursor: Revisit
 
 
 def _seen(contract: TableContract, cursor: RevisitCursor) -> str:
-    """What is known of BigQuery, and as of when: not every look sees every window."""
+    """Says what is known of BigQuery, and as of when: not every look sees every window."""
     ledger = "by the ledger no closed window is missing or unfinished"
     ranges = [each for each in cursor.looked if each[0] < each[1]]
     if cursor.looked_at is None or not ranges:

@@ -1,4 +1,4 @@
-"""A schedule per table: each window is synced once it has closed, all slices in one ranged run."""
+"""A schedule per table syncs each window once it has closed, all slices in one ranged run."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +26,7 @@ _DAY = timedelta(days=1)
 
 
 def build_job(contract: TableContract) -> UnresolvedAssetJobDefinition:
-    """Syncs any partitions of one table."""
+    """Builds the job that syncs any partitions of one table."""
     key = target_key(contract)
     # A run that fails would leave this check skipped, and what the sensor has found unseen.
     seen_by_sensor = AssetSelection.checks(AssetCheckKey(key, schema_drift.SCHEMA_DRIFT_CHECK))
@@ -36,7 +36,7 @@ def build_job(contract: TableContract) -> UnresolvedAssetJobDefinition:
 def build_schedule(
     contract: TableContract, start: datetime, job: UnresolvedAssetJobDefinition
 ) -> ScheduleDefinition:
-    """Ticks a safety lag after each window ends; its run key asks for a window only once."""
+    """Builds the schedule, which ticks a safety lag after each window and asks for it only once."""
 
     @schedule(
         name=f"{contract.id}_windows",
@@ -55,14 +55,14 @@ def build_schedule(
 
 
 def newest_closed(contract: TableContract, now: datetime) -> Window:
-    """The last window that no row should arrive in any more."""
+    """Gives the last window that no row should arrive in any more."""
     closed = now.astimezone(UTC) - contract.safety_lag
     *_, newest = windows_between(closed - 2 * contract.window, closed, contract.window)
     return newest if newest.end <= closed else Window(newest.start - contract.window, newest.start)
 
 
 def closing_cron(contract: TableContract) -> str:
-    """Every window length, a safety lag (in whole minutes) after the windows end."""
+    """Says in cron's words: every window length, a safety lag in whole minutes after its end."""
     length = contract.window // _MINUTE
     offset = -(-contract.safety_lag // _MINUTE) % length
     if contract.window == _DAY:

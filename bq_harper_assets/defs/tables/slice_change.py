@@ -1,4 +1,4 @@
-"""What Dagster has to do with another number of slices: runs that count on the old one, a note."""
+"""Another number of slices waits for runs that count on the old one, and is noted in Dagster."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _UNFINISHED = (BulkActionStatus.REQUESTED, BulkActionStatus.CANCELING, BulkActio
 
 
 def unfinished(instance: DagsterInstance, contract: TableContract) -> Iterator[str]:
-    """Runs and backfills of the table that wait or work, each as a text."""
+    """Names the runs and backfills of the table that wait or work."""
     key = target_key(contract)
     jobs = (sync_job(contract), live_job(contract), ALL_TABLES_JOB)
     for run in instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES)):
@@ -25,10 +25,10 @@ def unfinished(instance: DagsterInstance, contract: TableContract) -> Iterator[s
 
 
 def note_change(instance: DagsterInstance, contract: TableContract, was: int) -> None:
-    """So that the asset's page says why partition keys came or went."""
+    """Notes the change, so that the asset's page says why partition keys came or went."""
     text = (
         f"{contract.id} has {contract.slices} slices now and had {was}. Partitions of slices that "
-        "are no more keep their history and are not shown; all others are compared again."
+        "no longer exist keep their history and are not shown; all others are compared again."
     )
     instance.report_runless_asset_event(
         AssetObservation(

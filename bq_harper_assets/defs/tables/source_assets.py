@@ -1,4 +1,4 @@
-"""The BigQuery tables as Dagster sees them: external assets, the start of every lineage."""
+"""The BigQuery tables are external assets, with which every lineage begins."""
 
 from dagster import AssetKey, AssetSpec
 
@@ -6,14 +6,14 @@ from bq_harper_assets.contract.table import TableContract
 
 
 def source_key(contract: TableContract) -> AssetKey:
-    """`bigquery/<dataset>/<table>`, or `bigquery/query/<id>` where a query is read instead."""
+    """Gives the key `bigquery/<dataset>/<table>`, or `bigquery/query/<id>` for a query."""
     if contract.dataset is None or contract.table is None:
         return AssetKey(["bigquery", "query", contract.id])
     return AssetKey(["bigquery", contract.dataset, contract.table])
 
 
 def build_source(contract: TableContract) -> AssetSpec:
-    """What the contract reads. Its rows are made by others; we only look."""
+    """Builds the asset that the contract reads; its rows are made by others."""
     return AssetSpec(
         source_key(contract),
         description=f"Source of {contract.target_table}, read by {contract.timestamp_column}.",

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import CompoundSelect, Connection, Row, and_, case, func, select, union_all
 
 from bq_harper_assets.ledger.records import Batch, BatchState, CellKey, LogicalTable
-from bq_harper_assets.ledger.store.cell_keys import place_of
+from bq_harper_assets.ledger.store.cell_keys import slice_and_start
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LOST_ROWS
 
@@ -50,7 +50,7 @@ def losses(
     by_cell: dict[tuple[int, datetime], list[Row[Any]]] = {}
     for row in sorted(recent, key=lambda row: row.seq):
         if row.seq > after and row.seq not in own:
-            by_cell.setdefault(place_of(row), []).append(row)
+            by_cell.setdefault(slice_and_start(row), []).append(row)
     found = (_loss(table, rows) for rows in by_cell.values())
     return tuple(loss for loss in found if loss is not None)
 

@@ -10,7 +10,7 @@ from bq_harper_assets.ledger.records import CellState, LogicalTable
 from bq_harper_assets.ledger.store.tables import CELLS, MARKS, QUARANTINE
 
 
-class WindowPlace(StrEnum):
+class WindowState(StrEnum):
     """A window is before the start, is closed, or is still open."""
 
     BEFORE = "before"  # before the first window: the start was earlier once
@@ -22,7 +22,7 @@ class WindowPlace(StrEnum):
 class CellCount:
     """A cell count says how many cells of one state are before the start, closed or open."""
 
-    place: WindowPlace
+    window: WindowState
     state: CellState
     cells: int
     synced_upto: datetime | None  # the earliest point up to which one of them is committed
@@ -89,20 +89,23 @@ def cell_counts(
     connection: Connection, table: LogicalTable, start: datetime, closed: datetime
 ) -> tuple[CellCount, ...]:
     """Counts all cells by state, and by whether they are before `start`, closed or open."""
-    place = case(
-        (CELLS.c.window_start < start, WindowPlace.BEFORE.value),
-        (CELLS.c.window_end <= closed, WindowPlace.CLOSED.value),
-        else_=WindowPlace.OPEN.value,
-    ).label("place")
+    window_state = case(
+        (CELLS.c.window_start < start, WindowState.BEFORE.value),
+        (CELLS.c.window_end <= closed, WindowState.CLOSED.value),
+        else_=WindowState.OPEN.value,
+    ).label("window_state")
     query = (
         select(
-            place, CELLS.c.state, func.count().label("cells"), func.min(CELLS.c.upto).label("upto")
+            window_state,
+            CELLS.c.state,
+            func.count().label("cells"),
+            func.min(CELLS.c.upto).label("upto"),
         )
         .where(CELLS.c.table_id == table.id)
-        .group_by(place, CELLS.c.state)
+        .group_by(window_state, CELLS.c.state)
     )
     return tuple(
-        CellCount(WindowPlace(row.place), CellState(row.state), row.cells, row.upto)
+        CellCount(WindowState(row.window_state), CellState(row.state), row.cells, row.upto)
         for row in connection.execute(query)
     )
 
@@ -165,8 +168,8 @@ def checkpoints(
     )
     known = {row.slice: row for row in connection.execute(query)}
     return tuple(
-        Checkpoint(part, row.until if row.first == start else start, int(row.rows))
-        if (row := known.get(part))
-        else Checkpoint(part, start, 0)
-        for part in range(table.facts.slices)
+        Checkpoint(number, row.until if row.first == start else start, int(row.rows))
+        if (row := known.get(number))
+        else Checkpoint(number, start, 0)
+        for number in range(table.facts.slices)
     )

@@ -15,7 +15,7 @@ from bq_harper_assets.ledger.records import (
     Mode,
     Rejection,
 )
-from bq_harper_assets.ledger.store.cell_keys import among, marks_of_cell, place_of
+from bq_harper_assets.ledger.store.cell_keys import among, marks_of_cell, slice_and_start
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LEASES, QUARANTINE
 
@@ -178,7 +178,7 @@ def cells(
                 rebased_to=row.fingerprint_version,
             ),
             marks=row.marks,
-            refusal=refusals.get(place_of(row)) if row.state == CellState.REFUSED else None,
+            refusal=refusals.get(slice_and_start(row)) if row.state == CellState.REFUSED else None,
         )
         for row in rows
     )
@@ -196,7 +196,7 @@ def _refusals(
         .order_by(BATCHES.c.seq)
     )
     return {
-        place_of(row): GuardRefusal(
+        slice_and_start(row): GuardRefusal(
             row.snapshot, row.schema_version, row.fingerprint, row.refused_until
         )
         for row in connection.execute(query)

@@ -11,7 +11,7 @@ from bq_harper_assets.ledger.records import CellKey, Leases, LogicalTable
 from bq_harper_assets.ledger.store.tables import CELLS, MARKS
 
 
-def place_of(row: Any) -> tuple[int, datetime]:
+def slice_and_start(row: Any) -> tuple[int, datetime]:
     """Gives what names a cell within its table, from the cell or from any row about it."""
     return row.slice, row.window_start
 

@@ -28,14 +28,14 @@ class Database:
 
     def __init__(self, url: SecretStr) -> None:
         parsed = _parse(url.get_secret_value())
-        self.place = without_secrets(parsed.render_as_string(hide_password=True))
+        self.address = without_secrets(parsed.render_as_string(hide_password=True))
         self._engine = self._make_engine(parsed)
         self._writer = self._engine.execution_options(writes=True)
 
     def _make_engine(self, url: URL) -> Engine:
         if url.get_backend_name() == "sqlite":
-            return _sqlite_engine(url, self.place)
-        return _postgresql_engine(url, self.place)
+            return _sqlite_engine(url, self.address)
+        return _postgresql_engine(url, self.address)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -61,11 +61,11 @@ class Database:
             # Only the first line is shown, because PostgreSQL's further lines may quote the row.
             why = without_secrets(str(error.orig)).strip().partition("\n")[0]
             if (is_full := _is_full(error.orig)) is not None:
-                raise LedgerNotWritable(self.place, why, is_full=is_full) from error
+                raise LedgerNotWritable(self.address, why, is_full=is_full) from error
             if isinstance(error, OperationalError) or error.connection_invalidated:
-                raise LedgerUnavailable(self.place, why) from error
+                raise LedgerUnavailable(self.address, why) from error
             raise LedgerRefused(
-                f"the ledger at {self.place} refused a statement: {why}. The whole step was taken"
+                f"the ledger at {self.address} refused a statement: {why}. The whole step was taken"
                 " back. Check the rights of the ledger's user, then type: bqh doctor"
             ) from error
 
@@ -124,21 +124,21 @@ def _bad_url() -> LedgerRefused:
     )
 
 
-def _sqlite_engine(url: URL, place: str) -> Engine:
+def _sqlite_engine(url: URL, address: str) -> Engine:
     try:
         _make_private(Path(str(url.database)))
     except OSError as error:
         if error.errno in _NOT_WRITABLE:
             is_full = error.errno == errno.ENOSPC
-            raise LedgerNotWritable(place, str(error), is_full=is_full) from error
-        raise LedgerUnavailable(place, str(error)) from error
+            raise LedgerNotWritable(address, str(error), is_full=is_full) from error
+        raise LedgerUnavailable(address, str(error)) from error
     engine = create_engine(
         url, hide_parameters=True, connect_args={"timeout": _PATIENCE_S, "isolation_level": None}
     )
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: sqlite3.Connection, record: object) -> None:
-        with _told(place):
+        with _told(address):
             _enter_wal(connection)
         # If a power cut undid a plan, the next turn would copy over rows that it does not know of.
         connection.execute("PRAGMA synchronous=FULL")
@@ -150,16 +150,16 @@ def _sqlite_engine(url: URL, place: str) -> Engine:
             connection.exec_driver_sql("BEGIN")
             return
         # If a writer began by reading, SQLite would not let it wait but fail its first write.
-        with _told(place):
+        with _told(address):
             connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
 
 
-def _told(place: str) -> AbstractContextManager[None]:
+def _told(address: str) -> AbstractContextManager[None]:
     """Reports that the block waits for the lock of another process."""
     ends = f"gives up at {clock_text(_PATIENCE_S)}"
-    return WAITS.waiting(f"the lock of the ledger at {place}, which another process holds", ends)
+    return WAITS.waiting(f"the lock of the ledger at {address}, which another process holds", ends)
 
 
 def _make_private(file: Path) -> None:
@@ -186,7 +186,7 @@ def _enter_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.02)
 
 
-def _postgresql_engine(url: URL, place: str) -> Engine:
+def _postgresql_engine(url: URL, address: str) -> Engine:
     engine = create_engine(
         url,
         hide_parameters=True,
@@ -206,7 +206,7 @@ def _postgresql_engine(url: URL, place: str) -> Engine:
 
     @event.listens_for(engine, "do_execute")
     def _execute(cursor: Any, statement: str, parameters: Any, context: object) -> bool:
-        what = f"the ledger at {place} to answer"
+        what = f"the ledger at {address} to answer"
         with WAITS.waiting(what, f"gives up at {clock_text(_PATIENCE_S)} if others hold its locks"):
             cursor.execute(statement, parameters)
         return True  # tells SQLAlchemy that the statement has run

@@ -28,7 +28,7 @@ def migrate(database: Database) -> None:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         revision = _revision(connection)
         if revision and revision not in {script.revision for script in scripts.walk_revisions()}:
-            raise LedgerTooNew(database.place, revision)
+            raise LedgerTooNew(database.address, revision)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 

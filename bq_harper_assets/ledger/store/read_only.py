@@ -29,7 +29,7 @@ class ReadOnlyDatabase(Database):
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Refuses: whoever wants to write opens the ledger with `open_ledger`."""
-        raise LedgerRefused(f"the ledger at {self.place} was opened only to be read")
+        raise LedgerRefused(f"the ledger at {self.address} was opened only to be read")
         yield
 
     def _make_engine(self, url: URL) -> Engine:

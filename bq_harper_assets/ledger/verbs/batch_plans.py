@@ -18,7 +18,7 @@ from bq_harper_assets.ledger.records import (
     Mode,
     Wanted,
 )
-from bq_harper_assets.ledger.store.cell_keys import among, marks_of_cell, misplaced, place_of
+from bq_harper_assets.ledger.store.cell_keys import among, marks_of_cell, misplaced, slice_and_start
 from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LOGICAL_TABLES
 from bq_harper_assets.ledger.verbs import audit, schema_versions, slice_leases
 from bq_harper_assets.ledger.verbs.transitions import change_cell, end_batch
@@ -118,8 +118,8 @@ def _known(
 ) -> dict[CellKey, Row[Any]]:
     """Finds the cells that an earlier batch or mark named, in whatever state."""
     query = select(CELLS, marks_of_cell().label("marks")).where(among(CELLS, table, cells))
-    rows = {place_of(row): row for row in connection.execute(query)}
-    return {cell: rows[place_of(cell)] for cell in cells if place_of(cell) in rows}
+    rows = {slice_and_start(row): row for row in connection.execute(query)}
+    return {cell: rows[slice_and_start(cell)] for cell in cells if slice_and_start(cell) in rows}
 
 
 def _shrinking(known: Mapping[CellKey, Row[Any]], wanted: Sequence[Wanted]) -> Iterator[str]:
@@ -192,12 +192,12 @@ def _supersede(
 ) -> None:
     """Fails batches that a dead run, or this one, left planned in these cells: none can commit."""
     successors = dict(zip(cells, numbers, strict=True))
-    by_place = {place_of(cell): cell for cell in cells}
+    by_slice_and_start = {slice_and_start(cell): cell for cell in cells}
     left = select(BATCHES).where(
         among(BATCHES, table, cells), BATCHES.c.state == BatchState.PLANNED
     )
     for row in connection.execute(left).all():
-        cell = by_place.get(place_of(row))
+        cell = by_slice_and_start.get(slice_and_start(row))
         if cell is not None:
             heir = f"batch {successors[cell]} took its cell"
             error = f"left planned by {row.owner} (epoch {row.epoch}); {heir}"

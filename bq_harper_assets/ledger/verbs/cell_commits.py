@@ -17,7 +17,7 @@ from bq_harper_assets.ledger.records import (
     LogicalTable,
     Mode,
 )
-from bq_harper_assets.ledger.store.cell_keys import among, place_of
+from bq_harper_assets.ledger.store.cell_keys import among, slice_and_start
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import BATCHES, CELLS
 from bq_harper_assets.ledger.verbs import audit, cell_marks, quarantine, slice_leases
@@ -126,8 +126,8 @@ def _held_rows(
     query = select(CELLS.c.slice, CELLS.c.window_start, CELLS.c.rows).where(
         among(CELLS, table, cells)
     )
-    rows = {place_of(row): row.rows for row in connection.execute(query)}
-    return {cell: rows[place_of(cell)] for cell in cells}
+    rows = {slice_and_start(row): row.rows for row in connection.execute(query)}
+    return {cell: rows[slice_and_start(cell)] for cell in cells}
 
 
 def _note(batch: Batch, result: CellResult) -> audit.Note:
@@ -154,10 +154,17 @@ def _recorded(
     planned = {row.seq: row for row in connection.execute(query)}
     for batch in batches:
         row, epoch = planned.get(batch.seq), leases.epochs[batch.cell.slice]
-        place = (batch.table, *place_of(batch.cell), batch.mode, batch.t, batch.upto, epoch)
-        if not row or place != (
+        as_planned = (
+            batch.table,
+            *slice_and_start(batch.cell),
+            batch.mode,
+            batch.t,
+            batch.upto,
+            epoch,
+        )
+        if not row or as_planned != (
             leases.table,
-            *place_of(row),
+            *slice_and_start(row),
             row.mode,
             row.snapshot,
             row.upto,

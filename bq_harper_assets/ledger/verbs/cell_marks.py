@@ -7,7 +7,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.records import Batch, CellKey, CellState, Leases, LogicalTable, Mark
-from bq_harper_assets.ledger.store.cell_keys import among, misplaced, place_of
+from bq_harper_assets.ledger.store.cell_keys import among, misplaced, slice_and_start
 from bq_harper_assets.ledger.store.database import insert_into
 from bq_harper_assets.ledger.store.tables import CELLS, MARKS
 from bq_harper_assets.ledger.verbs import audit, slice_leases
@@ -89,16 +89,16 @@ def _not_held(
         CELLS.c.state == CellState.SYNCED,
         CELLS.c.snapshot >= t,
     )
-    held = {place_of(row): row.upto for row in connection.execute(query)}
+    held = {slice_and_start(row): row.upto for row in connection.execute(query)}
     for one in marks:
-        upto = held.get(place_of(one.cell))
+        upto = held.get(slice_and_start(one.cell))
         if upto is None or upto <= one.row_time:
             yield one
 
 
 def _touch(connection: Connection, table: LogicalTable, cells: Sequence[CellKey]) -> None:
     query = select(CELLS.c.slice, CELLS.c.window_start).where(among(CELLS, table, cells))
-    known = {place_of(row) for row in connection.execute(query)}
+    known = {slice_and_start(row) for row in connection.execute(query)}
     fresh = [
         {
             "table_id": table.id,
@@ -108,7 +108,7 @@ def _touch(connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
             "state": CellState.TOUCHED,
         }
         for cell in cells
-        if place_of(cell) not in known
+        if slice_and_start(cell) not in known
     ]
     if fresh:
         connection.execute(insert(CELLS), fresh)

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, bindparam, case, delete, func, insert, select
 
 from bq_harper_assets.ledger.records import CellKey, CellState, LogicalTable
-from bq_harper_assets.ledger.store.cell_keys import marks_of_cell, place_of
+from bq_harper_assets.ledger.store.cell_keys import marks_of_cell, slice_and_start
 from bq_harper_assets.ledger.store.columns import Instant, database_now
 from bq_harper_assets.ledger.store.tables import CELLS, PROOFS
 from bq_harper_assets.ledger.verbs import registry
@@ -59,7 +59,7 @@ def record_proofs(connection: Connection, table: LogicalTable, judged: Sequence[
         return
     registry.lock_table(connection, table)
     now = database_now(connection)
-    known = {place_of(row): row for row in connection.execute(_around(table, judged))}
+    known = {slice_and_start(row): row for row in connection.execute(_around(table, judged))}
     rows = []
     for each in judged:
         before = known.get((each.cell.slice, each.cell.window_start))

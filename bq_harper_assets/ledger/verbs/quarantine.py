@@ -12,7 +12,7 @@ from bq_harper_assets.ledger.records import (
     LogicalTable,
     Mode,
 )
-from bq_harper_assets.ledger.store.cell_keys import among, place_of
+from bq_harper_assets.ledger.store.cell_keys import among, slice_and_start
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import QUARANTINE
 from bq_harper_assets.ledger.verbs import audit
@@ -50,7 +50,9 @@ def record_rejections(
             "at": now,
         }
         for batch, result in done
-        for number, rejection in enumerate(result.rejections, first.get(place_of(batch.cell), 0))
+        for number, rejection in enumerate(
+            result.rejections, first.get(slice_and_start(batch.cell), 0)
+        )
     ]
     if rows:
         connection.execute(insert(QUARANTINE), rows)
@@ -85,11 +87,15 @@ def drop(
 def _next_numbers(
     connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
 ) -> dict[tuple[int, datetime], int]:
-    place = (QUARANTINE.c.slice, QUARANTINE.c.window_start)
+    columns = (QUARANTINE.c.slice, QUARANTINE.c.window_start)
     query = (
-        select(*place, (func.max(QUARANTINE.c.number) + 1).label("next"))
+        select(*columns, (func.max(QUARANTINE.c.number) + 1).label("next"))
         .where(among(QUARANTINE, table, cells))
-        .group_by(*place)
+        .group_by(*columns)
     )
-    wanted = {place_of(cell) for cell in cells}
-    return {place_of(row): row.next for row in connection.execute(query) if place_of(row) in wanted}
+    wanted = {slice_and_start(cell) for cell in cells}
+    return {
+        slice_and_start(row): row.next
+        for row in connection.execute(query)
+        if slice_and_start(row) in wanted
+    }

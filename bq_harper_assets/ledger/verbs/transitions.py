@@ -47,8 +47,8 @@ def change_batch(connection: Connection, table: LogicalTable, seq: int, **values
 
 def change_cell(connection: Connection, table: LogicalTable, cell: CellKey, **values: Any) -> None:
     """Changes a cell that a plan has made."""
-    place = {"of_table": table.id, "of_slice": cell.slice, "of_start": cell.window_start}
-    changed = connection.execute(_CHANGE_CELL, {**place, **values})
+    key = {"of_table": table.id, "of_slice": cell.slice, "of_start": cell.window_start}
+    changed = connection.execute(_CHANGE_CELL, {**key, **values})
     if changed.rowcount != 1:
         raise LedgerConflict(
             f"no batch of {table.name} was ever planned for cell {cell}. Nothing was changed by"

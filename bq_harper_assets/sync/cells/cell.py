@@ -24,8 +24,8 @@ class Cell:
     @classmethod
     def parse(cls, key: str, length: timedelta) -> "Cell":
         """Returns the cell of this key; raises ValueError if no window of this length fits it."""
-        window, _, part = key.partition("|")
-        if not (match := _SLICE.fullmatch(part)) or slice_key(int(match[1])) != part:
+        window, _, slice_text = key.partition("|")
+        if not (match := _SLICE.fullmatch(slice_text)) or slice_key(int(match[1])) != slice_text:
             raise ValueError(f"{key!r} does not name a cell such as 2026-11-16T07:00|s02")
         return cls(Window.parse(window, length), int(match[1]))
 

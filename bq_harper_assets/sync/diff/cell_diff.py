@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid, Part
 from bq_harper_assets.sync.cells.window import Window
-from bq_harper_assets.sync.diff.diff_job import CellDiff, Survey, compare
+from bq_harper_assets.sync.diff.diff_job import CellDiff, DiffJob, compare
 from bq_harper_assets.sync.diff.target_rows import TimeRange, ranges_of
 from bq_harper_assets.sync.spark.hash_blobs import bins_per_place
 from bq_harper_assets.sync.turn_context import TurnSource
@@ -26,7 +26,7 @@ def compare_cells(
     turn must repair a wrong one, because the next quick comparison trusts it.
     """
     reading = source.reading(parts, has_equal_rows=has_equal_rows)
-    survey = Survey(
+    job = DiffJob(
         reading=reading,
         harper=source.harper_of_tasks,
         target=source.contract.target_table,
@@ -36,7 +36,7 @@ def compare_cells(
         deep=deep,
         as_written=as_written,
     )
-    found = compare(source.spark, survey)
+    found = compare(source.spark, job)
     return {cell: found[reading.grid.place_of(cell)] for cell in parts}
 
 

@@ -57,8 +57,8 @@ _NO_IDS = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Survey:
-    """A survey says what is compared and how; it is sent to the executors."""
+class DiffJob:
+    """A diff job says what is compared and how; it is sent to the executors."""
 
     reading: Reading
     harper: HarperOfTasks
@@ -84,7 +84,7 @@ class CellDiff:
     vanished: list[Any] = field(default_factory=list)  # ids, as the target has them
     read: int = 0  # rows of the source, including those that can have no id
     digest: Digest = field(default_factory=Digest)
-    # Attributes that any row of the survey has and should not have.
+    # Attributes that any row of the job has and should not have.
     extras: frozenset[str] = frozenset()
 
     @property
@@ -94,24 +94,24 @@ class CellDiff:
         return not differs and self.read == self.ids
 
 
-def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
-    """Compares all cells of the survey; returns the differences by place.
+def compare(spark: "SparkSession", job: DiffJob) -> Mapping[int, CellDiff]:
+    """Compares all cells of the job; returns the differences by place.
 
     Raises NotCompared if a task could not read its side to the end.
     """
     parts: list[Callable[[], Iterator[pa.RecordBatch]]] = [
-        *(partial(_read_source, survey, streams) for streams in survey.reading.streams),
-        *(partial(_read_target, survey, ranges) for ranges in survey.ranges),
+        *(partial(_read_source, job, streams) for streams in job.reading.streams),
+        *(partial(_read_target, job, ranges) for ranges in job.ranges),
     ]
 
     def run(part: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-        with noted_for_driver(survey.harper.waits):
+        with noted_for_driver(job.harper.waits):
             yield from part()
 
     def join(rows: pa.Table) -> pa.Table:
-        return _compared(rows, survey.per_place)
+        return _compared(rows, job.per_place)
 
-    found = {place: CellDiff() for place in survey.reading.grid.occupied()}
+    found = {place: CellDiff() for place in job.reading.grid.occupied()}
     if not parts:
         return found
     rows = (
@@ -135,20 +135,20 @@ def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
     return found
 
 
-def _read_source(survey: Survey, streams: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    packer = SourcePacker(per_place=survey.per_place)
+def _read_source(job: DiffJob, streams: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    packer = SourcePacker(per_place=job.per_place)
     tallies: dict[int, Tally] = {}
     failure: Failure | None = None
     try:
-        for rows in cell_rows(survey.reading, streams):
+        for rows in cell_rows(job.reading, streams):
             for place, digest in digests_by_place(rows.places, rows.identity.row_hashes).items():
                 tallies.setdefault(place, Tally()).__iadd__(Tally(digest.count, digest=digest))
             named = rows.where(rows.identity.ids.is_valid().to_numpy(zero_copy_only=False))
             identity = named.identity
             hashes = identity.row_hashes
-            if survey.deep:
-                plan = survey.reading.plan
-                hashes = source_hashes(named, plan, as_written=survey.as_written)
+            if job.deep:
+                plan = job.reading.plan
+                hashes = source_hashes(named, plan, as_written=job.as_written)
             yield from packer.add(named.places, identity.whole_id_hashes, hashes)
     except BqhError as error:
         failure = failure_of(error)
@@ -160,22 +160,22 @@ def _read_source(survey: Survey, streams: Sequence[str]) -> Iterator[pa.RecordBa
     )
 
 
-def _read_target(survey: Survey, ranges: Sequence[TimeRange]) -> Iterator[pa.RecordBatch]:
+def _read_target(job: DiffJob, ranges: Sequence[TimeRange]) -> Iterator[pa.RecordBatch]:
     failure: Failure | None = None
-    reading = survey.reading
-    by_values = RecordHashes(survey.as_written)
-    with HarperClient(survey.harper.connection(), retry=survey.retry) as client:
+    reading = job.reading
+    by_values = RecordHashes(job.as_written)
+    with HarperClient(job.harper.connection(), retry=job.retry) as client:
         try:
             for each, held in read_held(
                 client,
-                survey.target,
+                job.target,
                 reading.plan,
                 ranges,
                 reading.grid.slices,
-                by_values if survey.deep else StoredHashes(),
+                by_values if job.deep else StoredHashes(),
             ):
                 places = held.slices + each.place
-                yield pack_held(places, held.ids, held.hashes, held.keys, survey.per_place)
+                yield pack_held(places, held.ids, held.hashes, held.keys, job.per_place)
         except BqhError as error:
             failure = failure_of(error)
     extras = frozenset(by_values.extras)

@@ -111,5 +111,5 @@ def read_held(
         if plan.flags_deletes:
             marked = np.array([row.get(DELETED_AT) is not None for row in rows], np.bool_)
             hashes[marked] = FLAGGED
-        parts = slice_of(id_hashes(keys, keyless=not plan.key), slices)
-        yield each, TargetRows(parts, id_hashes(keys, keyless=False), hashes, keys)
+        slices_of_rows = slice_of(id_hashes(keys, keyless=not plan.key), slices)
+        yield each, TargetRows(slices_of_rows, id_hashes(keys, keyless=False), hashes, keys)

@@ -29,9 +29,9 @@ class LeaseTerms:
     max_clock_skew_s: float
 
 
-def mirror_id(target: str, part: int) -> str:
+def mirror_id(target: str, slice_number: int) -> str:
     """Returns the id of the row that mirrors the lease of one slice."""
-    return f"{target}|s{part:02}"
+    return f"{target}|s{slice_number:02}"
 
 
 class Deadline:
@@ -73,7 +73,10 @@ class Deadline:
 
     def _mirrored(self) -> float:
         """Returns the earliest mirrored deadline; 0 if a slice's lease has another epoch by now."""
-        ids = {mirror_id(self._terms.target, part): e for part, e in self._terms.epochs.items()}
+        ids = {
+            mirror_id(self._terms.target, slice_number): e
+            for slice_number, e in self._terms.epochs.items()
+        }
         rows = self._mirror.search_by_id(
             MIRRORED_LEASES.name, list(ids), ("id", "epoch", "deadline")
         )

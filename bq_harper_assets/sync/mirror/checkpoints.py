@@ -24,14 +24,14 @@ from bq_harper_assets.sync.phases import phase_of, rows_per_request
 from bq_harper_assets.sync.values.text_forms import stored_text
 
 
-def checkpoint_id(table: str, part: int) -> str:
+def checkpoint_id(table: str, slice_number: int) -> str:
     """Returns the id of the row that shows one slice's checkpoint."""
-    return f"{table}|{slice_key(part)}"
+    return f"{table}|{slice_key(slice_number)}"
 
 
-def node_id(table: str, part: int | None = None) -> str:
+def node_id(table: str, slice_number: int | None = None) -> str:
     """Returns the node id of a slice, or of the whole table."""
-    return table if part is None else f"{table}-{slice_key(part)}"
+    return table if slice_number is None else f"{table}-{slice_key(slice_number)}"
 
 
 def mirror_checkpoints(

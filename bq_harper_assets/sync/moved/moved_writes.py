@@ -10,7 +10,7 @@ import pyarrow as pa
 from bq_harper_assets.instants import instant_at
 from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.cells.slicing import id_hashes
-from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.source.pinned import Pinned
 from bq_harper_assets.sync.turn_context import TurnContext, TurnSource
 from bq_harper_assets.sync.write.write_job import Moved, move_all
@@ -18,10 +18,10 @@ from bq_harper_assets.sync.write.write_task import Chosen
 
 INSTANTS_PER_SESSION = 1_000
 
-ByTime = dict[int, list[tuple[Any, Work]]]  # ids, by microseconds
+ByTime = dict[int, list[tuple[Any, CellWork]]]  # ids, by microseconds
 
 
-def write_moved(turn: TurnContext, works: Sequence[Work]) -> list[Moved]:
+def write_moved(turn: TurnContext, works: Sequence[CellWork]) -> list[Moved]:
     """Writes the rows that left their window as they are now, each into its new cell."""
     written = [work for work in works if not work.refusal]
     moved = [
@@ -37,12 +37,12 @@ def write_moved(turn: TurnContext, works: Sequence[Work]) -> list[Moved]:
     return moved
 
 
-def _seen_in(work: Work, pin: Pinned) -> dict[Any, int]:
+def _seen_in(work: CellWork, pin: Pinned) -> dict[Any, int]:
     return {i: seen.micros for i, seen in work.vanished.later.items() if seen.pin is pin}
 
 
 def _by_time(
-    elsewhere: Iterable[tuple[Work, Mapping[Any, int]]],
+    elsewhere: Iterable[tuple[CellWork, Mapping[Any, int]]],
 ) -> Iterator[ByTime]:
     """Groups the rows by their time, and yields INSTANTS_PER_SESSION of these times at once."""
     by_time: ByTime = {}

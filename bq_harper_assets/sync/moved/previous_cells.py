@@ -94,10 +94,10 @@ def _held_elsewhere(look: PreviousCellSearch, client: HarperClient, rows: CellRo
         for row_id, time in zip(found_ids, times, strict=True):
             if time is None:
                 continue
-            window, part = divmod(own[row_id], grid.slices)
+            window, slice_number = divmod(own[row_id], grid.slices)
             start = time - time % grid.length
             if start != grid.first + window * grid.length:
-                _merge(found, {(start, part): time})
+                _merge(found, {(start, slice_number): time})
     return found
 
 

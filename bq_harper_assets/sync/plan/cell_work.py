@@ -13,7 +13,7 @@ from bq_harper_assets.sync.plan.delete_guard import Loss
 
 
 @dataclass(eq=False, kw_only=True)
-class Work:
+class CellWork:
     """This is what a turn is to do with one cell, and what it has found out of it so far."""
 
     cell: Cell

@@ -12,14 +12,14 @@ from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.errors import WindowStillOpen
 from bq_harper_assets.sync.identity.digest import Digest
 from bq_harper_assets.sync.ledger_facts import cell_key
-from bq_harper_assets.sync.plan.cell_work import Work
-from bq_harper_assets.sync.plan.shared_columns import Bases
+from bq_harper_assets.sync.plan.cell_work import CellWork
+from bq_harper_assets.sync.plan.shared_columns import SharedColumns
 from bq_harper_assets.sync.turn_context import TurnContext
 
 
 def plan_cells(
     turn: TurnContext, version: int, cells: Sequence[Cell], run_id: str, *, deep: bool = False
-) -> list[Work]:
+) -> list[CellWork]:
     """Plans a batch per cell, in one transaction; `deep` does not rely on stored hashes."""
     source = turn.source
     uptos = {cell.window: _upto(source.contract, cell.window, turn.t) for cell in cells}
@@ -27,9 +27,9 @@ def plan_cells(
     length = source.contract.window
     prints = fingerprints(source.queries, source.pin.source, start, end, length)
     held = _held_before(turn, cells)
-    bases = Bases.of(turn.ledger, turn.table, source.pin.plan.version)
+    shared = SharedColumns.of(turn.ledger, turn.table, source.pin.plan.version)
     # A top-up does not compare the rows that the target has already.
-    since = {} if deep else _prefixes(turn, held, bases)
+    since = {} if deep else _prefixes(turn, held, shared)
     keyless = not source.pin.plan.selection.key
     wanted = []
     for cell in cells:
@@ -56,12 +56,12 @@ def plan_cells(
         found = prints[cell.window.start]
         before = since[cell][1].rows if batch.mode is Mode.TOPUP else 0
         commit = held[cell].commit if cell in held else None
-        work = Work(
+        work = CellWork(
             cell=cell,
             batch=batch,
             rows=found.rows - before,
             has_equal_rows=keyless and found.distinct < found.rows,
-            may_be_stale=deep or bases.may_be_stale(_version_of_all_rows(held.get(cell))),
+            may_be_stale=deep or shared.may_be_stale(_version_of_all_rows(held.get(cell))),
         )
         if batch.mode is Mode.TOPUP and commit:
             work.digest_before = Digest.parse(commit.digest)
@@ -101,7 +101,7 @@ def _version_of_all_rows(record: CellRecord | None) -> int | None:
 
 
 def _prefixes(
-    turn: TurnContext, held: Mapping[Cell, CellRecord], bases: Bases
+    turn: TurnContext, held: Mapping[Cell, CellRecord], shared: SharedColumns
 ) -> Mapping[Cell, tuple[datetime, Fingerprint]]:
     """Returns the open cells whose committed part has not changed in the source.
 
@@ -114,15 +114,15 @@ def _prefixes(
         commit = record.commit
         if commit is None or not record.is_clean or commit.is_closed:
             continue
-        if bases.may_be_stale(commit.schema_version):
+        if shared.may_be_stale(commit.schema_version):
             continue
-        place = (cell.window, commit.upto)
-        if place not in seen:
+        extent = (cell.window, commit.upto)
+        if extent not in seen:
             length = source.contract.window
             found = fingerprints(
                 source.queries, source.pin.source, cell.window.start, commit.upto, length
             )
-            seen[place] = found[cell.window.start]
-        if seen[place].text == commit.fingerprint:
-            unchanged[cell] = (commit.upto, seen[place])
+            seen[extent] = found[cell.window.start]
+        if seen[extent].text == commit.fingerprint:
+            unchanged[cell] = (commit.upto, seen[extent])
     return unchanged

@@ -6,11 +6,11 @@ from typing import Any
 from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.sync.diff.target_rows import text_of
 from bq_harper_assets.sync.moved.gone_or_moved import IDS_PER_REQUEST
-from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.turn_context import TurnContext
 
 
-def younger_than_retention(turn: TurnContext, work: Work) -> Sequence[Any]:
+def younger_than_retention(turn: TurnContext, work: CellWork) -> Sequence[Any]:
     """Returns the gone rows of a cell without those that are older than the contract's retention.
 
     The rows' own times are read from Harper only if the retention ends within the window.

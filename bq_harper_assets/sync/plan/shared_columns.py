@@ -17,7 +17,7 @@ Basis = frozenset[str]  # paths of columns and fields
 
 
 @dataclass(frozen=True)
-class Bases:
+class SharedColumns:
     """Says which columns the source, which has those of `now`, shares with other versions."""
 
     now: TableVersion
@@ -25,7 +25,7 @@ class Bases:
     _paths: dict[int, Basis] = field(default_factory=dict)  # computed so far, by version
 
     @classmethod
-    def of(cls, ledger: Ledger, table: LogicalTable, now: TableVersion) -> "Bases":
+    def of(cls, ledger: Ledger, table: LogicalTable, now: TableVersion) -> "SharedColumns":
         """Reads all versions of the table that cells may have been synced under."""
         history = ledger.schema_history(table)
         return cls(now, {each.version: TableVersion.parse(each.body) for each in history})

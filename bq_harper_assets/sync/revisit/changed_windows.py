@@ -17,7 +17,7 @@ from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.cells.window import Span, Window
 from bq_harper_assets.sync.ledger_facts import version_of
 from bq_harper_assets.sync.plan.recomputed_fingerprints import told_anew
-from bq_harper_assets.sync.plan.shared_columns import Bases, Basis
+from bq_harper_assets.sync.plan.shared_columns import Basis, SharedColumns
 from bq_harper_assets.sync.revisit.due_cells import (
     Reason,
     WindowFingerprint,
@@ -76,22 +76,22 @@ def _compared(
     changed: dict[datetime, WindowFingerprint] = {}
     windows = 0
     with pinned(queries, contract, start, end, before) as pin:
-        bases = Bases.of(ledger, table, pin.plan.version)
+        shared = SharedColumns.of(ledger, table, pin.plan.version)
         groups: dict[Basis, list[CellRecord]] = {}
-        for record in _not_spared(queries, contract, pin, bases, records):
-            basis = bases.basis(_last_look(record).schema_version)
+        for record in _not_spared(queries, contract, pin, shared, records):
+            basis = shared.basis(_last_look(record).schema_version)
             groups.setdefault(basis, []).append(record)
         for basis, group in groups.items():
             # An empty new column changes no fingerprint: one that differs has values to fill in.
-            wanted = bases.all if contract.backfill else basis
+            wanted = shared.all if contract.backfill else basis
             prints = _prints(queries, contract, pin.restricted(wanted), group)
             now = {start: each.text for start, each in prints.items()}
             windows += len(now)
             # Refused cells need none: if columns went since, the guard judges them again.
             clean = [record for record in group if not record.refusal]
-            untold = {r.cell: c for r in clean if not bases.is_told(c := _commit(r))}
+            untold = {r.cell: c for r in clean if not shared.is_told(c := _commit(r))}
             told = told_anew(
-                queries, pin.restricted(basis), contract.window, untold, bases.versions
+                queries, pin.restricted(basis), contract.window, untold, shared.versions
             )
             if newest is not None and pin.plan.version == before:
                 anew = [(cell, untold[cell].batch, text) for cell, text in told.items()]
@@ -100,7 +100,7 @@ def _compared(
             changed |= _changed(table, group, told, seen)
             for record in clean:
                 start = record.cell.window_start
-                if why := _due_all_the_same(record, prints[start], bases, contract):
+                if why := _due_all_the_same(record, prints[start], shared, contract):
                     changed[start] = WindowFingerprint(f"{now[start]} {why}", pin.t)
     return changed, windows
 
@@ -114,19 +114,19 @@ def _prints(
 
 
 def _due_all_the_same(
-    record: CellRecord, print_: Fingerprint, bases: Bases, contract: TableContract
+    record: CellRecord, print_: Fingerprint, shared: SharedColumns, contract: TableContract
 ) -> str | None:
     """Returns why a window must be synced again although its fingerprint is equal; None if not."""
-    if contract.backfill and bases.may_be_stale(_commit(record).schema_version):
+    if contract.backfill and shared.may_be_stale(_commit(record).schema_version):
         return "holds values of a column from before it went"
-    if print_.distinct < print_.rows and _may_be_numbered_otherwise(record, bases):
+    if print_.distinct < print_.rows and _may_be_numbered_otherwise(record, shared):
         return "numbers its equal rows by a column that is gone"
     return None
 
 
-def _may_be_numbered_otherwise(record: CellRecord, bases: Bases) -> bool:
+def _may_be_numbered_otherwise(record: CellRecord, shared: SharedColumns) -> bool:
     """Says whether equal rows without a key may have been numbered by a column that is gone."""
-    return not bases.now.key and not bases.has_stored_hashes(_last_look(record).schema_version)
+    return not shared.now.key and not shared.has_stored_hashes(_last_look(record).schema_version)
 
 
 def _commit(record: CellRecord) -> CellCommit:
@@ -143,7 +143,7 @@ def _not_spared(
     queries: Queries,
     contract: TableContract,
     pin: Pinned,
-    bases: Bases,
+    shared: SharedColumns,
     records: Sequence[CellRecord],
 ) -> Sequence[CellRecord]:
     """Leaves out windows whose partitions BigQuery has not changed since they were synced."""
@@ -155,7 +155,7 @@ def _not_spared(
     return [
         record
         for record in records
-        if _may_be_numbered_otherwise(record, bases) or not _is_untouched(record, times)
+        if _may_be_numbered_otherwise(record, shared) or not _is_untouched(record, times)
     ]
 
 

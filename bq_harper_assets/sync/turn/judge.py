@@ -8,7 +8,7 @@ from bq_harper_assets.ledger.records import CellResult, Rejection
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid
 from bq_harper_assets.sync.cells.window import Window
-from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.spark.receipts import Tally, merged
 from bq_harper_assets.sync.write.removal import DeletePolicy
 from bq_harper_assets.sync.write.write_job import Moved
@@ -34,7 +34,7 @@ class CellOutcome:
 
 
 def judge_cells(
-    works: Sequence[Work],
+    works: Sequence[CellWork],
     grid: Grid | None,
     moved: Moved,
     elsewhere: Sequence[Moved],
@@ -83,16 +83,16 @@ class _Counts:
                 rejection = Rejection(refusal.row_id, refusal.reason, refusal.payload)
                 self._refused.setdefault(refusal.place, []).append(rejection)
 
-    def _place(self, work: Work) -> int:
+    def _place(self, work: CellWork) -> int:
         return self._grid.place_of(work.cell) if self._grid and work.has_rows_to_write else -1
 
-    def settled(self, work: Work) -> int:
+    def settled(self, work: CellWork) -> int:
         """Counts the rows that are written, were stored already, or are rejected."""
         place = self._place(work)
         written = self._tallies.get(place, Tally()).written + len(self._refused.get(place, []))
         return written + (work.diff.equal if work.diff else 0)
 
-    def result(self, work: Work, policy: DeletePolicy, seconds: float) -> CellResult:
+    def result(self, work: CellWork, policy: DeletePolicy, seconds: float) -> CellResult:
         place = self._place(work)
         tally = self._tallies.get(place, Tally())
         read = work.diff.read if work.diff else tally.read
@@ -114,7 +114,7 @@ class _Counts:
             rejections=tuple(self._refused.get(place, [])),
         )
 
-    def problem(self, work: Work, result: CellResult, settled: int | None) -> str | None:
+    def problem(self, work: CellWork, result: CellResult, settled: int | None) -> str | None:
         """Returns why the cell is not done; None if it is.
 
         `settled` is the count of the whole window if all of it is in the turn, otherwise None.
@@ -142,7 +142,7 @@ class _Counts:
 
 
 def spared_from_deletes(
-    works: Sequence[Work], grid: Grid | None, moved: Moved, *, allowed: bool
+    works: Sequence[CellWork], grid: Grid | None, moved: Moved, *, allowed: bool
 ) -> dict[Cell, str]:
     """Returns the cells whose vanished rows must stay because their new rows are not all stored.
 
@@ -173,14 +173,14 @@ def _failure(*moves: Moved) -> str | None:
     return next((failure.error for failure in failures if failure), None)
 
 
-def _by_window(works: Sequence[Work]) -> dict[Window, list[Work]]:
-    windows: dict[Window, list[Work]] = {}
+def _by_window(works: Sequence[CellWork]) -> dict[Window, list[CellWork]]:
+    windows: dict[Window, list[CellWork]] = {}
     for work in works:
         windows.setdefault(work.cell.window, []).append(work)
     return windows
 
 
-def _is_whole(of_window: Sequence[Work]) -> bool:
+def _is_whole(of_window: Sequence[CellWork]) -> bool:
     """Says whether BigQuery's count applies: all slices are here and cover the same times."""
     slices = of_window[0].batch.table.facts.slices
     parts = {(work.part.begin, work.part.end) for work in of_window}

@@ -18,7 +18,7 @@ from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.moved.gone_or_moved import Vanished, find_later, find_vanished
 from bq_harper_assets.sync.moved.previous_cells import PreviousCellSearch, cells_elsewhere
-from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.plan.delete_guard import REMEMBERED, Loss, refusals
 from bq_harper_assets.sync.plan.retention import younger_than_retention
 from bq_harper_assets.sync.source.cell_rows import Reading
@@ -26,7 +26,7 @@ from bq_harper_assets.sync.turn_context import TurnContext, TurnSource
 from bq_harper_assets.sync.write.write_task import Chosen
 
 
-def compare_works(source: TurnSource, works: Sequence[Work]) -> None:
+def compare_works(source: TurnSource, works: Sequence[CellWork]) -> None:
     """Gives each cell its difference, by stored hashes or, where those may be stale, by values."""
     for deep in (False, True):
         some = [work for work in works if work.may_be_stale is deep]
@@ -44,7 +44,7 @@ def compare_works(source: TurnSource, works: Sequence[Work]) -> None:
             work.diff = found[work.cell]
 
 
-def find_gone(turn: TurnContext, works: Sequence[Work]) -> None:
+def find_gone(turn: TurnContext, works: Sequence[CellWork]) -> None:
     """Separates rows that are gone from the source from rows that are in another window now."""
     source = turn.source
     ids = [row_id for work in works if work.diff for row_id in work.diff.vanished]
@@ -77,14 +77,14 @@ def find_gone(turn: TurnContext, works: Sequence[Work]) -> None:
             )
 
 
-def _is_in(work: Work, micros: int | None) -> bool:
+def _is_in(work: CellWork, micros: int | None) -> bool:
     """Says whether a time lies in the part; times of an open window after it do not."""
     if micros is None:
         return False
     return micros_at(work.part.begin) <= micros < micros_at(work.part.end)
 
 
-def refuse_great_losses(turn: TurnContext, works: Sequence[Work], *, allowed: bool) -> None:
+def refuse_great_losses(turn: TurnContext, works: Sequence[CellWork], *, allowed: bool) -> None:
     """Records what will be deleted, and lets the guard refuse it unless large losses are allowed.
 
     A table whose policy keeps deleted rows loses nothing.
@@ -116,7 +116,7 @@ def refuse_great_losses(turn: TurnContext, works: Sequence[Work], *, allowed: bo
             turn.ledger.refuse_batch(work.batch, found.why, found.until)
 
 
-def _loss(turn: TurnContext, work: Work) -> Loss | None:
+def _loss(turn: TurnContext, work: CellWork) -> Loss | None:
     """Returns what a compared cell is about to lose; rows past their retention do not count.
 
     They do not count as rows of the cell either: among many of them other losses would look small.
@@ -128,7 +128,7 @@ def _loss(turn: TurnContext, work: Work) -> Loss | None:
     return Loss(young, work.diff.held - expired, len(work.diff.missing))
 
 
-def mark_destinations(turn: TurnContext, works: Sequence[Work]) -> None:
+def mark_destinations(turn: TurnContext, works: Sequence[CellWork]) -> None:
     """Marks cells that get a row which left its window; one committed at T needs no mark."""
     written = [work for work in works if not work.refusal]
     at_t = _marks((work, work.vanished.elsewhere) for work in written)
@@ -143,7 +143,7 @@ def mark_destinations(turn: TurnContext, works: Sequence[Work]) -> None:
         turn.ledger.mark(turn.keeper.leases, t, later)
 
 
-def _marks(moved: Iterable[tuple[Work, Mapping[Any, int]]]) -> list[Mark]:
+def _marks(moved: Iterable[tuple[CellWork, Mapping[Any, int]]]) -> list[Mark]:
     latest: dict[CellKey, int] = {}
     for work, rows in moved:
         for row_id, micros in rows.items():
@@ -153,7 +153,7 @@ def _marks(moved: Iterable[tuple[Work, Mapping[Any, int]]]) -> list[Mark]:
 
 
 def mark_origins(
-    turn: TurnContext, works: Sequence[Work], reading: Reading, chosen: Chosen
+    turn: TurnContext, works: Sequence[CellWork], reading: Reading, chosen: Chosen
 ) -> None:
     """Marks cells from which a write will take a row; only rows with a key can be in another."""
     source = turn.source
@@ -175,17 +175,17 @@ def mark_origins(
     )
     marks = [
         Mark(
-            cell_key(turn.cell_at(start, part)),
+            cell_key(turn.cell_at(start, slice_number)),
             instant_at(micros),
             "a row moved away",
         )
-        for (start, part), micros in found.items()
+        for (start, slice_number), micros in found.items()
     ]
     if marks:
         turn.ledger.mark(turn.keeper.leases, turn.t, marks)
 
 
-def chosen_rows(works: Sequence[Work], grid: Grid) -> Chosen:
+def chosen_rows(works: Sequence[CellWork], grid: Grid) -> Chosen:
     """Chooses every row of cells that are written whole, and what differs in compared cells."""
     whole = np.zeros(len(grid.batches), np.bool_)
     for work in works:
@@ -193,7 +193,7 @@ def chosen_rows(works: Sequence[Work], grid: Grid) -> Chosen:
     return Chosen(whole, _ids([work.diff for work in works if work.diff]))
 
 
-def unseen_rows(works: Sequence[Work], grid: Grid) -> Chosen:
+def unseen_rows(works: Sequence[CellWork], grid: Grid) -> Chosen:
     """Chooses those of chosen_rows() that may be in another cell of the target.
 
     Rows that the comparison found in their own cell are left out.

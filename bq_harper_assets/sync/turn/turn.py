@@ -34,7 +34,7 @@ from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
 from bq_harper_assets.sync.ledger_facts import record_version, table_facts
 from bq_harper_assets.sync.moved.moved_writes import write_moved
 from bq_harper_assets.sync.phases import Phase, phase_of
-from bq_harper_assets.sync.plan.cell_work import Work
+from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.plan.planned_cells import plan_cells
 from bq_harper_assets.sync.schema_sync.version_of_rows import version_of_rows
 from bq_harper_assets.sync.source.cell_rows import Reading
@@ -234,7 +234,7 @@ class Turn:
             until_end=until_end,
         )
 
-    def _plan(self, turn: TurnContext, version: int, cells: Sequence[Cell]) -> list[Work]:
+    def _plan(self, turn: TurnContext, version: int, cells: Sequence[Cell]) -> list[CellWork]:
         """Records a batch per cell in one transaction, and mirrors the newest of them to Harper."""
         works = plan_cells(turn, version, cells, self.run_id, deep=self.deep)
         turn.keeper.note_planned()
@@ -261,7 +261,7 @@ class Turn:
         # A caller with its own sleep function decides how to wait.
         return replace(within, sleep=self.stop.sleep) if within.sleep is time.sleep else within
 
-    def _prepare(self, turn: TurnContext, works: Sequence[Work]) -> None:
+    def _prepare(self, turn: TurnContext, works: Sequence[CellWork]) -> None:
         """Compares cells that may have rows, and refuses large deletes before the first write."""
         compared = [work for work in works if work.is_reconcile]
         with doing(f"comparing {len(works):,} cells with what Harper holds"):
@@ -269,7 +269,7 @@ class Turn:
             reconcile.find_gone(turn, compared)
             reconcile.refuse_great_losses(turn, compared, allowed=self.allow_deletes)
 
-    def _write(self, turn: TurnContext, works: Sequence[Work]) -> Written:
+    def _write(self, turn: TurnContext, works: Sequence[CellWork]) -> Written:
         """Writes rows that left their window, then the cells' own rows, and deletes last."""
         with doing(f"writing rows of {len(works):,} cells to Harper"):
             move = self._move(turn, [work for work in works if work.has_rows_to_write])
@@ -289,7 +289,7 @@ class Turn:
             given_up=tuple(tries[:-1]),
         )
 
-    def _moved(self, turn: TurnContext, works: Sequence[Work], move: Move) -> list[Moved]:
+    def _moved(self, turn: TurnContext, works: Sequence[CellWork], move: Move) -> list[Moved]:
         """Writes the cells and returns what each try did.
 
         A read session that BigQuery lost is opened again at the same instant. Nobody knows which
@@ -303,7 +303,7 @@ class Turn:
             tries.append(move_all(self.spark, replace(move, reading=self._reading(turn, moving))))
         return tries
 
-    def _move(self, turn: TurnContext, works: Sequence[Work]) -> Move | None:
+    def _move(self, turn: TurnContext, works: Sequence[CellWork]) -> Move | None:
         """Builds the order to write, and marks every cell from which it will take rows."""
         if not works:
             return None
@@ -321,13 +321,13 @@ class Turn:
             ),
         )
 
-    def _reading(self, turn: TurnContext, works: Sequence[Work]) -> Reading:
+    def _reading(self, turn: TurnContext, works: Sequence[CellWork]) -> Reading:
         parts = {work.cell: work.part for work in works}
         has_equal_rows = any(work.has_equal_rows for work in works)
         return turn.source.reading(parts, has_equal_rows=has_equal_rows)
 
     def _remove(
-        self, turn: TurnContext, works: Sequence[Work], spared: Mapping[Cell, str]
+        self, turn: TurnContext, works: Sequence[CellWork], spared: Mapping[Cell, str]
     ) -> Removed:
         """Removes vanished rows; this comes last, when every other row is in its cell."""
         contract, pin = self.contract, turn.source.pin
@@ -371,7 +371,7 @@ class Turn:
         return phase_of(max(t - synced_until, timedelta(0)), self.contract.sync)
 
     def _commit(
-        self, turn: TurnContext, works: Sequence[Work], written: Written, began: float
+        self, turn: TurnContext, works: Sequence[CellWork], written: Written, began: float
     ) -> list[CellOutcome]:
         """Judges each cell, and commits those that are done even if the others are not."""
         if self._all_answered(written):
@@ -408,7 +408,7 @@ class Turn:
         ensured: EnsuredTable,
         written: Written,
         began: float,
-        works: Sequence[Work],
+        works: Sequence[CellWork],
         outcomes: Sequence[CellOutcome],
     ) -> TurnReport:
         plan = turn.source.pin.plan
@@ -440,7 +440,7 @@ def _lost_session(moved: Moved) -> str | None:
     return next((each.error for each in failures if each and each.lost_session), None)
 
 
-def _cell_report(work: Work, outcome: CellOutcome) -> CellReport:
+def _cell_report(work: CellWork, outcome: CellOutcome) -> CellReport:
     batch = work.batch
     return CellReport(
         cell=work.cell,

@@ -24,7 +24,7 @@ from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.diff.cell_diff import compare_cells
 from bq_harper_assets.sync.ledger_facts import cell_key, version_of
 from bq_harper_assets.sync.plan.recomputed_fingerprints import is_kept, told_anew
-from bq_harper_assets.sync.plan.shared_columns import Bases, Basis
+from bq_harper_assets.sync.plan.shared_columns import Basis, SharedColumns
 from bq_harper_assets.sync.source.pinned import Pinned, pinned
 from bq_harper_assets.sync.spark.errors import errors_of_spark
 from bq_harper_assets.sync.spark.job_watch import told_while_quiet
@@ -126,22 +126,22 @@ class Prover:
                 tasks=tasks,
                 others=known_attributes(harper, pin) if deep else None,
             )
-            bases = Bases.of(self.stores.ledger, table, pin.plan.version)
+            shared = SharedColumns.of(self.stores.ledger, table, pin.plan.version)
             groups: dict[tuple[Basis, bool], dict[Cell, CellCommit]] = {}
             for cell, commit in commits.items():
                 version = commit.schema_version
                 # Stored hashes that count a removed column are computed again from the values.
-                by_values = deep or not bases.has_stored_hashes(version)
-                groups.setdefault((bases.basis(version), by_values), {})[cell] = commit
+                by_values = deep or not shared.has_stored_hashes(version)
+                groups.setdefault((shared.basis(version), by_values), {})[cell] = commit
             yield from _all_of(
-                self._grouped(source, bases, basis, group, by_values, shown)
+                self._grouped(source, shared, basis, group, by_values, shown)
                 for (basis, by_values), group in groups.items()
             )
 
     def _grouped(
         self,
         source: TurnSource,
-        bases: Bases,
+        shared: SharedColumns,
         basis: Basis,
         commits: Mapping[Cell, CellCommit],
         deep: bool,
@@ -150,8 +150,8 @@ class Prover:
         """Compares cells that share the same columns with the source."""
         pin, queries = source.pin.restricted(basis), source.queries
         now = _prints(queries, pin, commits, self.contract)
-        untold = {cell_key(cell): c for cell, c in commits.items() if not bases.is_told(c)}
-        told = told_anew(queries, pin, self.contract.window, untold, bases.versions)
+        untold = {cell_key(cell): c for cell, c in commits.items() if not shared.is_told(c)}
+        told = told_anew(queries, pin, self.contract.window, untold, shared.versions)
         then: dict[tuple[datetime, int], dict[Cell, CellCommit]] = {}
         as_now = {}
         changed = set()
@@ -165,9 +165,9 @@ class Prover:
                 as_now[cell] = commit
         pins = [(pin, as_now)]
         pins += [
-            (pin.at(t, bases.versions[version]), group) for (t, version), group in then.items()
+            (pin.at(t, shared.versions[version]), group) for (t, version), group in then.items()
         ]
-        left_out = bases.left_out(basis)
+        left_out = shared.left_out(basis)
         for cell, proof in _all_of(
             self._at(replace(source, pin=each), group, now, changed, deep, shown)
             for each, group in pins

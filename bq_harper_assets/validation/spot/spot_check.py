@@ -22,7 +22,7 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.ledger_facts import version_of
 from bq_harper_assets.sync.plan.recomputed_fingerprints import is_kept
-from bq_harper_assets.sync.plan.shared_columns import Bases
+from bq_harper_assets.sync.plan.shared_columns import SharedColumns
 from bq_harper_assets.sync.source.pinned import Pinned, pinned
 from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.validation.spot.compared_rows import (
@@ -140,7 +140,7 @@ def _compare(
 ) -> _Compared:
     """Compares the rows, apart for each instant and each schema version."""
     plan, slices = RowPlan.of(pin.plan), table.facts.slices
-    bases = Bases.of(subject.ledger, table, pin.plan.version)
+    bases = SharedColumns.of(subject.ledger, table, pin.plan.version)
     kind = pin.source.time_column.kind
     compared = _Compared()
     stored: dict[CommittedCell, list[tuple[Row, datetime]]] = {}
