@@ -91,14 +91,15 @@ class Sample:
         """Returns the rows of port_events."""
         return last_events(self.plan, self.scenario.events, self.end)
 
-    def numbers(self, batch: int = _ROWS_PER_LOAD) -> Iterator[Ints]:
-        """Yields the numbers of all positions, a batch at a time."""
-        for first in range(0, self.scenario.positions, batch):
-            yield np.arange(first, min(first + batch, self.scenario.positions), dtype=np.int64)
+    def numbers(self) -> Iterator[Ints]:
+        """Yields the numbers of all positions, those of one load at a time."""
+        rows = self.scenario.positions
+        for first in range(0, rows, _ROWS_PER_LOAD):
+            yield np.arange(first, min(first + _ROWS_PER_LOAD, rows), dtype=np.int64)
 
-    def positions(self, batch: int = _ROWS_PER_LOAD) -> Iterator[Any]:
+    def positions(self) -> Iterator[Any]:
         """Yields the rows of vessel_positions in order of time, without those that come late."""
-        for numbers in self.numbers(batch):
+        for numbers in self.numbers():
             yield self.reports.fresh(numbers)
 
 

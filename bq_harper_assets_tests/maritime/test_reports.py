@@ -28,7 +28,9 @@ def sample(name: str, seed: int = 7) -> Sample:
 
 
 def positions(made: Sample, batch: int = 65_536) -> Any:
-    return pa.concat_tables(list(made.positions(batch))).combine_chunks()
+    numbers = np.arange(made.scenario.positions)
+    batches = np.split(numbers, range(batch, len(numbers), batch))
+    return pa.concat_tables([made.reports.fresh(each) for each in batches]).combine_chunks()
 
 
 @pytest.mark.promise("K1")

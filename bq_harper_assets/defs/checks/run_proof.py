@@ -23,11 +23,6 @@ class RunProof:
         """All cells are proved, or are open and equal so far."""
         return self.status in _EQUAL
 
-    @property
-    def differs(self) -> bool:
-        """Some row in Harper is not what BigQuery had."""
-        return self.status is ProofStatus.DIFFERS
-
 
 def proof_of_run(
     instance: DagsterInstance, run_id: str, key: AssetKey, failure: str | None

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +73,6 @@ def launch(
     *,
     allow_deletes: bool = False,
     deep: bool = False,
-    say: Callable[[str], None] = say_beside,
 ) -> Launched:
     """Materialise the rectangle that the cells span, in one run.
 
@@ -83,7 +82,7 @@ def launch(
     assert isinstance(ledger, LedgerResource)
     with ledger.open() as opened:
         for line in clear_the_way(instance, opened, contract, cells):
-            say(line)
+            say_beside(line)
         since = opened.now()
     job = definitions.resolve_job_def(f"sync_{contract.id}")
     key = target_key(contract)
