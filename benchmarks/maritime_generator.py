@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from bq_harper_assets.maritime.disorder import Disorder
-from bq_harper_assets.maritime.initialize import Sample
+from bq_harper_assets.maritime.initialize import SCENARIOS, Sample, sized
 from bq_harper_assets.maritime.reports import microseconds
-from bq_harper_assets.maritime.scenarios import SCENARIOS, sized
 from bq_harper_assets.maritime.warehouse import parquet_bytes
 
 END = microseconds(datetime(2026, 11, 16, 12, 0, tzinfo=UTC))

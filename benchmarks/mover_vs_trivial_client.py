@@ -29,9 +29,8 @@ from bq_harper_assets.contract.connections import BigQueryConnection, HarperConn
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.maritime.initialize import Sample
+from bq_harper_assets.maritime.initialize import SCENARIOS, Sample, Scenario
 from bq_harper_assets.maritime.reports import microseconds
-from bq_harper_assets.maritime.scenarios import SCENARIOS, Scenario
 from bq_harper_assets.maritime.tables import POSITIONS
 from bq_harper_assets.maritime.warehouse import Warehouse
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -134,7 +133,6 @@ def make_source(bigquery: BigQueryConnection, rows: int, end: datetime) -> None:
     warehouse = Warehouse(bigquery, DATASET)
     warehouse.make()
     size = Scenario(
-        name="benchmark",
         positions=rows,
         events=0,
         vessels=SCENARIOS["realistic"].vessels,

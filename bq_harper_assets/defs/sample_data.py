@@ -21,9 +21,8 @@ from pydantic import Field
 
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.settings.profile import LOCAL
-from bq_harper_assets.maritime.initialize import Sample, initialize
+from bq_harper_assets.maritime.initialize import SCENARIOS, Sample, initialize
 from bq_harper_assets.maritime.reports import microseconds
-from bq_harper_assets.maritime.scenarios import SCENARIOS
 from bq_harper_assets.maritime.tables import DATASET, SHAPES
 from bq_harper_assets.maritime.warehouse import Warehouse
 

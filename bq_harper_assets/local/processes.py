@@ -131,9 +131,9 @@ def stop(process: Process, kill_after: float = KILL_AFTER_SECONDS) -> bool:
     return _stop(process, os.killpg, kill_after)
 
 
-def stop_alone(process: Process, kill_after: float = KILL_AFTER_SECONDS) -> bool:
+def stop_alone(process: Process) -> bool:
     """Stops a process that began no session: only the process itself gets the signal."""
-    return _stop(process, os.kill, kill_after)
+    return _stop(process, os.kill, KILL_AFTER_SECONDS)
 
 
 def _stop(process: Process, send: Callable[[int, int], None], kill_after: float) -> bool:

@@ -1,7 +1,8 @@
 """Gives some rows the faults that real tables have and tidy samples lack, in exact counts."""
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, field, fields
 from math import floor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,10 @@ class DisorderTooLarge(BqhError):
     """More rows were to be disordered than there are rows to pick from."""
 
 
+def _rows(that: str) -> Any:
+    return field(default=0, metadata={"rows that": that})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Disorder:
     """Disorder says how many rows get each fault.
@@ -25,14 +30,14 @@ class Disorder:
     batch).
     """
 
-    late: float = 0  # arrives in a later load than its neighbours
-    ties: float = 0  # has the timestamp of its neighbour, another vessel
-    duplicates: float = 0  # is there twice, equal in every column
-    updates: float = 0  # is changed after the load, timestamp kept
-    moves: float = 0  # is changed after the load, to an earlier timestamp
-    deletes: float = 0  # is deleted after the load
-    nulls: float = 0  # has no timestamp
-    futures: float = 0  # has a timestamp from the future
+    late: float = _rows("arrive in a later load than their neighbours")
+    ties: float = _rows("have the timestamp of another vessel's row")
+    duplicates: float = _rows("are there twice, equal in every column")
+    updates: float = _rows("are changed after the load, timestamp kept")
+    moves: float = _rows("are changed after the load, to a timestamp 3 hours earlier")
+    deletes: float = _rows("are deleted after the load")
+    nulls: float = _rows("have no timestamp")
+    futures: float = _rows("have a timestamp a year ahead")
 
     def counts(self, rows: int, lap: int) -> tuple[int, ...]:
         """Returns how many rows of a lap get each fault; over many laps a share is exact."""
@@ -45,7 +50,7 @@ class Disorder:
         )
         if sum(wanted) > rows // 2:
             parts = ", ".join(
-                f"{n} {field.name}" for n, field in zip(wanted, fields(self), strict=True) if n
+                f"{n} {kind.name}" for n, kind in zip(wanted, fields(self), strict=True) if n
             )
             raise DisorderTooLarge(
                 f"of {rows:,} rows at most half ({rows // 2:,}) can be disordered, and {parts} were"

@@ -1,20 +1,26 @@
-"""Keeps the sample tables growing on the clock, from exactly where they end, until stopped."""
+"""Keeps the sample tables growing on the clock, from exactly where they end, until stopped.
+
+The batches of a stream are whole intervals since 1970. Rows are pure functions of their number, so
+the stored rows show which are still to come, and a restart needs to know nothing but the plan.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.maritime.disorder import DELETE, MOVE, UPDATE, Disorder
+from bq_harper_assets.maritime import chance
+from bq_harper_assets.maritime.disorder import LATE, ORDERLY, Disorder
 from bq_harper_assets.maritime.initialize import fleet_labels
 from bq_harper_assets.maritime.itinerary import Ints, build_itineraries
 from bq_harper_assets.maritime.port_calls import events_between
 from bq_harper_assets.maritime.register import register_rows
-from bq_harper_assets.maritime.reports import DAY, Reports, microseconds, moment
-from bq_harper_assets.maritime.stream import StreamPlan
+from bq_harper_assets.maritime.reports import DAY, Reports, Schedule, microseconds, moment
 from bq_harper_assets.maritime.tables import EVENTS, POSITIONS, REGISTER
 from bq_harper_assets.maritime.warehouse import Warehouse
 
@@ -26,14 +32,52 @@ class TimestampRequired(BqhError):
     """Rows without a timestamp were asked for, of a table that cannot store them."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class StreamPlan:
+    """A stream plan has `batch` rows per `interval` microseconds, and sends those after `since`."""
+
+    seed: int
+    vessels: int
+    interval: int
+    batch: int
+    since: int
+    late_batches: int = 5  # a late row comes with one of this many batches after its own
+    disorder: Disorder = ORDERLY
+
+    @cached_property
+    def reports(self) -> Reports:
+        """Returns the rows of the stream; row n belongs to batch n // `batch`."""
+        schedule = Schedule(
+            seed=self.seed, vessels=self.vessels, origin=0, span=self.interval, rows=self.batch
+        )
+        return Reports(build_itineraries(self.seed, self.vessels), schedule, self.disorder)
+
+    def numbers(self, first: int, last: int) -> Ints:
+        """Returns the numbers of the rows of batches first..last-1."""
+        number = np.arange(first * self.batch, last * self.batch, dtype=np.int64)
+        return number[self.reports.times(number) > self.since]
+
+    def overdue(self, first: int, last: int) -> Ints:
+        """Returns the numbers of the late rows that come with batches first..last-1."""
+        late = self.reports.of_kind(self.numbers(first - self.late_batches, last), LATE)
+        wait = chance.bits(self.seed, "late by", late) % np.uint64(self.late_batches)
+        comes = late // self.batch + 1 + wait.astype(np.int64)
+        return late[(comes >= first) & (comes < last)]
+
+    def load(self, first: int, last: int) -> Any:
+        """Returns what arrives with batches first..last-1 as a pyarrow Table, late rows last."""
+        fresh = self.reports.fresh(self.numbers(first, last))
+        return pa.concat_tables([fresh, self.reports.rows(self.overdue(first, last))])
+
+
 class Sink(Protocol):
     """A sink is where a feed sends its rows; a Warehouse is one."""
 
     def append(self, table: str, rows: Any) -> None:
         """Appends all of the rows, or none."""
 
-    def change(self, reports: Reports, updates: Ints, moves: Ints, deletes: Ints) -> int:
-        """Updates, moves in time and deletes rows that were appended."""
+    def change(self, reports: Reports, number: Ints) -> None:
+        """Updates, moves in time and deletes those of the appended rows that are to be changed."""
 
     def trim(self, older_than: datetime) -> int:
         """Deletes rows from before that time."""
@@ -77,9 +121,7 @@ class Feed:
         rows = self.plan.load(self.batch, upto)
         if rows.num_rows:
             self.sink.append(POSITIONS.name, rows)
-            numbers, reports = self.plan.numbers(self.batch, upto), self.plan.reports
-            touched = [reports.of_kind(numbers, kind) for kind in (UPDATE, MOVE, DELETE)]
-            self.sink.change(reports, *touched)
+            self.sink.change(self.plan.reports, self.plan.numbers(self.batch, upto))
         self.batch = upto
         self.say(
             f"{rows.num_rows:,} positions and {events.num_rows:,} events up to {moment(end):%F %T}"
@@ -104,28 +146,10 @@ class Feed:
                 return sent
 
 
-def _plan_labels(plan: StreamPlan) -> dict[str, str]:
-    """Makes the labels that record a plan; BigQuery's labels take no dots."""
-    return {
-        "interval": str(plan.interval),
-        "batch": str(plan.batch),
-        "since": str(plan.since),
-        "late_batches": str(plan.late_batches),
-        "late": str(float(plan.disorder.late)).replace(".", "_"),
-    }
-
-
-def _recorded_plan(asked: StreamPlan, labels: dict[str, str]) -> StreamPlan | None:
-    if not labels.get("since"):
-        return None
-    return replace(
-        asked,
-        interval=int(labels["interval"]),
-        batch=int(labels["batch"]),
-        since=int(labels["since"]),
-        late_batches=int(labels["late_batches"]),
-        disorder=Disorder(late=float(labels["late"].replace("_", "."))),
-    )
+def _pace(plan: StreamPlan) -> str:
+    """Returns what decides which row comes when, as a label; BigQuery's labels take no dots."""
+    late = str(float(plan.disorder.late)).replace(".", "_")
+    return f"{plan.batch}-{plan.interval}-{late}-{plan.late_batches}"
 
 
 def fleet_of(warehouse: Warehouse) -> tuple[int, int] | None:
@@ -141,7 +165,10 @@ def resume(
     retention: timedelta,
     say: Callable[[str], None],
 ) -> Feed:
-    """Makes a feed that continues the stored rows, or begins with the batch that has just ended."""
+    """Makes a feed that continues the stored rows, or begins with the batch that has just ended.
+
+    A stream of another pace begins anew after the newest row; the old one's late rows stay out.
+    """
     warehouse.make(null_timestamps=bool(asked.disorder.nulls))
     # The emulator would take such rows, but BigQuery refuses the whole load.
     if asked.disorder.nulls and "timestamp" in warehouse.dataset.required_columns(POSITIONS.name):
@@ -158,15 +185,10 @@ def resume(
     oldest_kept = microseconds(now - retention)
     found = warehouse.newest(POSITIONS.name, now)
     newest = max(microseconds(found), oldest_kept) if found else just_ended
-    recorded = _recorded_plan(asked, warehouse.dataset.labels(POSITIONS.name) or {})
-    plan = replace(asked, since=newest)
-    if recorded is not None and found is not None and newest > oldest_kept:
-        same_pace = replace(asked, since=recorded.since)
-        if _plan_labels(same_pace) == _plan_labels(recorded):
-            plan = same_pace
-        else:
-            _send_pending(warehouse, recorded, newest)
-    warehouse.dataset.label(POSITIONS.name, _plan_labels(plan))
+    plan, labels = replace(asked, since=newest), warehouse.dataset.labels(POSITIONS.name) or {}
+    if labels.get("pace") == _pace(asked) and found is not None and newest > oldest_kept:
+        plan = replace(asked, since=int(labels["since"]))
+    warehouse.dataset.label(POSITIONS.name, {"pace": _pace(plan), "since": str(plan.since)})
     events = warehouse.newest(EVENTS.name, now)
     return Feed(
         sink=warehouse,
@@ -176,13 +198,3 @@ def resume(
         retention=retention,
         say=say,
     )
-
-
-def _send_pending(warehouse: Warehouse, recorded: StreamPlan, newest: int) -> None:
-    """Sends the late rows of the old pace that are still to come, before the pace changes."""
-    numbers = recorded.pending(newest // recorded.interval + 1)
-    times = [moment(time) for time in recorded.reports.times(numbers)]
-    stored = warehouse.stored(times)
-    out = numbers[np.array([time not in stored for time in times], dtype=bool)]
-    if len(out):
-        warehouse.append(POSITIONS.name, recorded.reports.rows(out))

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bq_harper_assets.errors import BqhError
 from bq_harper_assets.maritime import chance
 from bq_harper_assets.maritime.vessel_types import FLAGS, VESSEL_TYPES
 
@@ -38,10 +37,6 @@ OWNERS = tuple(f"{house} {form}" for house in _HOUSES for form in _FORMS)
 _CALLSIGN_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ23456789"
 
 
-class FleetTooLarge(BqhError):
-    """More vessels were asked for than there are distinct numbers."""
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fleet:
     """A fleet is parallel columns, one element per vessel: numbers in numpy, texts in Arrow."""
@@ -59,11 +54,6 @@ class Fleet:
     imo: Any
     name: Any
     callsign: Any
-
-
-def type_column(field: str) -> NDArray[np.float64]:
-    """Returns one number of each vessel type, to be indexed by a vessel's kind."""
-    return np.array([getattr(kind, field) for kind in VESSEL_TYPES], dtype=np.float64)
 
 
 def _texts(words: Sequence[str], which: NDArray[np.int64]) -> Any:
@@ -107,11 +97,6 @@ def _name(number: NDArray[np.int64], seed: int) -> Any:
 @lru_cache(maxsize=2)
 def build_fleet(seed: int, size: int) -> Fleet:
     """Builds the first `size` vessels of a seed; each has its own MMSI, IMO, call sign and name."""
-    if not 1 <= size <= MAX_VESSELS:
-        raise FleetTooLarge(
-            f"a fleet of {size:,} vessels cannot be made: 1 to {MAX_VESSELS:,} have distinct"
-            " numbers. Nothing was written; pass another --vessels."
-        )
     number = np.arange(size, dtype=np.int64)
     kind = chance.choice([t.share for t in VESSEL_TYPES], seed, "type", number)
     flag = chance.choice([f.share for f in FLAGS], seed, "flag", number)

@@ -1,27 +1,58 @@
-"""Fills empty tables with one scenario: the register, the events, the positions, oldest first."""
+"""Fills empty tables with one scenario: the register, the events, the positions, oldest first.
+
+A scenario says how much sample data there is: three have names, and others derive from them.
+"""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.maritime.disorder import DELETE, LATE, MOVE, ORDERLY, UPDATE, Disorder
-from bq_harper_assets.maritime.itinerary import Ints, Itineraries, build_itineraries
+from bq_harper_assets.maritime.disorder import LATE, ORDERLY, Disorder
+from bq_harper_assets.maritime.fleet import MAX_VESSELS
+from bq_harper_assets.maritime.itinerary import SECOND, Ints, Itineraries, build_itineraries
 from bq_harper_assets.maritime.port_calls import last_events
 from bq_harper_assets.maritime.register import register_rows
 from bq_harper_assets.maritime.reports import Reports, Schedule
-from bq_harper_assets.maritime.scenarios import Scenario
 from bq_harper_assets.maritime.tables import EVENTS, POSITIONS, REGISTER
 from bq_harper_assets.maritime.warehouse import Warehouse
 
-_ROWS_PER_LOAD = 250_000
-_ROWS_AT_ONCE = 65_536  # so many stay in the processor's cache
+_ROWS_PER_LOAD = 65_536  # so many stay in the processor's cache
 
 _Progress = Callable[[str, int, int], None]  # it gets table, rows loaded, rows in all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A scenario is a size of the sample data.
+
+    The positions cover `span` microseconds, and the events are the newest at its end.
+    """
+
+    positions: int
+    events: int
+    vessels: int
+    span: int
+
+
+_HOUR = 3600 * SECOND
+SCENARIOS = {
+    "small": Scenario(positions=100, events=10, vessels=20, span=_HOUR),
+    "realistic": Scenario(positions=10_000, events=500, vessels=100, span=24 * _HOUR),
+    "stress": Scenario(positions=100_000, events=5_000, vessels=1_000, span=7 * 24 * _HOUR),
+}
+
+
+def sized(scenario: Scenario, rows: int | None = None, vessels: int | None = None) -> Scenario:
+    """Returns the scenario with other positions (the rest in proportion) or another fleet size."""
+    if rows is not None:
+        fleet = min(MAX_VESSELS, max(scenario.vessels, rows // 100))
+        scenario = replace(scenario, positions=rows, events=rows // 20, vessels=fleet)
+    return scenario if vessels is None else replace(scenario, vessels=vessels)
 
 
 class AlreadyFilled(BqhError):
@@ -60,21 +91,16 @@ class Sample:
         """Returns the rows of port_events."""
         return last_events(self.plan, self.scenario.events, self.end)
 
-    def positions(self, batch: int = _ROWS_AT_ONCE) -> Iterator[Any]:
+    def numbers(self) -> Iterator[Ints]:
+        """Yields the numbers of all positions, those of one load at a time."""
+        rows = self.scenario.positions
+        for first in range(0, rows, _ROWS_PER_LOAD):
+            yield np.arange(first, min(first + _ROWS_PER_LOAD, rows), dtype=np.int64)
+
+    def positions(self) -> Iterator[Any]:
         """Yields the rows of vessel_positions in order of time, without those that come late."""
-        for numbers in _cut(np.arange(self.scenario.positions, dtype=np.int64), batch):
+        for numbers in self.numbers():
             yield self.reports.fresh(numbers)
-
-    def of_kind(self, *kinds: int) -> list[Ints]:
-        """Returns, for each of these kinds, the numbers of all its rows."""
-        numbers = _cut(np.arange(self.scenario.positions, dtype=np.int64), _ROWS_PER_LOAD)
-        found = [(some, self.reports.kinds(some)) for some in numbers]
-        return [np.concatenate([some[are == kind] for some, are in found]) for kind in kinds]
-
-
-def _cut(numbers: Ints, size: int) -> Iterator[Ints]:
-    for first in range(0, len(numbers), size):
-        yield numbers[first : first + size]
 
 
 def initialize(warehouse: Warehouse, sample: Sample, progress: _Progress) -> None:
@@ -86,30 +112,24 @@ def initialize(warehouse: Warehouse, sample: Sample, progress: _Progress) -> Non
             " replace it with `bqh maritime reset`, or go on from it with `bqh maritime start`."
         )
     size, reports = sample.scenario, sample.reports
-    late, updates, moves, deletes = sample.of_kind(LATE, UPDATE, MOVE, DELETE)
+    sample.disorder.counts(size.positions, 0)  # it raises an error if there are too many
     warehouse.make(null_timestamps=bool(sample.disorder.nulls))
     warehouse.dataset.label(REGISTER.name, fleet_labels(sample.seed, size.vessels))
-    warehouse.dataset.label(POSITIONS.name, {"since": ""})  # a stream into earlier rows ends here
+    warehouse.dataset.label(POSITIONS.name, {"pace": ""})  # a stream into earlier rows ends here
     warehouse.append(REGISTER.name, sample.register())
     progress(REGISTER.name, size.vessels, size.vessels)
     if size.events:
         warehouse.append(EVENTS.name, sample.events())
     progress(EVENTS.name, size.events, size.events)
-    done, waiting = 0, []
-    for rows in sample.positions():
-        waiting.append(rows)
-        done += rows.num_rows
-        if sum(part.num_rows for part in waiting) >= _ROWS_PER_LOAD:
-            warehouse.append(POSITIONS.name, pa.concat_tables(waiting))
-            waiting = []
+    late = (reports.rows(reports.of_kind(numbers, LATE)) for numbers in sample.numbers())
+    done = 0
+    for rows in chain(sample.positions(), late):
+        if rows.num_rows:
+            warehouse.append(POSITIONS.name, rows)
+            done += rows.num_rows
             progress(POSITIONS.name, done, size.positions)
-    if waiting:
-        warehouse.append(POSITIONS.name, pa.concat_tables(waiting))
-    for numbers in _cut(late, _ROWS_PER_LOAD):
-        warehouse.append(POSITIONS.name, reports.rows(numbers))
-        done += len(numbers)
-    warehouse.change(reports, updates, moves, deletes)
-    progress(POSITIONS.name, done, size.positions)
+    for numbers in sample.numbers():
+        warehouse.change(reports, numbers)
 
 
 def fleet_labels(seed: int, vessels: int) -> dict[str, str]:

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bq_harper_assets.maritime.itinerary import SECOND, Ints, Itineraries
-from bq_harper_assets.maritime.ports import PORTS
+from bq_harper_assets.maritime.itinerary import CALLS, SECOND, Ints, Itineraries
+from bq_harper_assets.maritime.ports import PLACES, PORTS
 from bq_harper_assets.maritime.tables import EVENTS, arrow_table
-from bq_harper_assets.maritime.vessel_types import MAX_CALLS
 
 ARRIVAL, BERTHED, DEPARTURE, _UNDERWAY, ANCHORED = range(5)
 EVENT_TYPES = ("ARRIVAL", "BERTHED", "DEPARTURE", "UNDERWAY", "ANCHORED")
@@ -17,25 +16,17 @@ _STATUS = ("Arriving", "Moored", "Departing", "Under way using engine", "At anch
 _TYPE_NAMES, _STATUS_TEXTS = pa.array(EVENT_TYPES), pa.array(_STATUS)
 _PORT_IDS = pa.array([port.id for port in PORTS])
 _PORT_NAMES = pa.array([port.name for port in PORTS])
-_PLACES = np.array([port.at for port in PORTS])
+_PILOTAGE = 1_800 * SECOND  # between arrival and berth, and from the berth until under way
 
 
 def _occurrences(plan: Itineraries, start: int, end: int) -> tuple[Ints, Ints, Ints]:
     """Returns call, event type and time of all events in [start, end), in order of time."""
-    call = np.flatnonzero(plan.port >= 0)
-    stay_from, leg_from = plan.stages.reshape(-1, 2)[call].T
-    before = np.empty_like(call)  # the call whose leg ends here
-    before[np.searchsorted(call, plan.next_call[call])] = call
-
-    def pilotage(leg_of: Ints, berth_of: Ints) -> Ints:
-        """Returns the time between fairway and berth, at the leg's speed, in whole seconds."""
-        share = plan.approach[berth_of] / plan.leg[leg_of]
-        return (share * (plan.leg_time[leg_of] // SECOND)).astype(np.int64) * SECOND
-
-    offsets = [stay_from - pilotage(before, call), stay_from, leg_from]
-    offsets.append(leg_from + pilotage(call, call))
-    offset = np.stack(offsets, axis=1)
-    vessel = call // MAX_CALLS
+    call = np.arange(len(plan.port))
+    stay_from, leg_from = plan.stages.reshape(-1, 2).T
+    out = np.minimum(_PILOTAGE, plan.leg_time // 4)
+    inward = out[np.argsort(plan.next_call)]  # of the call whose leg ends here
+    offset = np.stack([stay_from - inward, stay_from, leg_from, leg_from + out], axis=1)
+    vessel = call // CALLS
     period = plan.period[vessel][:, None]
     base = offset - plan.phase[vessel][:, None]
     first = base + -((base - start) // period) * period
@@ -57,7 +48,7 @@ def events_between(plan: Itineraries, start: int, end: int) -> Any:
 
 def last_events(plan: Itineraries, count: int, end: int) -> Any:
     """Returns the newest `count` events before `end`: a log without gaps, as long as needed."""
-    per_us = 4 * np.sum((plan.port >= 0).reshape(-1, MAX_CALLS).sum(axis=1) / plan.period)
+    per_us = 4 * CALLS * np.sum(1 / plan.period)
     reach = int(1.2 * (count + 10) / per_us)
     while True:
         call, kind, time = _occurrences(plan, end - reach, end)
@@ -69,14 +60,14 @@ def last_events(plan: Itineraries, count: int, end: int) -> Any:
 
 def _table(plan: Itineraries, call: Ints, kind: Ints, time: Ints) -> Any:
     port = pa.array(plan.port[call])
-    places = _PLACES[plan.port[call]]
+    places = PLACES[plan.port[call]]
     return arrow_table(
         EVENTS,
         {
             "event_time": pa.array(time).cast(pa.timestamp("us", tz="UTC")),
             "port_id": _PORT_IDS.take(port),
             "port_name": _PORT_NAMES.take(port),
-            "vessel_mmsi": plan.fleet.mmsi.take(pa.array(call // MAX_CALLS)),
+            "vessel_mmsi": plan.fleet.mmsi.take(pa.array(call // CALLS)),
             "event_type": _TYPE_NAMES.take(pa.array(kind)),
             "status": _STATUS_TEXTS.take(pa.array(kind)),
             "latitude": pa.array(np.ascontiguousarray(places[:, 0])),

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bq_harper_assets.maritime.fleet import OWNERS, type_column
-from bq_harper_assets.maritime.itinerary import Itineraries
+from bq_harper_assets.maritime.fleet import OWNERS
+from bq_harper_assets.maritime.itinerary import CALLS, Itineraries
 from bq_harper_assets.maritime.ports import PORTS
 from bq_harper_assets.maritime.reports import Schedule
 from bq_harper_assets.maritime.tables import REGISTER, arrow_table
 from bq_harper_assets.maritime.track import STATUSES, locate
-from bq_harper_assets.maritime.vessel_types import FLAGS, MAX_CALLS, VESSEL_TYPES
+from bq_harper_assets.maritime.vessel_types import FLAGS, VESSEL_TYPES
 
 
 def register_rows(plan: Itineraries, start: int, end: int) -> Any:
@@ -21,9 +21,8 @@ def register_rows(plan: Itineraries, start: int, end: int) -> Any:
     updated = Schedule(
         seed=fleet.seed, vessels=fleet.size, origin=start, span=end - start, rows=fleet.size
     ).times(number)
-    home = plan.port.reshape(-1, MAX_CALLS)[:, 0]
+    home = plan.port[::CALLS]
     tonnage = fleet.length * fleet.beam * fleet.draft
-    deadweight = fleet.length * fleet.draft * type_column("tonnes_per_m")[fleet.kind]
     return arrow_table(
         REGISTER,
         {
@@ -38,7 +37,7 @@ def register_rows(plan: Itineraries, start: int, end: int) -> Any:
             "beam": pa.array(fleet.beam),
             "draft": pa.array(np.rint(fleet.draft).astype(np.int64)),
             "gross_tonnage": pa.array((tonnage * 0.6).astype(np.int64)),
-            "deadweight": pa.array(deadweight.astype(np.int64)),
+            "deadweight": pa.array((tonnage * 0.7).astype(np.int64)),
             "year_built": pa.array(fleet.year_built),
             "home_port": pa.array([p.name for p in PORTS]).take(pa.array(home)),
             "owner": pa.array(OWNERS).take(pa.array(fleet.owner)),

@@ -16,35 +16,25 @@ _ARROW = {
 }
 
 
-def _required(*columns: tuple[str, str]) -> tuple[BigQueryColumn, ...]:
-    return tuple(BigQueryColumn(name, type_, required=True) for name, type_ in columns)
-
-
-def _optional(*columns: tuple[str, str]) -> tuple[BigQueryColumn, ...]:
-    return tuple(BigQueryColumn(name, type_) for name, type_ in columns)
+def _columns(*runs: str) -> tuple[BigQueryColumn, ...]:
+    """Reads runs of columns, each a type and its names; a name that ends with `?` may be NULL."""
+    return tuple(
+        BigQueryColumn(name.rstrip("?"), type_, required=not name.endswith("?"))
+        for type_, *names in (run.split() for run in runs)
+        for name in names
+    )
 
 
 POSITIONS = TableShape(
     name="vessel_positions",
-    columns=(
-        *_required(
-            ("mmsi", "STRING"),
-            ("imo", "STRING"),
-            ("vessel_name", "STRING"),
-            ("vessel_type", "STRING"),
-            ("flag", "STRING"),
-            ("length", "INT64"),
-            ("beam", "INT64"),
-            ("draft", "FLOAT64"),
-            ("latitude", "FLOAT64"),
-            ("longitude", "FLOAT64"),
-            ("speed_knots", "FLOAT64"),
-            ("course", "INT64"),
-            ("heading", "INT64"),
-            ("status", "STRING"),
-        ),
-        *_optional(("destination", "STRING"), ("eta", "TIMESTAMP")),
-        *_required(("timestamp", "TIMESTAMP"), ("report_date", "STRING")),
+    columns=_columns(
+        "STRING mmsi imo vessel_name vessel_type flag",
+        "INT64 length beam",
+        "FLOAT64 draft latitude longitude speed_knots",
+        "INT64 course heading",
+        "STRING status destination?",
+        "TIMESTAMP eta? timestamp",
+        "STRING report_date",
     ),
     day_column="timestamp",
     clustering=("vessel_type", "mmsi", "report_date"),
@@ -52,11 +42,10 @@ POSITIONS = TableShape(
 
 EVENTS = TableShape(
     name="port_events",
-    columns=(
-        *_required(("event_time", "TIMESTAMP"), ("port_id", "STRING")),
-        *_optional(("port_name", "STRING")),
-        *_required(("vessel_mmsi", "STRING"), ("event_type", "STRING")),
-        *_optional(("status", "STRING"), ("latitude", "FLOAT64"), ("longitude", "FLOAT64")),
+    columns=_columns(
+        "TIMESTAMP event_time",
+        "STRING port_id port_name? vessel_mmsi event_type status?",
+        "FLOAT64 latitude? longitude?",
     ),
     day_column="event_time",
     clustering=("port_id", "vessel_mmsi"),
@@ -64,24 +53,11 @@ EVENTS = TableShape(
 
 REGISTER = TableShape(
     name="vessel_metadata",
-    columns=(
-        *_required(("last_updated", "TIMESTAMP"), ("mmsi", "STRING")),
-        *_optional(
-            ("imo", "STRING"),
-            ("vessel_name", "STRING"),
-            ("vessel_type", "STRING"),
-            ("flag", "STRING"),
-            ("callsign", "STRING"),
-            ("length", "INT64"),
-            ("beam", "INT64"),
-            ("draft", "INT64"),
-            ("gross_tonnage", "INT64"),
-            ("deadweight", "INT64"),
-            ("year_built", "INT64"),
-            ("home_port", "STRING"),
-            ("owner", "STRING"),
-            ("status", "STRING"),
-        ),
+    columns=_columns(
+        "TIMESTAMP last_updated",
+        "STRING mmsi imo? vessel_name? vessel_type? flag? callsign?",
+        "INT64 length? beam? draft? gross_tonnage? deadweight? year_built?",
+        "STRING home_port? owner? status?",
     ),
     day_column="last_updated",
     clustering=("vessel_type", "mmsi"),

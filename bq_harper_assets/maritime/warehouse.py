@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.maritime.disorder import DELETE, MOVE, UPDATE
 from bq_harper_assets.maritime.itinerary import Ints
 from bq_harper_assets.maritime.reports import Reports, moment
 from bq_harper_assets.maritime.tables import EVENTS, POSITIONS, REGISTER, SHAPES, with_optional
@@ -19,13 +20,13 @@ _WHO = {POSITIONS.name: "mmsi", EVENTS.name: "vessel_mmsi", REGISTER.name: "mmsi
 _ADDRESSES_PER_STATEMENT = 2_000
 
 _ADDRESSED = "WHERE timestamp IN UNNEST(@times) AND mmsi IN UNNEST(@vessels)"
-_UPDATE = "UPDATE `{dataset}.vessel_positions` SET draft = draft + 0.5 " + _ADDRESSED
-_MOVE = (
-    "UPDATE `{dataset}.vessel_positions` SET timestamp = TIMESTAMP_SUB(timestamp, INTERVAL 3 HOUR),"
-    " report_date = FORMAT_TIMESTAMP('%Y%m%d', TIMESTAMP_SUB(timestamp, INTERVAL 3 HOUR)) "
-    + _ADDRESSED
-)
-_DELETE = "DELETE FROM `{dataset}.vessel_positions` " + _ADDRESSED
+_EARLIER = "TIMESTAMP_SUB(timestamp, INTERVAL 3 HOUR)"
+_CHANGES = {
+    UPDATE: "UPDATE `{dataset}.vessel_positions` SET draft = draft + 0.5 " + _ADDRESSED,
+    MOVE: f"UPDATE `{{dataset}}.vessel_positions` SET timestamp = {_EARLIER},"
+    f" report_date = FORMAT_TIMESTAMP('%Y%m%d', {_EARLIER}) {_ADDRESSED}",
+    DELETE: "DELETE FROM `{dataset}.vessel_positions` " + _ADDRESSED,
+}
 
 
 class NoSampleData(BqhError):
@@ -79,17 +80,6 @@ class Warehouse:
         newest: datetime | None = found[0][0]
         return newest
 
-    def stored(self, times: list[datetime]) -> set[datetime]:
-        """Returns those of the times at which a position is stored."""
-        if not times:
-            return set()
-        found = self.dataset.query(
-            "SELECT DISTINCT timestamp FROM `{dataset}.vessel_positions`"
-            " WHERE timestamp IN UNNEST(@times)",
-            {"times": times},
-        )
-        return {row[0] for row in found}
-
     def stats(self) -> list[TableStats]:
         """Returns the stats of all three tables; raises NoSampleData if one is missing."""
         if missing := self.missing():
@@ -111,21 +101,14 @@ class Warehouse:
             )
         return found
 
-    def change(self, reports: Reports, updates: Ints, moves: Ints, deletes: Ints) -> int:
-        """Updates, moves in time and deletes stored rows; returns how many it reached."""
-        return (
-            self._each(_UPDATE, reports, updates)
-            + self._each(_MOVE, reports, moves)
-            + self._each(_DELETE, reports, deletes)
-        )
-
-    def _each(self, sql: str, reports: Reports, number: Ints) -> int:
-        reached = 0
-        for first in range(0, len(number), _ADDRESSES_PER_STATEMENT):
-            some = number[first : first + _ADDRESSES_PER_STATEMENT]
-            times = [moment(time) for time in reports.times(some)]
-            reached += self.dataset.change(sql, {"times": times, "vessels": reports.mmsi(some)})
-        return reached
+    def change(self, reports: Reports, number: Ints) -> None:
+        """Updates, moves in time and deletes those stored rows that are to be changed."""
+        for kind, sql in _CHANGES.items():
+            chosen = reports.of_kind(number, kind)
+            for first in range(0, len(chosen), _ADDRESSES_PER_STATEMENT):
+                some = chosen[first : first + _ADDRESSES_PER_STATEMENT]
+                times = [moment(time) for time in reports.times(some)]
+                self.dataset.change(sql, {"times": times, "vessels": reports.mmsi(some)})
 
     def trim(self, older_than: datetime) -> int:
         """Deletes positions and events from before that time; the register stays whole."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from bq_harper_assets.errors import TransientError
 from bq_harper_assets.stores.retry import Call, RetryPolicy
@@ -47,17 +47,6 @@ class CircuitOpen(TransientError):
         return f"{self.call.store} failed {self._failures} calls in a row"
 
 
-@dataclass(frozen=True, kw_only=True)
-class BreakerState:
-    """A breaker state says whether one breaker is open, and when it lets the next call through."""
-
-    store: str
-    table: str | None
-    state: Literal["closed", "open", "half-open"]
-    failures: int  # how many calls failed in a row
-    next_try_in_s: float  # it is 0 unless the breaker is open
-
-
 @dataclass
 class _Breaker:
     failures: int = 0
@@ -78,15 +67,7 @@ class Admission:
 class Breakers:
     """Breakers keep one breaker per store and table, and all threads of a process share them."""
 
-    def __init__(
-        self,
-        *,
-        failures_to_open: int = FAILURES_TO_OPEN,
-        open_for_s: float = OPEN_FOR_S,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._failures_to_open = failures_to_open
-        self._open_for_s = open_for_s
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._breakers: dict[tuple[str, str | None], _Breaker] = {}
@@ -115,17 +96,6 @@ class Breakers:
                 if breaker.changes == entered:
                     self._leave(breaker, call, outcome)
 
-    def states(self) -> list[BreakerState]:
-        """Returns the state of every breaker that was ever asked, sorted by store and table."""
-        with self._lock:
-            return sorted(
-                (
-                    self._state(store, table, breaker)
-                    for (store, table), breaker in self._breakers.items()
-                ),
-                key=lambda state: (state.store, state.table or ""),
-            )
-
     def _enter(self, breaker: _Breaker, call: Call) -> bool:
         if breaker.opened_at is None:
             return False
@@ -153,7 +123,7 @@ class Breakers:
                 _log.warning("circuit breaker closed for %s: %s works again", call, call.store)
             return
         breaker.failures += 1
-        if was_open or breaker.failures >= self._failures_to_open:
+        if was_open or breaker.failures >= FAILURES_TO_OPEN:
             breaker.opened_at = self._clock()
             breaker.changes += 1
             _log.error(
@@ -161,22 +131,13 @@ class Breakers:
                 call,
                 call.store,
                 breaker.failures,
-                self._open_for_s,
+                OPEN_FOR_S,
             )
 
     def _left_s(self, breaker: _Breaker) -> float:
         if breaker.opened_at is None:
             return 0.0
-        return max(breaker.opened_at + self._open_for_s - self._clock(), 0.0)
-
-    def _state(self, store: str, table: str | None, breaker: _Breaker) -> BreakerState:
-        left = 0.0 if breaker.opened_at is None else self._left_s(breaker)
-        state: Literal["closed", "open", "half-open"] = "closed"
-        if breaker.opened_at is not None:
-            state = "open" if left > 0 and not breaker.probing else "half-open"
-        return BreakerState(
-            store=store, table=table, state=state, failures=breaker.failures, next_try_in_s=left
-        )
+        return max(breaker.opened_at + OPEN_FOR_S - self._clock(), 0.0)
 
 
 def patiently(policy: RetryPolicy, call: Call, attempt: Callable[[], _Result]) -> _Result:

@@ -23,9 +23,8 @@ from bq_harper_assets.maritime.disorder import (
     Disorder,
     DisorderTooLarge,
 )
-from bq_harper_assets.maritime.initialize import Sample
+from bq_harper_assets.maritime.initialize import SCENARIOS, Sample, sized
 from bq_harper_assets.maritime.reports import DAY, microseconds
-from bq_harper_assets.maritime.scenarios import SCENARIOS, sized
 
 END = microseconds(datetime(2026, 11, 16, 12, 0, tzinfo=UTC))
 THOUSAND = sized(SCENARIOS["realistic"], rows=1_000)
@@ -41,6 +40,10 @@ def stamps(table: Any) -> np.ndarray:
     return table["timestamp"].cast(pa.int64()).to_numpy()
 
 
+def numbers(made: Sample, kind: int) -> np.ndarray:
+    return made.reports.of_kind(np.arange(1_000), kind)
+
+
 TIDY = loaded()[1]
 
 
@@ -50,7 +53,7 @@ def test_late_rows_are_missing_from_the_first_load_and_nothing_else_is(
     asked: float, count: int
 ) -> None:
     made, table = loaded(late=asked)
-    (late,) = made.of_kind(LATE)
+    late = numbers(made, LATE)
     assert len(late) == count
     assert table.num_rows == 1_000 - count
     together = pa.concat_tables([table, made.reports.rows(late)]).sort_by("timestamp")
@@ -66,7 +69,7 @@ def test_tied_rows_share_their_timestamp_with_one_other_vessel_and_are_where_it_
     pairs = Counter((t, m) for t, m in zip(stamps(table), table["mmsi"].to_pylist(), strict=True))
     assert set(pairs.values()) == {1}
     assert (np.diff(stamps(table)) >= 0).all()
-    assert len(made.of_kind(TIE)[0]) == 100
+    assert len(numbers(made, TIE)) == 100
 
 
 @pytest.mark.promise("K8")
@@ -75,7 +78,7 @@ def test_duplicates_are_equal_in_every_column_and_nothing_else_changes() -> None
     rows = Counter(tuple(row.items()) for row in table.to_pylist())
     assert Counter(rows.values()) == {1: 970, 2: 30}
     assert set(rows) == {tuple(row.items()) for row in TIDY.to_pylist()}
-    assert len(made.of_kind(DUPLICATE)[0]) == 30
+    assert len(numbers(made, DUPLICATE)) == 30
 
 
 @pytest.mark.promise("K8")
@@ -85,7 +88,7 @@ def test_rows_without_timestamp_keep_everything_else() -> None:
     assert table.schema.field("timestamp").nullable
     assert not TIDY.schema.field("timestamp").nullable
     assert table.drop_columns(["timestamp"]).equals(TIDY.drop_columns(["timestamp"]))
-    assert len(made.of_kind(NULL)[0]) == 12
+    assert len(numbers(made, NULL)) == 12
 
 
 @pytest.mark.promise("K8")
@@ -93,14 +96,14 @@ def test_future_rows_are_a_year_ahead() -> None:
     made, table = loaded(futures=0.02)
     ahead = stamps(table) - stamps(TIDY)
     assert Counter(ahead.tolist()) == {0: 980, 365 * DAY: 20}
-    assert len(made.of_kind(FUTURE)[0]) == 20
+    assert len(numbers(made, FUTURE)) == 20
 
 
 @pytest.mark.promise("K8")
 def test_rows_to_be_changed_after_the_load_are_in_it_unchanged() -> None:
     made, table = loaded(updates=7, moves=0.005, deletes=0.3)
     assert table.equals(TIDY)
-    assert [len(rows) for rows in made.of_kind(UPDATE, MOVE, DELETE)] == [7, 5, 300]
+    assert [len(numbers(made, kind)) for kind in (UPDATE, MOVE, DELETE)] == [7, 5, 300]
 
 
 def disorder_of(counts: list[int]) -> Disorder:

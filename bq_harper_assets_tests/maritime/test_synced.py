@@ -8,9 +8,8 @@ import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.project import load_project
-from bq_harper_assets.maritime.initialize import Sample, initialize
+from bq_harper_assets.maritime.initialize import SCENARIOS, Sample, initialize
 from bq_harper_assets.maritime.reports import microseconds
-from bq_harper_assets.maritime.scenarios import SCENARIOS
 from bq_harper_assets.maritime.warehouse import Warehouse
 from bq_harper_assets_tests.stores.small_tables import utc
 from bq_harper_assets_tests.sync.conftest import Sync, ledger, spark, sync

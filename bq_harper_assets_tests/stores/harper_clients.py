@@ -1,6 +1,9 @@
 """Clients for tests that talk to the real Harper, most of them through a fault proxy."""
 
-from collections.abc import Callable, Iterator
+import base64
+import io
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -43,6 +46,27 @@ def admin(connection: HarperConnection, operation: str, **fields: Any) -> reques
         auth=(connection.user, connection.password.get_secret_value()),
         timeout=20,
     )
+
+
+def selected(connection: HarperConnection, select: str) -> list[dict[str, Any]]:
+    """The rows of a SELECT, as somebody asks who looks into Harper."""
+    answer = admin(connection, "sql", sql=select)
+    assert answer.status_code == 200, answer.text
+    rows: list[dict[str, Any]] = answer.json()
+    return rows
+
+
+def deployed(connection: HarperConnection, project: str, files: Mapping[str, str]) -> None:
+    """A component of these files; Harper restarts its threads with it."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text.encode())
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    payload = base64.b64encode(packed.getvalue()).decode("ascii")
+    answer = admin(connection, "deploy_component", project=project, payload=payload, restart=True)
+    assert answer.status_code == 200, answer.text
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def main(url: str, password_file: str, table: str, ledger_url: str) -> None:
     )
     with HarperClient(connection) as client, open_ledger(ledger_url) as ledger:
         known = ledger.register_table(facts)
-        client.user_info()  # the connection is open before the start
+        client.describe_all()  # the connection is open before the start
         print("ready", flush=True)
         for line in sys.stdin:
             plan = plan_with(table, *line.split())

@@ -78,8 +78,8 @@ def test_parameters_travel_as_values(bigquery_connection: BigQueryConnection) ->
 def test_every_job_is_labelled_limited_and_in_the_location_of_the_connection(
     proxy: FaultProxy, bigquery_connection: BigQueryConnection
 ) -> None:
-    connection = through(proxy, bigquery_connection, location="EU")
-    queries = Queries(BigQueryCalls(connection), labels={"bqh": "Run 7/a"}, max_bytes_billed=12_345)
+    connection = through(proxy, bigquery_connection, location="EU", max_bytes_billed=12_345)
+    queries = Queries(BigQueryCalls(connection), labels={"bqh": "Run 7/a"})
 
     answer = queries.run("SELECT 1 AS one", doing="x")
 

@@ -15,9 +15,10 @@ CANARY = "canary-password-31"
 
 @dg.asset
 def who(harper: HarperResource) -> str:
-    """The user that Harper takes us for."""
+    """The user that has logged in."""
     with harper.client() as client:
-        return str(client.user_info()["username"])
+        client.describe_all()
+    return harper.connection().user
 
 
 def materialise(resource: HarperResource, **options: Any) -> dg.ExecuteInProcessResult:

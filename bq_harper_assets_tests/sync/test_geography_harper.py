@@ -15,6 +15,7 @@ from bq_harper_assets.sync.values.geography import geojson_of, geojson_texts
 from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.sync.write.record import encode_batch
 from bq_harper_assets.sync.write.request_body import bodies
+from bq_harper_assets_tests.stores.harper_clients import selected
 from bq_harper_assets_tests.stores.small_tables import utc
 
 NOON = utc(2026, 1, 5, 12)
@@ -58,8 +59,9 @@ def test_every_geometry_is_an_object_or_a_text_of_geojson_and_harper_measures_bo
             assert row["place"] == json.loads(row["place_text"])
         assert all(each in [row["place"] for row in stored] for each in wanted)
         for column in ("place", "place_text"):
-            near = harper.sql(
+            near = selected(
+                harper_connection,
                 f"SELECT {column} FROM data.Geographies WHERE SEARCH_JSON('type', place) = 'Point'"
-                f" AND geoNear('[1,2]', {column}, 10, 'kilometers')"
+                f" AND geoNear('[1,2]', {column}, 10, 'kilometers')",
             )
             assert len(near) == 1, column

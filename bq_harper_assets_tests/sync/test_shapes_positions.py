@@ -24,6 +24,7 @@ from bq_harper_assets.sync.identity.row_id import identify
 from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus
+from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.stores.small_tables import DATASET, SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.side_by_side import plan_of
@@ -121,10 +122,16 @@ def _stored(sync: Sync, contract: TableContract, ids: list[str]) -> pa.Table:
     return pa.Table.from_pylist(rows).drop(["_syncedAt", "_batch"])
 
 
-def _count(sync: Sync, contract: TableContract) -> int | None:
+def _count(sync: Sync, contract: TableContract) -> int:
     """All rows in Harper, so that none is there beside those that were looked up."""
-    described = sync.harper.describe_table(contract.target_table, exact_count=True)
-    return described.record_count if described else None
+    told = admin(
+        sync.stores.harper,
+        "describe_table",
+        database="data",
+        table=contract.target_table,
+        exact_count=True,
+    ).json()
+    return int(told["record_count"])
 
 
 def _as_text(array: pa.Array) -> pa.Array:

@@ -21,6 +21,7 @@ from bq_harper_assets.validation.verdict import (
     SpotStatus,
     Verdict,
 )
+from bq_harper_assets_tests.stores.harper_clients import selected
 from bq_harper_assets_tests.stores.small_tables import utc
 from bq_harper_assets_tests.validation.conftest import MINUTE, Bench
 
@@ -47,21 +48,22 @@ FOUND = Verdict(
 @pytest.mark.promise("M4")
 @pytest.mark.promise("M10")
 def test_a_failed_check_is_found_by_its_status_beside_the_record_of_the_whole(
-    bench: Bench,
+    bench: Bench, harper_connection: HarperConnection
 ) -> None:
     contract = bench.contract(bench.source(NOON), NOON)
     table = bench.commit(contract, NOON, NOON + 5 * MINUTE)
     cell = Cell(Window(NOON, NOON + timedelta(minutes=5)), 1)
     assert record_validation(bench.ledger, bench.harper, table, [HEALTHY, FOUND], cell=cell) is None
     mine = f"tableId = '{contract.id}'"
-    (failed,) = bench.harper.sql(
-        f"SELECT * FROM data.{AUDITS.name} WHERE status = 'failed' AND {mine}"
+    (failed,) = selected(
+        harper_connection, f"SELECT * FROM data.{AUDITS.name} WHERE status = 'failed' AND {mine}"
     )
     assert (failed["check"], failed["nodeId"]) == ("spot", f"{contract.id}-s01")
     assert failed["partition"] == "2026-01-05T12:00|s01"
     assert json.loads(failed["checkResults"]) == {contract.id: {"spot": FOUND.as_json()}}
-    (whole,) = bench.harper.sql(
-        f"SELECT * FROM data.{AUDITS.name} WHERE status = 'issues_detected' AND {mine}"
+    (whole,) = selected(
+        harper_connection,
+        f"SELECT * FROM data.{AUDITS.name} WHERE status = 'issues_detected' AND {mine}",
     )
     results = {"progress": HEALTHY.as_json(), "spot": FOUND.as_json()}
     assert json.loads(whole["checkResults"]) == {contract.id: results}

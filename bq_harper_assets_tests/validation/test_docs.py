@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.answers import Attribute
@@ -18,6 +19,7 @@ from bq_harper_assets.sync.values.text_forms import stored_text
 from bq_harper_assets.validation import verdict
 from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.verdict import ProgressStatus, Severity, Verdict
+from bq_harper_assets_tests.stores.harper_clients import selected
 from bq_harper_assets_tests.stores.small_tables import utc
 from bq_harper_assets_tests.validation.conftest import MINUTE, Bench
 
@@ -41,15 +43,16 @@ class Planted:
     bench: Bench
     contract: TableContract
     source: TableRef
+    harper: HarperConnection
 
     def ask(self, query: str) -> list[dict[str, Any]]:
         """The page's sample names become ours; nothing else of the query changes."""
         text = query.replace("data.VesselPositions", f"data.{self.contract.target_table}")
-        return self.bench.harper.sql(text.replace("vessel_positions", self.contract.id))
+        return selected(self.harper, text.replace("vessel_positions", self.contract.id))
 
 
 @pytest.fixture
-def planted(bench: Bench) -> Planted:
+def planted(bench: Bench, harper_connection: HarperConnection) -> Planted:
     """Rows at 11:59, 12:00, 12:30 and 13:00, each a minute older than its record in Harper."""
     moments = [NOON - MINUTE, NOON, NOON + 30 * MINUTE, NOON + 60 * MINUTE]
     source = bench.source(*moments)
@@ -76,7 +79,7 @@ def planted(bench: Bench) -> Planted:
     table = bench.commit(contract, NOON, NOON + 10 * MINUTE, rows=3)
     assert mirror_checkpoints(bench.ledger, bench.harper, contract) is None
     assert record_validation(bench.ledger, bench.harper, table, [STALLED]) is None
-    return Planted(bench, contract, source)
+    return Planted(bench, contract, source, harper_connection)
 
 
 def _progress_per_node(planted: Planted, rows: list[dict[str, Any]]) -> None:

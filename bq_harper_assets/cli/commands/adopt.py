@@ -3,8 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +12,11 @@ from rich.table import Table
 
 from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
 from bq_harper_assets.cli.options import OUTPUT, PROFILE
-from bq_harper_assets.cli.runs.asked_table import contract_named, open_project
+from bq_harper_assets.cli.runs.asked_table import AskedTable, asked_table
 from bq_harper_assets.cli.runs.reachability import require_servers
-from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 
 if TYPE_CHECKING:
-    from bq_harper_assets.ledger.ledger import Ledger
     from bq_harper_assets.stores.bigquery.queries import Queries
     from bq_harper_assets.stores.harper.client import HarperClient
     from bq_harper_assets.sync.adopt.existing_table import WindowDiff
@@ -29,18 +25,14 @@ if TYPE_CHECKING:
 
 _LOOKED_AT = timedelta(days=1)  # of a source that is a query and has no row
 _WORDS = {"fits": "", "added": "comes with the first row", "cannot": "cannot hold it"}
+_SAMPLED = {
+    "equal": "equal",
+    "changed": "changed",
+    "other_id": "under another id",
+    "not_in_source": "not in BigQuery",
+    "crowded": "not looked up",
+}
 _COUNTS = ("rows", "equal", "missing", "changed", "phantom")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Adopting:
-    """This is the table that may be adopted, with the stores that it is in."""
-
-    project: Project
-    contract: TableContract
-    ledger: "Ledger"
-    queries: "Queries"
-    harper: "HarperClient"
 
 
 @click.command(epilog=exit_codes(ExitCode.DIFFERS))
@@ -55,38 +47,21 @@ def adopt(table: str, yes: bool, profile: str | None, output: str) -> None:
     compared with BigQuery, row by row, and the ledger takes the table over; no row is moved before
     the next sync.
     """
-    project = open_project(profile)
-    contract = contract_named(project, table)
-    if yes and contract.manage != "adopt":
-        raise click.UsageError(
-            f"the contract {contract.id} says manage: {contract.manage}; write manage: adopt in"
-            " config/tables.yaml, then type this again"
-        )
-    with _adopting(project, contract) as adopting:
-        sys.exit(_adopt(adopting, yes, output))
+    with asked_table(table, profile) as asked:
+        if yes and asked.contract.manage != "adopt":
+            raise click.UsageError(
+                f"the contract {asked.contract.id} says manage: {asked.contract.manage}; write"
+                " manage: adopt in config/tables.yaml, then type this again"
+            )
+        require_servers(asked.project)
+        with asked.queries() as queries, asked.harper() as harper:
+            sys.exit(_adopt(asked, queries, harper, yes, output))
 
 
-@contextmanager
-def _adopting(project: Project, contract: TableContract) -> Iterator[Adopting]:
+def _adopt(
+    asked: AskedTable, queries: "Queries", harper: "HarperClient", yes: bool, output: str
+) -> int:
     # Here and not above: google's libraries take seconds to import.
-    from bq_harper_assets.ledger.ledger import open_ledger
-    from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
-    from bq_harper_assets.stores.bigquery.queries import Queries
-    from bq_harper_assets.stores.harper.client import HarperClient
-
-    require_servers(project)
-    queries = Queries(BigQueryCalls(project.bigquery), labels={"bqh": "adopt"})
-    with (
-        open_ledger(project.ledger.url) as ledger,
-        queries.client,
-        HarperClient(project.harper) as harper,
-    ):
-        yield Adopting(
-            project=project, contract=contract, ledger=ledger, queries=queries, harper=harper
-        )
-
-
-def _adopt(adopting: Adopting, yes: bool, output: str) -> int:
     from bq_harper_assets.sync.adopt.existing_table import take_over
     from bq_harper_assets.sync.ledger_facts import version_of
     from bq_harper_assets.sync.source.pinned import pinned
@@ -96,8 +71,7 @@ def _adopt(adopting: Adopting, yes: bool, output: str) -> int:
         inspect,
     )
 
-    contract, ledger = adopting.contract, adopting.ledger
-    queries, harper = adopting.queries, adopting.harper
+    contract, ledger = asked.contract, asked.ledger
     found = harper.describe_table(contract.target_table)
     if found is None:
         _tell_nothing(contract, output)
@@ -113,8 +87,8 @@ def _adopt(adopting: Adopting, yes: bool, output: str) -> int:
         diffs: list[WindowDiff] = []
         if yes and inspection.fits:
             if inspection.is_searchable:
-                diffs = list(_proved(adopting, pin, beginning, output))
-            take_over(ledger, adopting.project.bigquery, contract, beginning.start, diffs)
+                diffs = list(_compared(asked, queries, harper, pin, beginning, output))
+            take_over(ledger, asked.project.bigquery, contract, beginning.start, diffs)
     if output == "json":
         told = {"table": contract.id, "target": contract.target_table, **adoption_json(inspection)}
         told |= {"adopted": yes and inspection.fits, "windows": [_of_window(d) for d in diffs]}
@@ -124,28 +98,33 @@ def _adopt(adopting: Adopting, yes: bool, output: str) -> int:
     return ExitCode.DONE if inspection.fits else ExitCode.DIFFERS
 
 
-def _proved(
-    adopting: Adopting, pin: "Pinned", beginning: "Beginning", output: str
+def _compared(
+    asked: AskedTable,
+    queries: "Queries",
+    harper: "HarperClient",
+    pin: "Pinned",
+    beginning: "Beginning",
+    output: str,
 ) -> "Iterator[WindowDiff]":
     """Compares the range that the plugin has ingested with BigQuery, window by window."""
     from bq_harper_assets.defs.resources import build_resources
     from bq_harper_assets.sync.adopt.existing_table import compare_range
     from bq_harper_assets.sync.turn_context import Stores, TurnSource
 
-    project, start = adopting.project, beginning.start
+    project, start = asked.project, beginning.start
     until = beginning.plugin.covered_until if beginning.plugin else None
     if start is None or until is None or min(until, pin.t) <= start:
         return
     resources = build_resources(project)
     source = TurnSource(
-        stores=Stores(project.bigquery, project.harper, adopting.ledger),
-        contract=adopting.contract,
+        stores=Stores(project.bigquery, project.harper, asked.ledger),
+        contract=asked.contract,
         spark=resources["spark"].spark_session,
-        queries=adopting.queries,
-        harper=adopting.harper,
+        queries=queries,
+        harper=harper,
         pin=pin,
         retry=resources["harper"].retry(),
-        tasks=project.harper.requests_in_flight or adopting.harper.server_threads() or 1,
+        tasks=project.harper.requests_in_flight or harper.server_threads() or 1,
     )
     if output == "text":
         click.echo(" ".join(("window".ljust(16), *(count.rjust(12) for count in _COUNTS))))
@@ -186,22 +165,12 @@ def _tell(contract: TableContract, inspection: "Inspection") -> None:
     Console(soft_wrap=True).print(shown)
     counts = ", ".join(
         f"{getattr(sample, name)} {word}"
-        for name, word in (
-            ("equal", "equal"),
-            ("changed", "changed"),
-            ("other_id", "under another id"),
-            ("not_in_source", "not in BigQuery"),
-            ("without_time", "without a time"),
-            ("crowded", "not looked up"),
-        )
+        for name, word in _SAMPLED.items()
         if getattr(sample, name)
     )
-    click.echo(f"{sample.rows} rows looked at: {counts or 'none'}")
+    click.echo(f"{sample.rows} rows looked at: {counts or 'none compared'}")
     if inspection.beginning.start:
-        click.echo(
-            f"windows begin {_when(inspection.beginning.start)}; the first syncs compare about "
-            f"{inspection.compared:,} rows of Harper"
-        )
+        click.echo(f"windows begin {_when(inspection.beginning.start)}")
     if plugin := inspection.beginning.plugin:
         until = _when(plugin.covered_until) if plugin.covered_until else "an unknown time"
         click.echo(

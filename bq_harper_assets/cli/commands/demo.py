@@ -20,9 +20,8 @@ from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.settings.root import find_project_root
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.local.stack import LocalStack
-from bq_harper_assets.maritime.initialize import AlreadyFilled, Sample, initialize
+from bq_harper_assets.maritime.initialize import SCENARIOS, AlreadyFilled, Sample, initialize
 from bq_harper_assets.maritime.reports import microseconds
-from bq_harper_assets.maritime.scenarios import SCENARIOS
 from bq_harper_assets.maritime.tables import DATASET
 from bq_harper_assets.maritime.warehouse import TableStats, Warehouse
 

@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -17,9 +19,11 @@ from bq_harper_assets.cli.runs.asked_table import open_project
 from bq_harper_assets.cli.runs.readiness import require_ready
 from bq_harper_assets.contract.loading.problems import ConfigError
 from bq_harper_assets.contract.project import Project
+from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.local.checkup import check_machine
 from bq_harper_assets.local.dagster_home import SETTINGS, make_dagster_home
+from bq_harper_assets.local.errors import SetupError
+from bq_harper_assets.local.java import java_home
 from bq_harper_assets.stores.bigquery.probe import probe_bigquery
 from bq_harper_assets.stores.finding import Finding
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -27,6 +31,7 @@ from bq_harper_assets.stores.harper.probe import probe_harper
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES, SystemTable, look_at_system_tables
 
+LOW_SPACE_BYTES = 2 * 1024**3
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
@@ -61,12 +66,44 @@ def doctor(profile: str | None, output: str) -> None:
 def examine(project: Project) -> list[Finding]:
     """Tries everything; what cannot be tried for want of a setting is a finding too."""
     return [
-        *check_machine(project.root, os.environ),
+        *_check_machine(project.root, os.environ),
         *_unless_unset(
             "bigquery: settings", lambda: probe_bigquery(project.bigquery, project.tables)
         ),
         *_unless_unset("harper: settings", lambda: probe_harper(project.harper)),
     ]
+
+
+def _check_machine(root: Path, environ: Mapping[str, str]) -> list[Finding]:
+    """Checks that there is a Java for Spark, room on the disk, and a folder that can be written."""
+    return [_java(root, environ), _disk(root), _writable(local_folder(root))]
+
+
+def _java(root: Path, environ: Mapping[str, str]) -> Finding:
+    try:
+        return Finding("machine: Java", "ok", f"Spark will use {java_home(root, environ)}")
+    except SetupError as error:
+        return Finding("machine: Java", "fail", str(error), "make setup")
+
+
+def _disk(root: Path) -> Finding:
+    free = shutil.disk_usage(root).free
+    detail = f"{free / 1024**3:.1f} GB free in {root}"
+    if free < LOW_SPACE_BYTES:
+        return Finding("machine: disk", "warn", detail, "free some space before a large sync")
+    return Finding("machine: disk", "ok", detail)
+
+
+def _writable(folder: Path) -> Finding:
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    if nearest.is_dir() and os.access(nearest, os.W_OK):
+        return Finding("machine: files", "ok", f"{folder} can be written")
+    return Finding(
+        "machine: files",
+        "fail",
+        f"{folder} cannot be written",
+        "change its owner, or set BQH_HOME to a project folder of yours",
+    )
 
 
 def system_tables(project: Project, findings: list[Finding]) -> tuple[SystemTable, ...]:

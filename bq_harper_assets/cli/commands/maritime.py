@@ -3,7 +3,8 @@
 import json
 import signal
 import threading
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,15 +16,14 @@ from bq_harper_assets.cli.runs.reachability import require_servers
 from bq_harper_assets.contract.fields.quantities import duration
 from bq_harper_assets.contract.identifiers import dataset_name
 from bq_harper_assets.contract.project import Project
+from bq_harper_assets.contract.settings.profile import LOCAL
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.maritime.disorder import Disorder
-from bq_harper_assets.maritime.feed import fleet_of, resume
+from bq_harper_assets.maritime.feed import StreamPlan, fleet_of, resume
 from bq_harper_assets.maritime.fleet import MAX_VESSELS
-from bq_harper_assets.maritime.initialize import Sample
+from bq_harper_assets.maritime.initialize import SCENARIOS, Sample, sized
 from bq_harper_assets.maritime.initialize import initialize as fill
 from bq_harper_assets.maritime.reports import microseconds
-from bq_harper_assets.maritime.scenarios import SCENARIOS, sized
-from bq_harper_assets.maritime.stream import StreamPlan
 from bq_harper_assets.maritime.warehouse import TableStats, Warehouse
 
 DEFAULT_SEED, DEFAULT_VESSELS = 7, 100
@@ -34,49 +34,32 @@ class NotOnThisProject(BqhError):
     """A destructive command outside the local profile, without the project's name."""
 
 
-@dataclass(frozen=True)
-class SampleDataset:
-    """A dataset that holds the sample data, and whether it lies on this machine."""
-
-    config: Project
-    dataset: str
-    local: bool
-
-    @property
-    def project(self) -> str:
-        """Google's name of it."""
-        return self.config.bigquery.project
-
-    @property
-    def warehouse(self) -> Warehouse:
-        """To be asked for once all else is right: it looks whether anything listens there."""
-        require_servers(self.config, harper=False)
-        return Warehouse(self.config.bigquery, self.dataset)
+def _warehouse(project: Project, dataset: str) -> Warehouse:
+    """Opens the sample tables, if BigQuery answers."""
+    require_servers(project, harper=False)
+    return Warehouse(project.bigquery, dataset)
 
 
-def _place(dataset: str, profile: str | None) -> SampleDataset:
-    project = open_project(profile)
-    local = project.profile_name == "local" and project.bigquery.endpoint is not None
-    return SampleDataset(project, dataset, local)
+def _parsed(parse: Callable[[str], Any]) -> Callable[..., Any]:
+    """Makes a callback of click that reads an option, or says what is wrong with it."""
+
+    def read(ctx: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+        try:
+            return None if value is None else parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return read
 
 
-def _dataset(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-    try:
-        return dataset_name(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-
-
-def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None) -> Any:
-    try:
-        return None if value is None else duration(timedelta(days=3650)).parse(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+_DURATION = _parsed(duration(timedelta(days=3650)).parse)
+_DATASET = click.option(
+    "--dataset", default="maritime", show_default=True, callback=_parsed(dataset_name)
+)
 
 
 def _where(command: Command) -> Command:
-    dataset = click.option("--dataset", default="maritime", show_default=True, callback=_dataset)
-    return PROFILE(dataset(command))
+    return PROFILE(_DATASET(command))
 
 
 def _destructive(command: Command) -> Command:
@@ -89,18 +72,6 @@ def _destructive(command: Command) -> Command:
     return yes(really(_where(command)))
 
 
-_DISORDER_HELP = {
-    "late": "Rows that arrive in a later load.",
-    "ties": "Rows with the timestamp of another vessel's row.",
-    "duplicates": "Rows that are there twice.",
-    "updates": "Rows changed after the load.",
-    "moves": "Rows whose timestamp is moved 3 hours back after the load.",
-    "deletes": "Rows deleted after the load.",
-    "nulls": "Rows without a timestamp.",
-    "futures": "Rows with a timestamp a year ahead.",
-}
-
-
 def _disordered(command: Command) -> Command:
     for field in reversed(fields(Disorder)):
         command = click.option(
@@ -108,7 +79,7 @@ def _disordered(command: Command) -> Command:
             type=click.FloatRange(0),
             default=0.0,
             metavar="N",
-            help=f"{_DISORDER_HELP[field.name]} Below 1 a share of the rows, else a number.",
+            help=f"Rows that {field.metadata['rows that']}. Below 1 a share, else a number.",
         )(command)
     return command
 
@@ -129,19 +100,26 @@ def _sampled(command: Command) -> Command:
     return command
 
 
-def _allowed(place: SampleDataset, what: str, yes: bool, yes_really_on: str | None) -> None:
-    """Returns only if the user means it, and means this project."""
-    if not place.local and yes_really_on != place.project:
+def _meant(
+    dataset: str, profile: str | None, what: str, yes: bool, yes_really_on: str | None
+) -> Warehouse:
+    """Opens the sample tables only if the user means it, and means this project."""
+    project = open_project(profile)
+    name = project.bigquery.project
+    local = project.profile_name == LOCAL and project.bigquery.endpoint is not None
+    if not local and yes_really_on != name:
         raise NotOnThisProject(
-            f"this would {what} in project {place.project}, which is not the local stack. Nothing"
-            f" was changed; if you mean it, add --yes-really-on {place.project}."
+            f"this would {what} in project {name}, which is not the local stack. Nothing was"
+            f" changed; if you mean it, add --yes-really-on {name}."
         )
-    if not yes and place.local:
-        click.confirm(f"{what.capitalize()} in {place.warehouse.dataset.id}?", abort=True)
+    warehouse = _warehouse(project, dataset)
+    if local and not yes:
+        click.confirm(f"{what.capitalize()} in {warehouse.dataset.id}?", abort=True)
+    return warehouse
 
 
 def _fill(
-    place: SampleDataset,
+    warehouse: Warehouse,
     scenario: str,
     rows: int | None,
     vessels: int | None,
@@ -149,16 +127,15 @@ def _fill(
     end: datetime | None,
     **disorder: float,
 ) -> None:
-    size = sized(SCENARIOS[scenario], rows, vessels)
     ends = (end or datetime.now(UTC)).replace(second=0, microsecond=0, tzinfo=UTC)
-    sample = Sample(size, seed, microseconds(ends), Disorder(**disorder))
+    size = sized(SCENARIOS[scenario], rows, vessels)
 
     def progress(table: str, done: int, total: int) -> None:
         share = f" ({min(1.0, done / total):.0%})" if total else ""
         click.echo(f"{table}: {done:,} of {total:,} rows{share}")
 
-    fill(place.warehouse, sample, progress)
-    click.echo(f"{scenario} sample data is in {place.warehouse.dataset.id}")
+    fill(warehouse, Sample(size, seed, microseconds(ends), Disorder(**disorder)), progress)
+    click.echo(f"{scenario} sample data is in {warehouse.dataset.id}")
 
 
 @click.group()
@@ -172,16 +149,16 @@ def maritime() -> None:
 @_where
 def initialize(dataset: str, profile: str | None, **sample: Any) -> None:
     """Fill empty tables with SCENARIO: small, realistic (default) or stress."""
-    _fill(_place(dataset, profile), **sample)
+    _fill(_warehouse(open_project(profile), dataset), **sample)
 
 
 @maritime.command()
 @click.option("--batch", type=click.IntRange(1), default=100, show_default=True, help="Rows.")
 @click.option(
-    "--interval", default="60s", show_default=True, callback=_duration, help="Of a batch."
+    "--interval", default="60s", show_default=True, callback=_DURATION, help="Of a batch."
 )
 @click.option("--once", is_flag=True, help="Send what is due, then end.")
-@click.option("--for", "for_", callback=_duration, help="End after this time, such as 10m.")
+@click.option("--for", "for_", callback=_DURATION, help="End after this time, such as 10m.")
 @click.option("--retention-days", type=click.IntRange(1), default=30, show_default=True)
 @click.option("--late-batches", type=click.IntRange(1), default=5, show_default=True,
               help="A late row comes at most this many batches after its own.")  # fmt: skip
@@ -208,7 +185,7 @@ def start(
     """
     if interval < timedelta(seconds=1):
         raise click.BadParameter("must be at least 1s", param_hint="--interval")
-    warehouse = _place(dataset, profile).warehouse
+    warehouse = _warehouse(open_project(profile), dataset)
     known = fleet_of(warehouse)
     fleet = known or (DEFAULT_SEED if seed is None else seed, vessels or DEFAULT_VESSELS)
     if known and (seed not in (None, known[0]) or vessels not in (None, known[1])):
@@ -240,23 +217,23 @@ def start(
 @_where
 def stats(dataset: str, profile: str | None, output: str) -> None:
     """Count rows and vessels, and show the time range of each table."""
-    found = _place(dataset, profile).warehouse.stats()
+    now = datetime.now(UTC)
+    found = _warehouse(open_project(profile), dataset).stats()
     if output == "json":
-        click.echo(json.dumps([_as_json(table) for table in found], indent=2))
+        click.echo(json.dumps([_as_json(table, now) for table in found], indent=2))
         return
     for table in found:
         click.echo(f"{table.table}: {table.rows:,} rows, {table.vessels:,} vessels")
         if table.oldest is not None and table.newest is not None:
-            age = datetime.now(UTC) - table.newest
-            click.echo(f"  from {table.oldest:%F %T} to {table.newest:%F %T}, newest {_ago(age)}")
+            age = _ago(now - table.newest)
+            click.echo(f"  from {table.oldest:%F %T} to {table.newest:%F %T}, newest {age}")
 
 
-def _as_json(table: TableStats) -> dict[str, Any]:
-    age = datetime.now(UTC) - table.newest if table.newest else None
+def _as_json(table: TableStats, now: datetime) -> dict[str, Any]:
     return asdict(table) | {
-        "oldest": table.oldest.isoformat() if table.oldest else None,
-        "newest": table.newest.isoformat() if table.newest else None,
-        "newest_age_s": age.total_seconds() if age is not None else None,
+        "oldest": table.oldest and table.oldest.isoformat(),
+        "newest": table.newest and table.newest.isoformat(),
+        "newest_age_s": table.newest and (now - table.newest).total_seconds(),
     }
 
 
@@ -271,18 +248,14 @@ def _ago(age: timedelta) -> str:
 @_destructive
 def clear(dataset: str, profile: str | None, yes: bool, yes_really_on: str | None) -> None:
     """Delete all rows of the sample tables; the tables stay."""
-    place = _place(dataset, profile)
-    _allowed(place, "delete all sample rows", yes, yes_really_on)
-    place.warehouse.clear(click.echo)
+    _meant(dataset, profile, "delete all sample rows", yes, yes_really_on).clear(click.echo)
 
 
 @maritime.command()
 @_destructive
 def clean(dataset: str, profile: str | None, yes: bool, yes_really_on: str | None) -> None:
     """Drop the sample tables."""
-    place = _place(dataset, profile)
-    _allowed(place, "drop the sample tables", yes, yes_really_on)
-    place.warehouse.clean(click.echo)
+    _meant(dataset, profile, "drop the sample tables", yes, yes_really_on).clean(click.echo)
 
 
 @maritime.command()
@@ -293,7 +266,6 @@ def reset(
     dataset: str, profile: str | None, yes: bool, yes_really_on: str | None, **sample: Any
 ) -> None:
     """Drop the sample tables and fill new ones with SCENARIO."""
-    place = _place(dataset, profile)
-    _allowed(place, "drop the sample tables", yes, yes_really_on)
-    place.warehouse.clean(click.echo)
-    _fill(place, **sample)
+    warehouse = _meant(dataset, profile, "drop the sample tables", yes, yes_really_on)
+    warehouse.clean(click.echo)
+    _fill(warehouse, **sample)

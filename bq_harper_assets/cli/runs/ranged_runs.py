@@ -1,7 +1,7 @@
 """Runs any set of cells as the fewest ranged Dagster runs, and merges their results."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bq_harper_assets.cli.output.progress_bar import working
@@ -13,6 +13,7 @@ from bq_harper_assets.contract.table import TableContract
 
 if TYPE_CHECKING:
     from bq_harper_assets.sync.cells.cell import Cell
+    from bq_harper_assets.sync.cells.window import Window
 
 
 def run_cells(
@@ -32,7 +33,6 @@ def run_cells(
     require_ready(project, contract)
     # Here and not above: dagster and google's libraries take seconds to import.
     from bq_harper_assets.defs.build import build_definitions
-    from bq_harper_assets.defs.rectangles import rectangles
     from bq_harper_assets.defs.runs.launch import launch, project_instance
     from bq_harper_assets.defs.tables.first_window import find_start
     from bq_harper_assets.ledger.ledger import open_ledger
@@ -47,3 +47,36 @@ def run_cells(
             for part in rectangles(cells)
         )
     return RunResults(runs, len(cells), time.monotonic() - began)
+
+
+def rectangles(cells: "Iterable[Cell]") -> "list[list[Cell]]":
+    """Cuts cells into windows in a row times slices in a row, which a ranged run can do.
+
+    Each cell is in one rectangle, and no other cell is in any.
+    """
+    from bq_harper_assets.sync.cells.cell import Cell
+
+    slices_of: dict[Window, set[int]] = {}
+    for cell in cells:
+        slices_of.setdefault(cell.window, set()).add(cell.slice)
+    done: list[list[Cell]] = []
+    growing: dict[range, list[Cell]] = {}
+    before: Window | None = None
+    for window in sorted(slices_of):
+        goes_on = before is not None and before.end == window.start
+        spans = list(_in_a_row(sorted(slices_of[window])))
+        kept = {span: growing[span] for span in spans if goes_on and span in growing}
+        done += [part for span, part in growing.items() if span not in kept]
+        growing = {span: kept.get(span, []) for span in spans}
+        for span in spans:
+            growing[span] += [Cell(window, number) for number in span]
+        before = window
+    return sorted(done + list(growing.values()))
+
+
+def _in_a_row(numbers: list[int]) -> Iterator[range]:
+    first = 0
+    for at in range(1, len(numbers) + 1):
+        if at == len(numbers) or numbers[at] != numbers[at - 1] + 1:
+            yield range(numbers[first], numbers[at - 1] + 1)
+            first = at

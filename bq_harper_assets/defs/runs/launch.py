@@ -2,20 +2,19 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dagster import DagsterEventType, DagsterInstance, Definitions
+from dagster import AssetKey, DagsterEventType, DagsterInstance, Definitions
 from dagster._core.execution.plan.objects import StepFailureData
 from dagster._core.utils import make_new_run_id
 from dagster_shared.error import SerializableErrorInfo
 
 from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.checks.run_proof import RunProof, proof_of_run
 from bq_harper_assets.defs.instance_settings import lacking, what_it_means
 from bq_harper_assets.defs.names import sync_job, target_key
 from bq_harper_assets.defs.partitions import range_tags
@@ -26,9 +25,26 @@ from bq_harper_assets.defs.runs.run_process import tags_of_this_process
 from bq_harper_assets.defs.tables.materialisations import NOT_SYNCED
 from bq_harper_assets.local.dagster_home import make_dagster_home
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.validation.proof.cell_proof import PROOF_CHECK
+from bq_harper_assets.validation.proof.table_proof import STATUS_OF_RUN, THIS_RUN
+from bq_harper_assets.validation.verdict import ProofStatus
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+_EQUAL = (ProofStatus.PROVED, ProofStatus.OPEN)
 PLAIN = (str, int, float)  # what a program reads; the columns are for the UI
+
+
+@dataclass(frozen=True)
+class RunProof:
+    """A run's proof is what the proof after a sync says of the run's own cells."""
+
+    status: ProofStatus | None  # None: no proof was made
+    message: str
+
+    @property
+    def is_equal(self) -> bool:
+        """Says whether all cells are proved, or are open and equal so far."""
+        return self.status in _EQUAL
 
 
 @dataclass(frozen=True)
@@ -73,7 +89,6 @@ def launch(
     *,
     allow_deletes: bool = False,
     deep: bool = False,
-    say: Callable[[str], None] = say_beside,
 ) -> Launched:
     """Materialises the rectangle that the cells span, in one run.
 
@@ -83,7 +98,7 @@ def launch(
     assert isinstance(ledger, LedgerResource)
     with ledger.open() as opened:
         for line in clear_the_way(instance, opened, contract, cells):
-            say(line)
+            say_beside(line)
         since = opened.now()
     job = definitions.resolve_job_def(sync_job(contract))
     key = target_key(contract)
@@ -126,8 +141,21 @@ def launch(
         return Launched(ended.run_id, done, _reason(failed))
     # All cells are done, and checking them failed: that is no reason to sync them again.
     reason = next((_reason(each) for each in failures.values()), None)
-    proof = proof_of_run(instance, ended.run_id, key, reason)
+    proof = _proof_of_run(instance, ended.run_id, key, reason)
     return Launched(ended.run_id, done, None, proof)
+
+
+def _proof_of_run(
+    instance: DagsterInstance, run_id: str, key: AssetKey, failure: str | None
+) -> RunProof:
+    """Returns what the run has filed; `failure` is why it could not."""
+    logs = instance.all_logs(run_id, of_type=DagsterEventType.ASSET_CHECK_EVALUATION)
+    for entry in reversed(logs):
+        filed = entry.get_dagster_event().asset_check_evaluation_data
+        if (filed.asset_key, filed.check_name) == (key, PROOF_CHECK) and THIS_RUN in filed.metadata:
+            status = ProofStatus(str(filed.metadata[STATUS_OF_RUN].value))
+            return RunProof(status, str(filed.metadata[THIS_RUN].value))
+    return RunProof(None, failure or "the run has filed none")
 
 
 def _reason(failed: StepFailureData) -> str:

@@ -57,12 +57,11 @@ def materialise(
     within: str,
     dataset: str,
     names: Sequence[str] | None = None,
-    kept_for: timedelta = KEPT_FOR,
 ) -> QueryResult:
     """Runs the contract's query for the rows `within` (see restriction.between) and keeps them."""
     query = query_of(contract, queries.connection.project, names)
     rows = f"SELECT * FROM ({query}) WHERE {within}"
-    return _keep(queries, contract, rows, {}, dataset, kept_for)
+    return _keep(queries, contract, rows, {}, dataset)
 
 
 def materialise_keys(
@@ -75,7 +74,7 @@ def materialise_keys(
 ) -> QueryResult:
     """Runs the contract's query for the rows of some keys, each with a text per key column."""
     rows = rows_sql(query_of(contract, queries.connection.project, names), key)
-    return _keep(queries, contract, rows, {"keys": key_parameter(texts)}, dataset, KEPT_FOR)
+    return _keep(queries, contract, rows, {"keys": key_parameter(texts)}, dataset)
 
 
 def _keep(
@@ -84,12 +83,11 @@ def _keep(
     rows: str,
     parameters: Mapping[str, list[str]],
     dataset: str,
-    kept_for: timedelta,
 ) -> QueryResult:
     project = queries.connection.project
     table = TableRef(project, dataset, f"bqh_result_{contract.id}_{uuid.uuid4().hex[:16]}")
     _make_dataset(queries, dataset)
-    expires = restriction.literal(Kind.TIMESTAMP, server_time(queries) + kept_for)
+    expires = restriction.literal(Kind.TIMESTAMP, server_time(queries) + KEPT_FOR)
     # OR REPLACE is needed, because a try whose answer was lost may have made the table already.
     answer = queries.run(
         f"CREATE OR REPLACE TABLE {table.sql}"

@@ -28,30 +28,16 @@ class Answer:
     job_id: str
     started: datetime  # by BigQuery's clock, to the millisecond
     bytes_billed: int
-    bytes_processed: int
 
 
 class Queries:
-    """Runs queries in the connection's location, every one under the same labels and limit.
+    """Runs queries in the connection's location, every one under the same labels and limit."""
 
-    The limit on bytes billed is the connection's unless another one is given.
-    """
-
-    def __init__(
-        self,
-        calls: BigQueryCalls,
-        *,
-        client: "bigquery.Client | None" = None,
-        labels: Mapping[str, str] | None = None,
-        max_bytes_billed: int | None = None,
-        job_timeout_s: float = JOB_TIMEOUT_S,
-    ) -> None:
+    def __init__(self, calls: BigQueryCalls, *, labels: Mapping[str, str] | None = None) -> None:
         self.calls = calls
         self.connection = calls.connection
-        self.client = client or connect(calls.connection)
+        self.client = connect(calls.connection)
         self._labels = {**_LABELS, **(labels or {})}
-        self._max_bytes_billed = max_bytes_billed or calls.connection.max_bytes_billed
-        self._job_timeout_s = job_timeout_s
         self.bytes_billed = 0  # the sum over all queries so far
 
     def run(
@@ -64,9 +50,9 @@ class Queries:
         table: str | None = None,
     ) -> Answer:
         """Runs a query and waits for it; parameters are sent as values, never as text in it."""
-        job = _Job(self, sql, self._settings(parameters or {}), self._job_timeout_s)
+        job = _Job(self, sql, self._settings(parameters or {}))
         answer = self.calls.call(
-            job.answer, doing=doing, feature=feature, table=table, limit_s=self._job_timeout_s
+            job.answer, doing=doing, feature=feature, table=table, limit_s=JOB_TIMEOUT_S
         )
         self.bytes_billed += answer.bytes_billed
         return answer
@@ -93,8 +79,8 @@ class Queries:
         return job.schema or ()
 
     def _settings(self, parameters: Mapping[str, Any]) -> "bigquery.QueryJobConfig":
-        settings = query_settings(parameters, self._labels, self._max_bytes_billed)
-        settings.job_timeout_ms = int(self._job_timeout_s * 1000)
+        settings = query_settings(parameters, self._labels, self.connection.max_bytes_billed)
+        settings.job_timeout_ms = int(JOB_TIMEOUT_S * 1000)
         return settings
 
 
@@ -106,14 +92,12 @@ class _Job:
         queries: Queries,
         sql: str,
         settings: "bigquery.QueryJobConfig",
-        timeout_s: float,
     ) -> None:
         self._client = queries.client
         self._calls = queries.calls
         self._location = queries.connection.location
         self._sql = sql
         self._settings = settings
-        self._timeout_s = timeout_s
         self._job: bigquery.QueryJob | None = None
         self._id = _new_id()
 
@@ -132,7 +116,6 @@ class _Job:
             job_id=str(job.job_id),
             started=job.started,
             bytes_billed=job.total_bytes_billed or 0,
-            bytes_processed=job.total_bytes_processed or 0,
         )
 
     def _start(self) -> "bigquery.QueryJob":
@@ -155,12 +138,12 @@ class _Job:
             return job
 
     def _wait(self, job: "bigquery.QueryJob") -> None:
-        deadline = time.monotonic() + self._timeout_s
+        deadline = time.monotonic() + JOB_TIMEOUT_S
         look = _FIRST_LOOK_S
         while not job.done(retry=NO_RETRY, timeout=self._calls.request_s):
             if time.monotonic() > deadline:
                 raise BigQueryUnavailable(
-                    f"BigQuery job {job.job_id} has not ended after {self._timeout_s:g} s. What"
+                    f"BigQuery job {job.job_id} has not ended after {JOB_TIMEOUT_S:g} s. What"
                     " was synced before is safe; sync fewer windows with `bqh sync --from --to`."
                 )
             self._calls.note_answer()

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.stores.bigquery.calls import NO_RETRY, BigQueryCalls
@@ -28,8 +28,7 @@ class ReadPlan:
     table: TableRef
     streams: tuple[str, ...]  # there are none if no row fits
     schema: bytes  # a serialised Arrow schema
-    estimated_rows: int  # it ignores the restriction, and is 0 if the service does not say
-    estimated_bytes: int
+    estimated_bytes: int  # it ignores the restriction, and is 0 if the service does not say
 
 
 def open_session(
@@ -40,18 +39,11 @@ def open_session(
     restriction: str,
     snapshot_time: datetime | None,
     max_streams: int,
-    *,
-    compression: Literal["lz4", "zstd"] | None = "lz4",
 ) -> ReadPlan:
     """Opens a session for columns and rows as they were at `snapshot_time`; None means now."""
     from google.cloud.bigquery_storage_v1 import types
 
-    codecs = types.ArrowSerializationOptions.CompressionCodec
-    codec = {
-        None: codecs.COMPRESSION_UNSPECIFIED,
-        "lz4": codecs.LZ4_FRAME,
-        "zstd": codecs.ZSTD,
-    }[compression]
+    codec = types.ArrowSerializationOptions.CompressionCodec.LZ4_FRAME
     asked = types.ReadSession(
         table=table.path,
         data_format=types.DataFormat.ARROW,
@@ -79,7 +71,6 @@ def open_session(
         table=table,
         streams=tuple(stream.name for stream in session.streams),
         schema=session.arrow_schema.serialized_schema,
-        estimated_rows=session.estimated_row_count,
         estimated_bytes=session.estimated_total_bytes_scanned,
     )
 
@@ -88,21 +79,20 @@ def read_stream(
     connection: BigQueryConnection,
     stream: str,
     schema: bytes,
-    offset: int = 0,
     *,
     calls: BigQueryCalls | None = None,
     client: "BigQueryReadClient | None" = None,
     timeout_s: float = STREAM_TIMEOUT_S,
     silence_s: float = SILENCE_S,
 ) -> Iterator["pa.RecordBatch"]:
-    """Reads one stream from `offset` on; a stream that breaks continues where it broke."""
+    """Reads one stream; if it breaks, it continues where it broke."""
     import pyarrow as pa
 
     calls = calls or BigQueryCalls(connection)
     own_client = None if client else connect_storage(connection)
     used = client or own_client
     assert used is not None
-    reader = _Reader(used, stream, offset, timeout_s)
+    reader = _Reader(used, stream, timeout_s)
     arrow_schema = pa.ipc.read_schema(pa.py_buffer(schema))
     try:
         while True:
@@ -136,18 +126,12 @@ def decode(message: bytes, schema: "pa.Schema") -> "pa.RecordBatch":
 class _Reader:
     """A reader reads one stream of the service, and opens it again at `offset` after any fault."""
 
-    def __init__(
-        self,
-        client: "BigQueryReadClient",
-        stream: str,
-        offset: int,
-        timeout_s: float,
-    ) -> None:
+    def __init__(self, client: "BigQueryReadClient", stream: str, timeout_s: float) -> None:
         self._client = client
         self._stream = stream
         self._timeout_s = timeout_s
         self._messages: Any = None
-        self.offset = self._opened_at = offset
+        self.offset = self._opened_at = 0
 
     def next_message(self, silence_s: float) -> Any:
         """Returns the next message, None at the end; raises TimeoutError if none comes in time."""

@@ -44,7 +44,6 @@ class Attribute:
     name: str
     type: str | None = None
     indexed: bool = False
-    is_primary_key: bool = False
     required: bool = False  # a component may declare it so, and then a row without it is refused
 
 
@@ -73,7 +72,6 @@ class WriteCount:
     """
 
     done: int
-    asked: int
     skipped: tuple[Any, ...] = ()  # the ids that were left out
 
 
@@ -136,7 +134,7 @@ def missing_rights(error: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(rights)
 
 
-def seconds_to_retry_after(header: str | None, now: datetime | None = None) -> float | None:
+def seconds_to_retry_after(header: str | None) -> float | None:
     """Returns the seconds until a Retry-After, which is a number or a date; None if neither."""
     if header is None:
         return None
@@ -148,7 +146,7 @@ def seconds_to_retry_after(header: str | None, now: datetime | None = None) -> f
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return max((moment - (now or datetime.now(UTC))).total_seconds(), 0.0)
+    return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
 
 
 def read_written(call: Call, body: bytes) -> WriteCount:
@@ -160,7 +158,7 @@ def read_written(call: Call, body: bytes) -> WriteCount:
     skipped: tuple[Any, ...] = ()
     if done != asked or (b'"skipped_hashes":' in body and b'"skipped_hashes":[]' not in body):
         skipped = tuple(read_json(call, body).get("skipped_hashes", ()))
-    return WriteCount(done, asked, skipped)
+    return WriteCount(done, skipped)
 
 
 def read_json(call: Call, body: bytes) -> Any:
@@ -220,7 +218,6 @@ def read_description(call: Call, told: Any) -> TableDescription:
                     type=attribute.get("type"),
                     # It is {} once a component has adopted the table, and true otherwise.
                     indexed="indexed" in attribute and attribute["indexed"] is not False,
-                    is_primary_key=bool(attribute.get("is_primary_key")),
                     required=attribute.get("nullable") is False,
                 )
                 for attribute in told["attributes"]

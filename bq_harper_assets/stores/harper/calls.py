@@ -26,19 +26,15 @@ _READS = frozenset(
         "search_by_conditions",
         "search_by_id",
         "search_by_value",
-        "sql",
         "system_information",
-        "user_info",
     }
 )
-# These take longer the more rows there are, or wait for a restart.
+# These take longer the more rows there are.
 _SLOW = frozenset(
     {
         "create_attribute",
-        "deploy_component",
         "describe_all",
         "search_by_conditions",
-        "sql",
         "system_information",
     }
 )

@@ -1,10 +1,9 @@
 """Offers Harper's Operations API, one method per operation, and none that drops anything."""
 
-import base64
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.stores.breaker import PROCESS_BREAKERS, Breakers
@@ -79,12 +78,11 @@ class HarperClient:
         """Returns when, by `clock`, the newest write was sent that Harper may apply unnoticed."""
         return self._calls.transport.last_unanswered_at
 
-    def describe_table(self, table: str, *, exact_count: bool = False) -> TableDescription | None:
+    def describe_table(self, table: str) -> TableDescription | None:
         """Describes a table; returns None if the server thread that answers does not know it."""
         call = self._call("describe_table", table)
-        fields = _given(exact_count=exact_count or None)
         try:
-            body = self._send(call, fields, accept=HarperNotFound)
+            body = self._send(call, {}, accept=HarperNotFound)
         except HarperUnauthorized as error:
             if not _is_hidden_or_missing(error):
                 raise
@@ -103,12 +101,7 @@ class HarperClient:
         return {name: read_description(call, told) for name, told in tables.items()}
 
     def create_table(
-        self,
-        table: str,
-        primary_key: str,
-        attributes: Sequence[Attribute],
-        *,
-        audit: bool | None = None,
+        self, table: str, primary_key: str, attributes: Sequence[Attribute]
     ) -> Creation:
         """Creates a table with these attributes; only those that say so get an index.
 
@@ -122,7 +115,6 @@ class HarperClient:
                 _given(name=each.name, type=each.type, indexed=each.indexed or None)
                 for each in declared
             ],
-            **_given(audit=audit),
         }
         call = self._call("create_table", table)
         made = read_creation(self._send(call, fields, accept=HarperExists))
@@ -138,11 +130,9 @@ class HarperClient:
         """Merges the records into the rows with the same ids; sending null clears a value."""
         return self.upsert_body(table, _json(list(records)))
 
-    def upsert_body(
-        self, table: str, records_json: bytes, *, cell: str | None = None
-    ) -> WriteCount:
+    def upsert_body(self, table: str, records_json: bytes) -> WriteCount:
         """Upserts a JSON array that is encoded already; Harper applies all of it or nothing."""
-        call = self._call("upsert", table, cell)
+        call = self._call("upsert", table)
         head = self._body(call, {})[:-1]
         body = b"".join((head, b',"records":', records_json, b"}"))
         return read_written(call, self._answer(call, body))
@@ -151,9 +141,9 @@ class HarperClient:
         """Returns how many bytes upsert_body() puts around the records."""
         return len(self._body(self._call("upsert", table), {})) + len(b',"records":')
 
-    def delete(self, table: str, ids: Sequence[Any], *, cell: str | None = None) -> WriteCount:
+    def delete(self, table: str, ids: Sequence[Any]) -> WriteCount:
         """Deletes rows by id; ids that no row has count as deleted."""
-        call = self._call("delete", table, cell)
+        call = self._call("delete", table)
         return read_written(call, self._answer(call, self._body(call, {"ids": list(ids)})))
 
     def search_by_id(
@@ -171,7 +161,6 @@ class HarperClient:
         attributes: Sequence[str] = ("*",),
         *,
         limit: int | None = None,
-        offset: int | None = None,
         reverse: bool = False,
     ) -> list[Row]:
         """Returns the rows whose attribute equals `value`; "*" returns all in the index's order."""
@@ -181,7 +170,7 @@ class HarperClient:
             "attribute": attribute,
             "value": value,
             "get_attributes": list(attributes),
-            **_given(limit=limit, offset=offset, reverse=reverse or None),
+            **_given(limit=limit, reverse=reverse or None),
         }
         return self._rows("search_by_value", table, fields)
 
@@ -191,28 +180,20 @@ class HarperClient:
         conditions: Sequence[Condition],
         attributes: Sequence[str] = ("*",),
         *,
-        operator: Literal["and", "or"] = "and",
         sort_by: str | None = None,
         descending: bool = False,
         limit: int | None = None,
-        offset: int | None = None,
         cell: str | None = None,
     ) -> list[Row]:
-        """Returns the rows that meet all conditions, or any of them; at least one is needed."""
+        """Returns the rows that meet all conditions; at least one is needed."""
         sort = {"attribute": sort_by, "descending": descending} if sort_by else None
         fields = {
             "conditions": [condition.as_fields() for condition in conditions],
-            "operator": operator,
+            "operator": "and",
             "get_attributes": list(attributes),
-            **_given(sort=sort, limit=limit, offset=offset),
+            **_given(sort=sort, limit=limit),
         }
         return self._rows("search_by_conditions", table, fields, cell)
-
-    def sql(self, select: str) -> list[Row]:
-        """Returns the rows of a SELECT; nothing else is sent, since it might be sent twice."""
-        if not select.lstrip().lower().startswith("select"):
-            raise ValueError("only SELECT can be sent")
-        return self._rows("sql", None, {"sql": select})
 
     def system_information(self, parts: Sequence[str] = ()) -> Row:
         """Returns all parts, or those named (system, cpu, memory...); it needs a super_user."""
@@ -228,26 +209,15 @@ class HarperClient:
             return None
         return sum(1 for thread in threads if thread.get("name") == "http")
 
-    def user_info(self) -> Row:
-        """Returns the user that Harper takes us for, with the rights of its role."""
-        told: Row = self._read(self._call("user_info"), {})
-        return told
-
-    def deploy_component(self, project: str, tar: bytes, *, restart: bool = True) -> None:
-        """Replaces a component by the files of `tar`; a restart may refuse calls for seconds."""
-        payload = base64.b64encode(tar).decode("ascii")
-        fields = {"project": project, "payload": payload, "restart": restart}
-        self._read(self._call("deploy_component"), fields)
-
     def _rows(
         self,
         operation: str,
-        table: str | None,
+        table: str,
         fields: Mapping[str, Any],
         cell: str | None = None,
     ) -> list[Row]:
         call = self._call(operation, table, cell)
-        return read_rows(call, self._read(call, fields), fields.get("get_attributes", ()))
+        return read_rows(call, self._read(call, fields), fields["get_attributes"])
 
     def _read(self, call: Call, fields: Mapping[str, Any]) -> Any:
         return read_json(call, self._answer(call, self._body(call, fields)))

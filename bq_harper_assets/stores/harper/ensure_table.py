@@ -62,7 +62,6 @@ class Ensured:
     action: TableAction
     added: tuple[str, ...] = ()  # attributes that have got an index now
     unindexed: tuple[str, ...] = ()  # they were declared without one, and Harper adds none later
-    indexes_all: bool = False  # others made it without attributes, so Harper indexes every one
 
 
 class TableNotEnsured(BqhError):
@@ -221,4 +220,4 @@ def _ensured(
             " dearer, and answers ranges of untyped timestamps wrongly over REST",
             plan.table,
         )
-    return Ensured(action, added, unindexed, not found.schema_defined)
+    return Ensured(action, added, unindexed)

@@ -1,6 +1,5 @@
 """Makes Harper a Dagster resource."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import dagster as dg
@@ -9,7 +8,7 @@ from pydantic import ConfigDict, Field, SecretStr, field_validator
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.settings.urls import HARPER_URL
 from bq_harper_assets.stores.harper.client import DATABASE, HarperClient
-from bq_harper_assets.stores.retry import Retry, RetryPolicy
+from bq_harper_assets.stores.retry import RetryPolicy
 
 
 class HarperResource(dg.ConfigurableResource[HarperClient]):
@@ -80,17 +79,6 @@ class HarperResource(dg.ConfigurableResource[HarperClient]):
             max_retries=self.max_retries, initial_delay_s=self.initial_retry_delay_ms / 1000
         )
 
-    def client(
-        self,
-        *,
-        send_guard: Callable[[], None] | None = None,
-        on_retry: Callable[[Retry], None] = lambda retry: None,
-    ) -> HarperClient:
+    def client(self) -> HarperClient:
         """Makes a client, which the caller has to close: `with harper.client() as client`."""
-        return HarperClient(
-            self.connection(),
-            database=self.database,
-            retry=self.retry(),
-            send_guard=send_guard,
-            on_retry=on_retry,
-        )
+        return HarperClient(self.connection(), database=self.database, retry=self.retry())

@@ -1,7 +1,6 @@
 """A full reconcile compares every window of a table, after ledger and Harper fell out of step."""
 
 import time
-from collections.abc import Callable
 from datetime import datetime
 
 from bq_harper_assets.contract.connections import BigQueryConnection
@@ -24,7 +23,6 @@ def distrust_everything(
     bigquery: BigQueryConnection,
     start: datetime,
     end: datetime,
-    wall: Callable[[], float] = time.time,
 ) -> LogicalTable:
     """Makes this ledger the table's own, and every window from `start` to `end` be compared next.
 
@@ -41,7 +39,7 @@ def distrust_everything(
         for copy in copies
         if copy.ledger != own or copy.epoch > epochs.get(copy.slice, 0)
     ]
-    if (until := max(others, default=0.0)) > wall():
+    if (until := max(others, default=0.0)) > time.time():
         raise HarperInUse(table, until)
     ledger.distrust(
         table,
@@ -60,7 +58,7 @@ def distrust_everything(
                 "ledger": own,
                 "owner": "bqh reconcile",
                 "epoch": epoch,
-                "deadline": wall(),
+                "deadline": time.time(),
                 "batch": newest.batch,
             }
             for number, epoch in newest.epochs.items()

@@ -1,18 +1,28 @@
 """Checks whether a Harper table that others made can be taken over, and what would change."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.instants import floor_to_day, floor_to_window
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.bigquery.fingerprint import Outside, count_outside
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.answers import TableDescription
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.fitting import AttributeFit, attribute_fits, unfit
+from bq_harper_assets.stores.harper.fitting import (
+    AttributeFit,
+    attribute_fits,
+    is_seen,
+    read_back_by,
+    undeclared,
+    unfit,
+)
 from bq_harper_assets.sync.adopt.existing_table import (
+    COUNTED,
     held_outside,
     oldest_held,
     start_where_others_began,
@@ -23,12 +33,6 @@ from bq_harper_assets.sync.adopt.plugin_checkpoints import (
     read_checkpoints,
 )
 from bq_harper_assets.sync.source.pinned import Pinned, oldest_row
-from bq_harper_assets.validation.adopt.adoption_notes import (
-    notes_on_attributes,
-    notes_on_range,
-    notes_on_rows,
-    unfit_rows,
-)
 from bq_harper_assets.validation.adopt.foreign_rows import (
     StoredSample,
     look_at_rows,
@@ -53,7 +57,6 @@ class Inspection:
     beginning: Beginning
     sample: StoredSample
     is_searchable: bool  # whether Harper finds rows by ranges of the timestamp
-    outside: Outside | None  # Harper's rows outside all windows; None if it cannot search for them
     problems: tuple[str, ...]  # why it does not fit
     notes: tuple[str, ...]
 
@@ -61,13 +64,6 @@ class Inspection:
     def fits(self) -> bool:
         """Says whether a sync can take the table over."""
         return not self.problems
-
-    @property
-    def compared(self) -> int:
-        """Estimates how many of the table's rows the first syncs will compare."""
-        beyond = self.outside
-        out = beyond.without_time + beyond.before_start + beyond.in_future if beyond else 0
-        return max(self.table.record_count - out, 0)
 
 
 def find_beginning(
@@ -105,7 +101,7 @@ def inspect(
     if found.primary_key == pin.plan.primary_key:
         rows = rows_at_both_ends(harper, contract.target_table, found.primary_key)
         sample = look_at_rows(harper, queries, pin, rows, searchable=searchable)
-        problems += unfit_rows(sample)
+        problems += _unfit_rows(sample)
     if searchable and beginning.start:
         kind = pin.source.time_column.kind
         outside = held_outside(harper, contract, kind, beginning.start, pin.t)
@@ -114,21 +110,53 @@ def inspect(
         if beginning.plugin and beginning.start
         else 0
     )
-    notes = (
-        *notes_on_attributes(found, pin.plan),
-        *notes_on_rows(contract, sample),
-        *notes_on_range(beginning.plugin, outside, left_out, searchable=searchable),
-    )
     return Inspection(
         table=found,
         attributes=attribute_fits(found, pin.plan),
         beginning=beginning,
         sample=sample,
         is_searchable=searchable,
-        outside=outside,
         problems=tuple(problems),
-        notes=notes,
+        notes=tuple(_notes(found, pin.plan, outside, left_out)),
     )
+
+
+def _unfit_rows(sample: StoredSample) -> Iterator[str]:
+    """Says why the sync would never compare rows that the table holds."""
+    if sample.lost:
+        yield (
+            f"rows have a timestamp such as {sample.lost} by which no window will find them: it is"
+            " a date or number there, or no time at all, and windows are ranges of texts such as"
+            " 2026-11-16T07:00:00.000000Z"
+        )
+    if sample.other_type:
+        ours = "numbers" if sample.other_type[0] in "'\"" else "texts"
+        yield f"rows have ids such as {sample.other_type}, and a sync's would be {ours}"
+
+
+def _notes(
+    found: TableDescription, plan: TablePlan, outside: Outside | None, left_out: int
+) -> Iterator[str]:
+    """Says what a user must know of a table that fits: what to declare, and which rows stay out."""
+    if not is_seen(found):
+        yield "the role of this login is shown no attributes, so nothing is known of their types"
+    if added := undeclared(found, read_back_by(plan)):
+        yield (
+            f"declare {', '.join(added)} where the table is declared, the timestamp @indexed: rows"
+            " are read back by them, and what a sync adds is lost when a component is loaded again"
+        )
+    required = {attribute.name for attribute in found.attributes if attribute.required}
+    if null := [c.name for c in plan.selection.columns if c.name in required and not c.required]:
+        yield f"rows in which {' or '.join(null)} is NULL go to quarantine: it is required there"
+    counts = (outside.without_time, outside.before_start, outside.in_future) if outside else ()
+    if any(counts):
+        more = "more than " if max(counts) > COUNTED else ""
+        yield f"{more}{sum(counts):,} rows of Harper lie outside all windows, and stay as they are"
+    if left_out:
+        yield (
+            f"{left_out:,} rows of BigQuery are older than the first window, which begins where"
+            " the plugin began; sync.startTimestamp takes them in"
+        )
 
 
 def _is_searchable(found: TableDescription, timestamp: str) -> bool:
@@ -150,20 +178,9 @@ def adoption_json(inspection: Inspection) -> dict[str, Any]:
         "notes": list(inspection.notes),
         "primary_key": found.primary_key,
         "rows": found.record_count,
-        "rows_compared": inspection.compared,
         "start": start.isoformat() if start else None,
-        "attributes": [
-            {
-                "name": each.name,
-                "planned": each.planned,
-                "there": each.there,
-                "indexed": each.indexed,
-                "holding": each.holding.value,
-                "why": each.why,
-            }
-            for each in inspection.attributes
-        ],
-        "sample": {name: getattr(sample, name) for name in sample.__dataclass_fields__},
+        "attributes": [asdict(each) for each in inspection.attributes],
+        "sample": asdict(sample),
         "plugin": plugin
         and {
             "nodes": plugin.nodes,

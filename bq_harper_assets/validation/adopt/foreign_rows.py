@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from bq_harper_assets.contract.identifiers import HASH
 from bq_harper_assets.schema.harper_types import HarperType
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.table_plan import TablePlan
@@ -32,10 +31,6 @@ class StoredSample:
     """A stored sample describes some rows of the table; counts from `equal` on need a time."""
 
     rows: int = 0
-    with_hash: int = 0  # written by a sync
-    without_time: int = 0
-    other_form: int = 0  # their time has another form than a sync writes
-    form: str = ""  # an example of such a time
     lost: str = ""  # a time by which a search does not find the row that has it
     other_type: str = ""  # an id that is a number where a sync writes text, or the reverse
     equal: int = 0
@@ -72,10 +67,6 @@ def look_at_rows(
     compared = _compared(queries, pin, plan, timed)
     return StoredSample(
         rows=len(rows),
-        with_hash=sum(row.get(HASH) is not None for row in rows),
-        without_time=sum(row.get(plan.timestamp) is None for row in rows),
-        other_form=len(odd),
-        form=str(odd[0][0][plan.timestamp]) if odd else "",
         lost=_lost(harper, pin.plan, kind, odd, searchable=searchable),
         other_type=_other_type(pin.plan, rows),
         **compared,

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.defs.rectangles import rectangles
+from bq_harper_assets.cli.runs.ranged_runs import rectangles
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets_tests.stores.small_tables import utc

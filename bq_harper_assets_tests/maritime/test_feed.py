@@ -10,13 +10,12 @@ import pyarrow as pa
 import pytest
 
 from bq_harper_assets.maritime.disorder import Disorder
-from bq_harper_assets.maritime.feed import Feed
+from bq_harper_assets.maritime.feed import Feed, StreamPlan
 from bq_harper_assets.maritime.itinerary import SECOND, Ints, build_itineraries
 from bq_harper_assets.maritime.port_calls import events_between
 from bq_harper_assets.maritime.reports import Reports, microseconds
-from bq_harper_assets.maritime.sphere import distance_km
-from bq_harper_assets.maritime.stream import StreamPlan
 from bq_harper_assets.maritime.vessel_types import VESSEL_TYPES
+from bq_harper_assets_tests.maritime.great_circle import distance_km
 
 NOON = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 MINUTE = 60 * SECOND
@@ -32,8 +31,8 @@ class Recorder:
     def append(self, table: str, rows: Any) -> None:
         self.loads.append((table, rows))
 
-    def change(self, reports: Reports, updates: Ints, moves: Ints, deletes: Ints) -> int:
-        return 0
+    def change(self, reports: Reports, number: Ints) -> None:
+        pass
 
     def trim(self, older_than: datetime) -> int:
         self.trims.append(older_than)
@@ -139,7 +138,8 @@ def test_late_rows_come_in_a_later_load_within_their_delay_and_none_is_lost() ->
     assert set(delays) == {0, 1, 2, 3, 4}
     assert delays[0] == 120 * 93
     end = microseconds(NOON + timedelta(hours=2)) // MINUTE
-    out = late.reports.rows(late.pending(end))
+    still_out = late.overdue(end, end + 4)
+    out = late.reports.rows(still_out[still_out < end * late.batch])
     everything = pa.concat_tables([*loads, out]).sort_by("timestamp")
     assert 0 < out.num_rows < 28
     assert everything.equals(tidy.table("vessel_positions").combine_chunks())
