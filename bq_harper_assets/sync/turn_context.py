@@ -27,7 +27,7 @@ from bq_harper_assets.sync.source.cell_rows import Reading, spread
 from bq_harper_assets.sync.source.pinned import Pinned
 from bq_harper_assets.sync.spark.task_login import FOLDER_SETTING, HarperOfTasks, harper_of_tasks
 from bq_harper_assets.sync.values.row_plan import RowPlan
-from bq_harper_assets.sync.write.write_job import numbered
+from bq_harper_assets.sync.write.write_job import numbered, numbered_here
 from bq_harper_assets.sync.write.write_task import Chosen, Move
 
 if TYPE_CHECKING:
@@ -44,24 +44,15 @@ class Stores:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TurnSource:
-    """A turn's source is a contract's rows at one instant, and Spark to read them with."""
+class SourceReader:
+    """A source reader opens sessions that read a contract's rows at one instant."""
 
-    stores: Stores
     contract: TableContract
-    spark: "SparkSession"
     queries: Queries
-    harper: HarperClient
     pin: Pinned
-    retry: RetryPolicy
-    tasks: int  # at once; as many as Harper serves requests at once
+    tasks: int = 1  # at once; for Spark as many as Harper serves requests at once
     sessions: list[ReadPlan] = field(default_factory=list)  # opened so far
     others: frozenset[str] | None = None  # paths that rows may have besides; None: unchecked
-
-    @property
-    def harper_of_tasks(self) -> HarperOfTasks:
-        """Returns how tasks reach Harper; the secrets are not sent with it."""
-        return harper_of_tasks(self.stores.harper, self.spark.conf.get(FOLDER_SETTING, None))
 
     @property
     def rows(self) -> RowPlan:
@@ -73,22 +64,24 @@ class TurnSource:
         """Returns the bytes that BigQuery estimates for all sessions; 0 where it does not."""
         return sum(session.estimated_bytes for session in self.sessions)
 
-    def reading(self, parts: Mapping[Cell, Part], *, has_equal_rows: bool = False) -> Reading:
-        """Opens one session for all parts, and numbers the equal rows of a keyless table."""
-        begin = min(part.begin for part in parts.values())
-        end = max(part.end for part in parts.values())
-        column, row_filter = self.pin.plan.selection.timestamp, self.pin.source.row_filter
-        reading = self._open(restriction.between(column, begin, end, row_filter), parts)
-        return numbered(self.spark, reading) if has_equal_rows else reading
+    def reading_at(
+        self,
+        instants: Sequence[datetime],
+        parts: Mapping[Cell, Part],
+        *,
+        has_equal_rows: bool = False,
+    ) -> Reading:
+        """Opens a session that reads only the rows of these times; it is meant for few rows.
 
-    def reading_at(self, instants: Sequence[datetime], parts: Mapping[Cell, Part]) -> Reading:
-        """Opens a session that reads only the rows of these times."""
+        Equal rows of a keyless table are numbered in this process, without Spark.
+        """
         column, row_filter = self.pin.plan.selection.timestamp, self.pin.source.row_filter
-        return self._open(restriction.at_any(column, instants, row_filter), parts)
+        reading = self._open(restriction.at_any(column, instants, row_filter), parts)
+        return numbered_here(reading) if has_equal_rows else reading
 
     def _open(self, within: str, parts: Mapping[Cell, Part]) -> Reading:
         source = self.pin.source
-        storage = connect_storage(self.stores.bigquery)
+        storage = connect_storage(self.queries.connection)
         session = open_session(
             storage,
             self.queries.calls,
@@ -102,13 +95,36 @@ class TurnSource:
         require_planned(self.contract.id, session.schema, self.pin.plan.columns)
         self.sessions.append(session)
         return Reading(
-            bigquery=self.stores.bigquery,
+            bigquery=self.queries.connection,
             streams=spread(session.streams, self.tasks),
             schema=session.schema,
             plan=self.rows,
             grid=Grid.of(parts, self.contract.slices),
             give_up_after=self.contract.sync.give_up_after,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnSource(SourceReader):
+    """A turn's source is a contract's rows at one instant, and Spark to read them with."""
+
+    stores: Stores
+    spark: "SparkSession"
+    harper: HarperClient
+    retry: RetryPolicy
+
+    @property
+    def harper_of_tasks(self) -> HarperOfTasks:
+        """Returns how tasks reach Harper; the secrets are not sent with it."""
+        return harper_of_tasks(self.stores.harper, self.spark.conf.get(FOLDER_SETTING, None))
+
+    def reading(self, parts: Mapping[Cell, Part], *, has_equal_rows: bool = False) -> Reading:
+        """Opens one session for all parts, and numbers the equal rows of a keyless table."""
+        begin = min(part.begin for part in parts.values())
+        end = max(part.end for part in parts.values())
+        column, row_filter = self.pin.plan.selection.timestamp, self.pin.source.row_filter
+        reading = self._open(restriction.between(column, begin, end, row_filter), parts)
+        return numbered(self.spark, reading) if has_equal_rows else reading
 
 
 @dataclass(frozen=True, kw_only=True)

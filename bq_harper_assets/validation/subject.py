@@ -48,3 +48,11 @@ def instant_of(kind: Kind, text: str) -> datetime:
         return datetime(day.year, day.month, day.day, tzinfo=UTC)
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def stored_instant(kind: Kind, stored: object) -> datetime | None:
+    """Reads the instant of what Harper has as a time; None if that is no time."""
+    try:
+        return instant_of(kind, stored) if isinstance(stored, str) else None
+    except ValueError:
+        return None

@@ -119,14 +119,12 @@ def test_many_rows_of_one_time_keep_no_other_window_from_being_looked_at(
     end = NOON + 300 * MINUTE
     sync.run(contract, sync.cells(contract, NOON, end))
     # Of a hundred thousand each, it would be the same; here windows have sixty rows at most.
-    for module in (source_sample, spot_module):
-        monkeypatch.setattr(module, "MOST_SAMPLED_ROWS", 40)
+    monkeypatch.setattr(source_sample, "MOST_SAMPLED_ROWS", 40)
     found = spot(sync, tables, contract, end=end, size=150)
     assert found.status is SpotStatus.HEALTHY
     assert found.metadata["rows_from_bigquery"] == 150
     assert found.metadata["crowded_times_left_out"] == 0
-    for module in (source_sample, spot_module):
-        monkeypatch.setattr(module, "MOST_SAMPLED_ROWS", 20)
+    monkeypatch.setattr(source_sample, "MOST_SAMPLED_ROWS", 20)
     found = spot(sync, tables, contract, end=end, size=150)
     assert not found.passed
     assert found.metadata["crowded_times_left_out"] == 5

@@ -112,9 +112,7 @@ def fingerprint_sql(
     Its columns are w (the window's start in microseconds), n, d, x, low and high.
     """
     micros = micros_sql(source.time_column)
-    length = window // MICROSECOND
-    # DIV and MOD round towards zero, and rows may be older than 1970.
-    begin = f"{micros} - MOD(MOD({micros}, {length}) + {length}, {length})"
+    begin = window_start_sql(micros, window)
     wanted = restriction.between(source.time_column, start, end, source.row_filter)
     hashes = f"{row_hash(source.columns)} AS h"
     distinct = "h"
@@ -140,6 +138,13 @@ def outside_sql(source: SourceAtInstant, start: datetime, now: datetime) -> str:
         f" FROM {source.sql}"
         f" WHERE {restriction.outside(column, start, now, source.row_filter)}"
     )
+
+
+def window_start_sql(micros: str, window: timedelta) -> str:
+    """Makes SQL for the start of the window of a time, both in microseconds since 1970."""
+    length = window // MICROSECOND
+    # DIV and MOD round towards zero, and rows may be older than 1970.
+    return f"{micros} - MOD(MOD({micros}, {length}) + {length}, {length})"
 
 
 def micros_sql(column: Column) -> str:

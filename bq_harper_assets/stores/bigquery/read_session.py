@@ -81,7 +81,6 @@ def read_stream(
     schema: bytes,
     *,
     calls: BigQueryCalls | None = None,
-    client: "BigQueryReadClient | None" = None,
     timeout_s: float = STREAM_TIMEOUT_S,
     silence_s: float = SILENCE_S,
 ) -> Iterator["pa.RecordBatch"]:
@@ -89,10 +88,8 @@ def read_stream(
     import pyarrow as pa
 
     calls = calls or BigQueryCalls(connection)
-    own_client = None if client else connect_storage(connection)
-    used = client or own_client
-    assert used is not None
-    reader = _Reader(used, stream, timeout_s)
+    client = connect_storage(connection)
+    reader = _Reader(client, stream, timeout_s)
     arrow_schema = pa.ipc.read_schema(pa.py_buffer(schema))
     try:
         while True:
@@ -112,8 +109,7 @@ def read_stream(
             yield batch
     finally:
         reader.close()
-        if own_client is not None:
-            own_client.transport.close()  # type: ignore[no-untyped-call]
+        client.transport.close()  # type: ignore[no-untyped-call]
 
 
 def decode(message: bytes, schema: "pa.Schema") -> "pa.RecordBatch":

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
 from bq_harper_assets.sync.diff.deep_hash import records_of
-from bq_harper_assets.sync.source.cell_rows import Reading, cell_rows
+from bq_harper_assets.sync.source.cell_rows import CellRows, Reading, cell_rows
 from bq_harper_assets.sync.spark.tasks import task_rows
+from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.sync.write.write_task import Chosen
 
 if TYPE_CHECKING:
@@ -30,6 +31,16 @@ class NamedRow:
     id: Any  # None if it can have none
     record: Mapping[str, Any]
     reason: str | None  # why it cannot be stored
+
+
+def named_rows(rows: CellRows, plan: RowPlan) -> Iterator[NamedRow]:
+    """Yields rows that were read, each with its id and the record that should be stored."""
+    identity = rows.identity
+    places, hashes = rows.places.tolist(), identity.whole_id_hashes.tolist()
+    for place, id_hash, row_id, (record, reason) in zip(
+        places, hashes, identity.ids.to_pylist(), records_of(rows, plan), strict=True
+    ):
+        yield NamedRow(place=place, id_hash=id_hash, id=row_id, record=record, reason=reason)
 
 
 def name_rows(spark: "SparkSession", reading: Reading, ids: UInt64s) -> list[NamedRow]:
@@ -55,10 +66,7 @@ def _named(reading: Reading, streams: tuple[str, ...], ids: UInt64s) -> Iterator
     for rows in cell_rows(reading, streams):
         some = rows.where(chosen.among(rows))
         texts = [
-            json.dumps([row_id, record, reason])
-            for row_id, (record, reason) in zip(
-                some.identity.ids.to_pylist(), records_of(some, reading.plan), strict=True
-            )
+            json.dumps([row.id, row.record, row.reason]) for row in named_rows(some, reading.plan)
         ]
         hashes = some.identity.whole_id_hashes.view(np.int64)
         yield pa.record_batch([some.places, hashes, pa.array(texts, pa.string())], schema=_ROWS)

@@ -67,6 +67,14 @@ def text_of(kind: Kind, instant: datetime) -> str:
     return stored_text(utc if kind is Kind.TIMESTAMP else utc.replace(tzinfo=None))
 
 
+def held_by_id(
+    client: HarperClient, table: str, plan: RowPlan, ids: Sequence[Any]
+) -> dict[Any, Mapping[str, Any]]:
+    """Reads the rows that have these ids, with all attributes; returns them by id."""
+    rows = client.search_by_id(table, ids) if ids else []
+    return dict(zip(require_ids(rows, plan.primary_key, "search_by_id", table), rows, strict=True))
+
+
 class RowHashes(Protocol):
     """Row hashes are found for Harper's rows either by reading or by computing them."""
 

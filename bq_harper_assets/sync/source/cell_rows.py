@@ -67,6 +67,12 @@ def cell_rows(reading: Reading, streams: Sequence[str]) -> Iterator[CellRows]:
             yield CellRows(batch, identity, places).where(places != NOT_OURS)
 
 
+def read_here(reading: Reading) -> Iterator[CellRows]:
+    """Reads all rows in this process, without Spark; it is meant for few rows."""
+    for streams in reading.streams:
+        yield from cell_rows(reading, streams)
+
+
 def batches_of(reading: Reading, stream: str) -> Iterator[pa.RecordBatch]:
     """Yields the stream's rows in batches that are large enough to compute on fast."""
     waiting: list[pa.RecordBatch] = []

@@ -1,6 +1,6 @@
 """One Spark job writes all cells of a turn, in few tasks, with no row data in the JVM."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +115,20 @@ def numbered(spark: "SparkSession", reading: Reading) -> Reading:
         .applyInArrow(_doubled, _DOUBLED_DDL)
         .collect()
     )
-    counts = ((row.id & _UNSIGNED, row.hash & _UNSIGNED, row.stream, row.n) for row in rows)
+    return _with_numbers(reading, (row.asDict() for row in rows))
+
+
+def numbered_here(reading: Reading) -> Reading:
+    """Does what numbered() does in this process, without Spark; it is meant for few rows."""
+    parts = [part for streams in reading.streams for part in _hashes(reading, streams)]
+    rows = pa.Table.from_batches(parts, _HASHES)
+    return _with_numbers(reading, _doubled(rows).to_pylist()) if rows.num_rows else reading
+
+
+def _with_numbers(reading: Reading, doubled: Iterable[Mapping[str, Any]]) -> Reading:
+    counts = (
+        (row["id"] & _UNSIGNED, row["hash"] & _UNSIGNED, row["stream"], row["n"]) for row in doubled
+    )
     return replace(reading, numbers=numbers_by_stream(counts))
 
 
@@ -136,7 +149,7 @@ def _hashes(reading: Reading, streams: Sequence[str]) -> Iterator[pa.RecordBatch
 
 
 def _doubled(rows: pa.Table) -> pa.Table:
-    """Counts, per stream, the rows of one bin that share their id with other rows."""
+    """Counts, per stream, the rows that share their id with other rows of these bins."""
     ids, hashes = (unpacked(rows.column(name)) for name in ("ids", "hashes"))
     names, origins = np.unique(rows.column("stream").to_pylist(), return_inverse=True)
     sizes = [len(part) // 8 for part in rows.column("ids").to_pylist()]

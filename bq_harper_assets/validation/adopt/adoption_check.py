@@ -33,6 +33,7 @@ from bq_harper_assets.sync.adopt.plugin_checkpoints import (
     read_checkpoints,
 )
 from bq_harper_assets.sync.source.pinned import Pinned, oldest_row
+from bq_harper_assets.sync.turn_context import SourceReader
 from bq_harper_assets.validation.adopt.foreign_rows import (
     StoredSample,
     look_at_rows,
@@ -100,7 +101,8 @@ def inspect(
     sample, outside = StoredSample(), None
     if found.primary_key == pin.plan.primary_key:
         rows = rows_at_both_ends(harper, contract.target_table, found.primary_key)
-        sample = look_at_rows(harper, queries, pin, rows, searchable=searchable)
+        source = SourceReader(contract=contract, queries=queries, pin=pin)
+        sample = look_at_rows(harper, source, rows, searchable=searchable)
         problems += _unfit_rows(sample)
     if searchable and beginning.start:
         kind = pin.source.time_column.kind

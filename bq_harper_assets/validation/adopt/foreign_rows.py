@@ -3,27 +3,31 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bq_harper_assets.schema.harper_types import HarperType
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.table_plan import TablePlan
-from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient, Row
 from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.grid import Part
+from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.diff.deep_hash import record_hash
+from bq_harper_assets.sync.diff.rows_by_id import named_rows
 from bq_harper_assets.sync.diff.target_rows import text_of
-from bq_harper_assets.sync.source.pinned import Pinned
-from bq_harper_assets.sync.values.row_plan import RowPlan
+from bq_harper_assets.sync.source.cell_rows import read_here
+from bq_harper_assets.sync.turn_context import SourceReader
 from bq_harper_assets.validation.record_comparison import differing_columns
-from bq_harper_assets.validation.spot.source_sample import read_source_rows, rows_at, uncrowded
-from bq_harper_assets.validation.subject import instant_of
+from bq_harper_assets.validation.spot.source_sample import rows_at, uncrowded
+from bq_harper_assets.validation.subject import stored_instant
 
 ROWS_FROM_EACH_END = 50
 _SEARCHES = 5  # for rows whose time has another form
 _SECOND = timedelta(seconds=1)
+_EVER = Window(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +56,12 @@ def rows_at_both_ends(harper: HarperClient, table: str, primary_key: str) -> lis
 
 
 def look_at_rows(
-    harper: HarperClient, queries: Queries, pin: Pinned, rows: Sequence[Row], *, searchable: bool
+    harper: HarperClient, source: SourceReader, rows: Sequence[Row], *, searchable: bool
 ) -> StoredSample:
     """Describes the rows; `searchable` says whether Harper has an index of the timestamp yet."""
-    plan, kind = RowPlan.of(pin.plan), pin.source.time_column.kind
-    times = [_instant(kind, row.get(plan.timestamp)) for row in rows]
+    plan, pin = source.rows, source.pin
+    kind = pin.source.time_column.kind
+    times = [stored_instant(kind, row.get(plan.timestamp)) for row in rows]
     odd = [
         (row, moment)
         for row, moment in zip(rows, times, strict=True)
@@ -64,22 +69,13 @@ def look_at_rows(
     ]
     odd = [(row, moment) for row, moment in odd if row.get(plan.timestamp) is not None]
     timed = [(r, moment) for r, moment in zip(rows, times, strict=True) if moment is not None]
-    compared = _compared(queries, pin, plan, timed)
+    compared = _compared(source, timed)
     return StoredSample(
         rows=len(rows),
         lost=_lost(harper, pin.plan, kind, odd, searchable=searchable),
         other_type=_other_type(pin.plan, rows),
         **compared,
     )
-
-
-def _instant(kind: Kind, stored: object) -> datetime | None:
-    if not isinstance(stored, str):
-        return None
-    try:
-        return instant_of(kind, stored)
-    except ValueError:
-        return None
 
 
 def _lost(
@@ -114,19 +110,25 @@ def _other_type(plan: TablePlan, rows: Iterable[Row]) -> str:
     return next((repr(each) for each in ids if isinstance(each, str) is not is_text), "")
 
 
-def _compared(
-    queries: Queries, pin: Pinned, plan: RowPlan, timed: Sequence[tuple[Row, datetime]]
-) -> Mapping[str, int]:
-    readable = set(uncrowded(rows_at(queries, pin.source, {moment for _, moment in timed})))
-    source = read_source_rows(queries, pin.source, plan, sorted(readable))
-    records: Mapping[int, dict[str, Any]] = {}
-    if source is not None:
-        records = source.records([n for n, each in enumerate(source.ids) if each is not None])
+def _compared(source: SourceReader, timed: Sequence[tuple[Row, datetime]]) -> Mapping[str, int]:
+    plan = source.rows
+    counts = rows_at(source.queries, source.pin.source, {moment for _, moment in timed})
+    readable = uncrowded(counts)
+    records: dict[Any, Mapping[str, Any]] = {}
+    if readable:
+        # Others may have written rows of any time, so one window has them all.
+        cells = [Cell(_EVER, number) for number in range(source.contract.slices)]
+        reading = source.reading_at(
+            readable,
+            {cell: Part.whole(cell, 1) for cell in cells},
+            has_equal_rows=not plan.key and any(counts[moment] > 1 for moment in readable),
+        )
+        named = (row for rows in read_here(reading) for row in named_rows(rows, plan))
+        records = {row.id: row.record for row in named if row.reason is None}
     values = {record_hash(record, plan) for record in records.values()}
     counted = Counter[str]()
     for row, moment in timed:
-        place = source.place_of_id.get(row.get(plan.primary_key)) if source else None
-        expected = records.get(place) if place is not None else None
+        expected = records.get(row.get(plan.primary_key))
         if moment not in readable:
             counted["crowded"] += 1
         elif expected is not None:

@@ -11,6 +11,7 @@ from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.diff.deep_hash import compared_values
 from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.diff.rows_by_id import NamedRow, name_rows
+from bq_harper_assets.sync.diff.target_rows import held_by_id
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.spark.receipts import is_nameless
 from bq_harper_assets.sync.turn_context import TurnSource
@@ -83,12 +84,8 @@ def _changed(source: TurnSource, rows: list[NamedRow]) -> list[Difference]:
     if not rows:
         return []
     plan = source.rows
-    stored: dict[Any, Any] = {
-        row[plan.primary_key]: row
-        for row in source.harper.search_by_id(
-            source.contract.target_table, [row.id for row in rows]
-        )
-    }
+    ids = [row.id for row in rows]
+    stored = held_by_id(source.harper, source.contract.target_table, plan, ids)
     return [
         Difference(DifferenceKind.CHANGED, row.id, _columns(row, stored.get(row.id, {}), plan))
         for row in rows
