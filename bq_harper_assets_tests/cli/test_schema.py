@@ -9,13 +9,14 @@ import pytest
 from google.cloud import bigquery
 
 from bq_harper_assets.cli.schema.decisions import rollback_notes
+from bq_harper_assets.cli.schema.group import column_rows
 from bq_harper_assets.cli.schema.version_text import LISTS as LISTED
 from bq_harper_assets.cli.schema.version_text import diff_lists
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.change import ChangeKind
 from bq_harper_assets.schema.changes import changes_between
-from bq_harper_assets.schema.evolution import rolled_back
+from bq_harper_assets.schema.evolution import applied, rolled_back
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
@@ -352,3 +353,21 @@ def test_a_rollback_names_the_fields_that_stay_in_a_column_and_the_columns_that_
         "notes stays as it is: BigQuery has no STRING of that name any more",
         "trip.via goes on being synced: a rollback goes by whole columns",
     ]
+
+
+def test_a_synced_column_shows_which_of_its_new_fields_wait() -> None:
+    leg, via, stop = of("leg", Kind.INT64), of("via", Kind.STRING), of("stop", Kind.STRUCT)
+    inner = replace(stop, fields=(leg,))
+    first = seen(None, of("trip", Kind.STRUCT, leg, inner))
+    wider = of("trip", Kind.STRUCT, leg, replace(inner, fields=(leg, via)), via)
+    waits = seen(first, wider, schema_policy="approve")
+    states = {row[0]: row[6] for row in column_rows(waits) if row[0].startswith("trip")}
+    assert states == {
+        "trip": "new fields wait",
+        "trip.leg": "",
+        "trip.stop": "",
+        "trip.stop.leg": "",
+        "trip.stop.via": "waiting",
+        "trip.via": "waiting",
+    }
+    assert {row[6] for row in column_rows(applied(waits))} == {""}
