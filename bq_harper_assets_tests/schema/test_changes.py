@@ -10,6 +10,7 @@ from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.errors import SchemaRefused
 from bq_harper_assets.schema.evolution import applied, rolled_back
 from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets_tests.schema.samples import contract
 from bq_harper_assets_tests.schema.versions import of, seen, story, told
 
@@ -176,6 +177,32 @@ def test_what_an_earlier_release_told_is_read_without_what_nobody_acted_on() -> 
         assert Change.parse({"kind": kind, **body}) is None
     [kept] = told(story(()), story((), (TEXT,)))
     assert Change.parse(kept.body()) == kept
+
+
+@pytest.mark.promise("F1")
+def test_a_field_that_an_earlier_release_set_aside_is_told_as_synced_again() -> None:
+    body = {
+        "kind": "set_aside",
+        "column": "address.city",
+        "before": "",
+        "after": "STRING",
+        "action": "waits for: bqh schema apply orders",
+        "severity": "warn",
+    }
+    assert str(Change.parse(body)) == (
+        "address.city set aside (STRING): a rollback by an earlier release stopped its sync; this"
+        " release syncs it again with the rest of address"
+    )
+    whole = body | {"column": "speed"}
+    assert str(Change.parse(whole)) == (
+        "speed set aside (STRING): waits for: bqh schema apply orders"
+    )
+    # Rolling forward to the version that had the field finds nothing to do.
+    wider = seen(None, replace(ADDRESS, fields=(*ADDRESS.fields, of("city", Kind.STRING))))
+    old = wider.body()
+    old["columns"][-1]["fields"][1] |= {"state": "waiting", "written": True}
+    version = TableVersion.parse(old)
+    assert told(version, rolled_back(version, wider)) == []
 
 
 def test_a_column_that_the_contract_selects_no_more_is_not_told_as_gone() -> None:
