@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from dagster import AssetCheckKey, AssetCheckSeverity
+from dagster import AssetCheckKey, AssetCheckSeverity, RunRequest
 from google.cloud.bigquery import SchemaField
 from pydantic import SecretStr
 from sqlalchemy import text
@@ -172,6 +172,37 @@ def test_what_waits_what_is_frozen_and_what_is_gone_are_told_and_do_not_stop_the
     }
     sensor.look()
     assert sensor.filed == []
+
+
+def test_an_override_of_a_field_that_waits_does_not_fail_the_run_which_says_that_it_waits(
+    dagster: Dagster,
+    project: TemporaryProject,
+    ledger: Ledger,
+    tables: SmallTables,
+    clock: LedgerClock,
+) -> None:
+    source = tables.make(f"{COLUMNS}, address STRUCT<zip STRING>")
+    orders = table(source, hours_ago(4), key="number", schemaPolicy="approve")
+    first_version(project.declare(orders), ledger, tables)
+    described = tables.queries.client.get_table(str(source))
+    zip_, city = SchemaField("zip", "STRING"), SchemaField("city", "STRING")
+    described.schema = [
+        *described.schema[:-1],
+        SchemaField("address", "RECORD", fields=[zip_, city]),
+        SchemaField("speed", "FLOAT64"),
+    ]
+    tables.queries.client.update_table(described, ["schema"])
+    overrides = {"address.city": {"type": "string"}}
+    [contract] = project.declare(orders | {"schemaOverrides": overrides}).tables
+    sensor = Drifting(dagster=dagster, clock=clock)
+    sensor.look()
+    sensor.run(RunRequest(job_name=f"evolve_{contract.id}"))
+    shown = sensor.versions(contract)[-1].metadata
+    assert shown["schema_version"].value == 2
+    assert str(shown["not_synced"].value).startswith("address widened (STRUCT<zip STRING> ->")
+    columns = {each.name: each for each in shown["dagster/column_schema"].value.columns}
+    assert "new fields wait" in columns["address"].constraints.other
+    assert "new fields wait" not in columns["number"].constraints.other
 
 
 @pytest.mark.promise("D5", "O4")
