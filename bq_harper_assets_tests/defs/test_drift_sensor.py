@@ -15,7 +15,7 @@ from bq_harper_assets.contract.settings.addresses import StackAddresses, write_a
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.defs.names import schema_key, target_key
 from bq_harper_assets.defs.runs.launch import QUIET
-from bq_harper_assets.defs.schema.drift_sensor import _figures
+from bq_harper_assets.defs.schema.drift_sensor import DriftCursor, _figures
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.verbs.claims import Claim
@@ -36,7 +36,7 @@ from bq_harper_assets_tests.defs.drifting import (
 )
 from bq_harper_assets_tests.defs.shown import shown
 from bq_harper_assets_tests.fault_proxy import FaultProxy, LateAnswer, Seen
-from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.temporary_project import TemporaryProject, hours_ago, table
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
@@ -410,3 +410,16 @@ def test_a_change_seen_before_the_last_look_is_told_without_how_long_it_took() -
     seen, hour = hours_ago(3), timedelta(hours=1)
     assert _figures(0, seen, seen - hour, late)["drift_detection_seconds"] == 3600
     assert "drift_detection_seconds" not in _figures(0, seen, seen + hour, late)
+
+
+def test_a_cursor_of_a_release_with_growing_waits_is_due_five_minutes_after_its_look() -> None:
+    old = (
+        '{"next_look": "2026-11-17T10:30:00Z", "last_look": "2026-11-17T10:00:00Z",'
+        ' "pace": {"wait": "PT30M", "stable": 9}, "metadata_calls_so_far": 7}'
+    )
+    cursor = DriftCursor.model_validate_json(old)
+    assert cursor.next_look == utc(2026, 11, 17, 10, 5)
+    assert cursor.metadata_calls_so_far == 7
+    assert DriftCursor.model_validate_json(cursor.model_dump_json()) == cursor
+    begun = DriftCursor.model_validate_json('{"next_look": "2026-11-17T10:03:00Z"}')
+    assert begun.next_look == utc(2026, 11, 17, 10, 3)
