@@ -1,8 +1,10 @@
-"""The names under which Dagster knows a contract."""
+"""The names under which Dagster knows a contract, and what a run says of it."""
 
 from dagster import AssetKey
 
 from bq_harper_assets.contract.table import TableContract
+
+NOT_SYNCED = "not_synced"  # metadata: columns of the source that are left out, and why
 
 
 def target_key(contract: TableContract) -> AssetKey:

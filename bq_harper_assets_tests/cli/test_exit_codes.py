@@ -9,8 +9,8 @@ import pytest
 from bq_harper_assets.cli.exit_codes import MEANINGS, ExitCode
 from bq_harper_assets.cli.main import COMMANDS, bqh
 from bq_harper_assets.cli.output.run_results import RunResults
-from bq_harper_assets.defs.checks.run_proof import RunProof
 from bq_harper_assets.defs.runs.launch import Launched
+from bq_harper_assets.defs.runs.run_proof import RunProof
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.cli.typed import typed, typed_well
 

@@ -25,11 +25,10 @@ from dagster import (
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.names import schema_key
+from bq_harper_assets.defs.names import NOT_SYNCED, schema_key
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.runs.early_end import stoppable
 from bq_harper_assets.defs.runs.step_retries import retried
-from bq_harper_assets.defs.tables.materialisations import NOT_SYNCED
 from bq_harper_assets.defs.tables.source_assets import source_key
 from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.schema.changes import waiting_changes
