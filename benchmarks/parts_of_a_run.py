@@ -7,7 +7,7 @@ from typing import Any
 
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.sync.plan import planned_cells
-from bq_harper_assets.sync.turn import turn
+from bq_harper_assets.sync.turn import turn, writing
 
 MOVE, WHOLE = "Spark job", "whole run"
 Parts = dict[str, tuple[Any, str]]  # by name: whose, and which function
@@ -16,7 +16,7 @@ Parts = dict[str, tuple[Any, str]]  # by name: whose, and which function
 PARTS: Parts = {
     "fingerprint query": (planned_cells, "fingerprints"),
     "ledger: plan": (Ledger, "plan"),
-    MOVE: (turn, "move_all"),
+    MOVE: (writing, "move_all"),
     "judge": (turn, "judge_cells"),
     "ledger: commit": (Ledger, "commit_cells"),
     WHOLE: (turn.Turn, "sync"),

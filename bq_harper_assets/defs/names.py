@@ -1,10 +1,11 @@
-"""Dagster knows a contract by these names."""
+"""Dagster knows a contract by these names, and a run says this of it."""
 
 from dagster import AssetKey
 
 from bq_harper_assets.contract.table import TableContract
 
 ALL_TABLES_JOB = "sync_all_tables"
+NOT_SYNCED = "not_synced"  # metadata: columns of the source that are left out, and why
 
 
 def target_key(contract: TableContract) -> AssetKey:

@@ -1,7 +1,7 @@
 """The cells of a table become Dagster partitions, and partition keys become cells."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dagster import (
@@ -13,6 +13,7 @@ from dagster import (
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.sync.cells.cell import Cell, slice_key
+from bq_harper_assets.sync.cells.window import Window, windows_between
 
 # Dagster orders dimensions by name; these names put the window first in every key.
 WINDOW_DIMENSION, SLICE_DIMENSION = "time_window", "worker_slice"
@@ -71,3 +72,10 @@ def range_tags(cells: Sequence[Cell]) -> dict[str, str]:
     first = Cell(min(cell.window for cell in cells), min(cell.slice for cell in cells))
     last = Cell(max(cell.window for cell in cells), max(cell.slice for cell in cells))
     return {RANGE_START: first.key, RANGE_END: last.key}
+
+
+def newest_closed(contract: TableContract, now: datetime) -> Window:
+    """Gives the last window that no row should arrive in any more."""
+    closed = now.astimezone(UTC) - contract.safety_lag
+    *_, newest = windows_between(closed - 2 * contract.window, closed, contract.window)
+    return newest if newest.end <= closed else Window(newest.start - contract.window, newest.start)

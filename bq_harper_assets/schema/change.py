@@ -52,11 +52,20 @@ class Change:
         """Makes a change of what body() returned, or None for a kind that is no longer recorded.
 
         Earlier releases recorded the order of the columns, their descriptions and the clustering as
-        changes; nobody acted on them.
+        changes; nobody acted on them. They also rolled back single fields.
         """
         if body["kind"] not in set(ChangeKind):
             return None
-        return cls(**{**body, "kind": ChangeKind(body["kind"])})
+        change = cls(**{**body, "kind": ChangeKind(body["kind"])})
+        column, dot, _ = change.column.partition(".")
+        if change.kind is ChangeKind.SET_ASIDE and dot:
+            # Its recorded words name a command, but since that release no single field waits.
+            action = (
+                "a rollback by an earlier release stopped its sync; this release syncs it again"
+                f" with the rest of {column}"
+            )
+            return replace(change, action=action)
+        return change
 
     def __str__(self) -> str:
         what = " ".join(part for part in (self.column, self.kind.replace("_", " ")) if part)

@@ -96,14 +96,13 @@ def _action_without(kind: ChangeKind, was: VersionColumn | None) -> str:
 
 
 def _waits(column: VersionColumn, contract: TableContract) -> str:
+    command = f"bqh schema apply {contract.id}"
     if policy_of(contract, column.source) != "freeze":
-        return f"waits for: bqh schema apply {contract.id}"
-    if column.written and not column.is_live:  # it has come back, or a rollback stopped its sync
-        return (
-            "not synced: the policy is freeze; to sync it again write approve, then type:"
-            f" bqh schema apply {contract.id}"
-        )
-    return "not synced: the policy is freeze, so change it or take the column back in BigQuery"
+        return f"waits for: {command}"
+    # If it has come back, or a rollback stopped its sync, nothing in BigQuery is to be undone.
+    is_back = column.written and not column.is_live
+    way = "to sync it again," if is_back else "undo the change in BigQuery, or"
+    return f"not synced: the policy is freeze; {way} set the policy to approve and type: {command}"
 
 
 def _synced(into: str, contract: TableContract) -> str:

@@ -112,11 +112,31 @@ def _stayed(was: VersionColumn, column: VersionColumn) -> Iterator[SchemaDiffere
     offers = [each.in_source.type_text for each in (was, column)]
     if column.is_live and column.offered and offers[0] != offers[1]:
         yield _offer(column)
+    yield from _taken_back(was.in_source, column.in_source, name)
     if was.is_live and column.is_live and was.indexed != column.indexed:
         states = ("not indexed", "indexed") if column.indexed else ("indexed", "not indexed")
         yield SchemaDifference(
             kind=ChangeKind.INDEX, column=name, types=states, was=was, now=column
         )
+
+
+def _taken_back(was: VersionColumn, column: VersionColumn, path: str) -> Iterator[SchemaDifference]:
+    """Yields the fields that the source had in the column and took back before they were synced.
+
+    A column that lost a field which was synced does not stay: it has a successor.
+    """
+    has = {field.name: field for field in column.fields}
+    for field in was.fields:
+        below = f"{path}.{field.name}"
+        if field.name in has:
+            yield from _taken_back(field, has[field.name], below)
+        else:
+            yield SchemaDifference(
+                kind=ChangeKind.REMOVED,
+                column=below,
+                types=(field.type_text, ""),
+                was=replace(field, written=False),
+            )
 
 
 def _modes(was: VersionColumn, column: VersionColumn, path: str) -> Iterator[SchemaDifference]:

@@ -85,9 +85,12 @@ def select_columns(
 
 
 def _paths_so_far(before: TableVersion) -> Iterator[str]:
-    """Yields the paths of all columns and fields that the source ever had, by their names there."""
+    """Yields the paths of all columns and fields that the source ever had, by their names there.
+
+    Fields that wait are among them: an override may name one before somebody decides on it.
+    """
     for column in before.columns:
-        yield from replace(column, name=column.source).paths
+        yield from replace(column.in_source, name=column.source).paths
 
 
 def _is_stored_as_id(contract: TableContract, id_column: Column | None) -> bool:

@@ -8,19 +8,21 @@ from typing import Any
 import pytest
 from google.cloud import bigquery
 
-from bq_harper_assets.cli.schema.decisions import rollback_notes
+from bq_harper_assets.cli.schema.decisions import decision_lines, rollback_notes, waiting_name
+from bq_harper_assets.cli.schema.group import column_rows
 from bq_harper_assets.cli.schema.version_text import LISTS as LISTED
 from bq_harper_assets.cli.schema.version_text import diff_lists
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.change import ChangeKind
-from bq_harper_assets.schema.changes import changes_between
-from bq_harper_assets.schema.evolution import rolled_back
+from bq_harper_assets.schema.changes import changes_between, waiting_changes
+from bq_harper_assets.schema.evolution import applied, rolled_back
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.errors import NoSuchVersion
+from bq_harper_assets.sync.schema_sync.requested_version import Decision
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.schema.samples import contract, schema
 from bq_harper_assets_tests.schema.versions import of, seen
@@ -232,8 +234,8 @@ def test_the_versions_of_a_table_are_shown_compared_rolled_back_and_read(
     assert (applied["version"], applied["harper"]["added"]) == (7, ["port_id"])
     assert [each["column"] for each in applied["waiting"]] == ["flag"]
     assert (
-        "went on with the columns it has: flag added (BOOL): not synced: the policy is freeze, so"
-        " change it or take the column back in BigQuery\n"
+        "went on with the columns it has: flag added (BOOL): not synced: the policy is freeze; undo"
+        f" the change in BigQuery, or set the policy to approve and type: bqh schema apply {name}\n"
     ) in ships.sync(4)
     assert [(row["speed"], row["port_id"]) for row in ships.rows(7)] == [
         (10, None), (11, None), (12, None), (None, None), (14, 4),
@@ -351,4 +353,47 @@ def test_a_rollback_names_the_fields_that_stay_in_a_column_and_the_columns_that_
     assert rollback_notes(first, rolled_back(newest, first)) == [
         "notes stays as it is: BigQuery has no STRING of that name any more",
         "trip.via goes on being synced: a rollback goes by whole columns",
+    ]
+
+
+def test_a_synced_column_shows_which_of_its_new_fields_wait() -> None:
+    leg, via, stop = of("leg", Kind.INT64), of("via", Kind.STRING), of("stop", Kind.STRUCT)
+    inner = replace(stop, fields=(leg,))
+    first = seen(None, of("trip", Kind.STRUCT, leg, inner))
+    wider = of("trip", Kind.STRUCT, leg, replace(inner, fields=(leg, via)), via)
+    waits = seen(first, wider, schema_policy="approve")
+    states = {row[0]: row[6] for row in column_rows(waits) if row[0].startswith("trip")}
+    assert states == {
+        "trip": "new fields wait",
+        "trip.leg": "",
+        "trip.stop": "",
+        "trip.stop.leg": "",
+        "trip.stop.via": "waiting",
+        "trip.via": "waiting",
+    }
+    assert {row[6] for row in column_rows(applied(waits))} == {""}
+
+
+def test_new_fields_that_wait_are_not_told_as_if_their_column_were_not_synced() -> None:
+    leg, via = of("leg", Kind.INT64), of("via", Kind.STRING)
+    policy = {"schema_policy": "approve"}
+    first = seen(None, of("trip", Kind.STRUCT, leg))
+    waits = seen(first, of("trip", Kind.STRUCT, leg, via), of("notes", Kind.STRING), **policy)
+    names = [*map(waiting_name, waiting_changes(waits, contract(**policy)))]
+    assert names == ["new fields of trip", "notes"]
+
+
+def test_a_version_that_changes_only_a_description_is_told_as_recorded() -> None:
+    notes = of("notes", Kind.STRING)
+    first = seen(None, notes)
+    described = seen(first, replace(notes, description="by hand"))
+    changes = changes_between(first, described, contract())
+    decision = Decision(changes=changes, waiting=(), version=2, is_recorded=True, schema=described)
+    assert [*decision_lines("ships", decision)] == [
+        "ships: schema version 2 is recorded",
+        "  ~ nothing that rows depend on, such as descriptions, order or clustering",
+    ]
+    only_shown = replace(decision, version=1, is_recorded=False)
+    assert [*decision_lines("ships", only_shown)] == [
+        "ships stays as schema version 1 has it: nothing to change"
     ]

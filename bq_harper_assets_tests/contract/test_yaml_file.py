@@ -169,3 +169,39 @@ def test_what_an_editor_leaves_beside_a_file_is_not_read(disk: Disk) -> None:
 
 def test_a_value_that_is_told_already_is_told_once(disk: Disk) -> None:
     assert disk.tables("tables:\n  - ${NOPE}\n").refusal().startswith("1 problem ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bigquery: ${NOPE}\n",
+        "tables: ${NOPE}\n",
+        "sync: ${NOPE}\n",
+        "bigquery:\n  projectId: p\n  tables: ${NOPE}\n",
+        "bigquery:\n  projectId: p\n  sync: ${NOPE}\n",
+        "bigquery:\n  dataset: ${NOPE}\n  table: orders\n  timestampColumn: at\n",
+    ],
+)
+def test_a_block_whose_variable_is_not_set_is_told_once(disk: Disk, text: str) -> None:
+    said = disk.tables(text).refusal()
+    assert said.startswith("1 problem ")
+    assert "the variable NOPE is not set" in said
+
+
+def test_a_second_merge_key_in_a_block_is_told_as_every_key_that_is_written_twice(
+    disk: Disk,
+) -> None:
+    said = disk.tables(
+        "bigquery:\n"
+        "  projectId: p\n"
+        "  tables:\n"
+        "    - &one {id: orders, dataset: shop, table: orders, timestampColumn: at,"
+        " targetTable: Orders}\n"
+        "    - <<: *one\n"
+        "      <<: *one\n"
+        "      id: others\n"
+        "      table: others\n"
+        "      targetTable: Others\n"
+    ).refusal()
+    assert "is written twice, first in line 5: keep one" in said
+    assert said.startswith("1 problem ")

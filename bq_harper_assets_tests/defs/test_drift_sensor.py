@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from dagster import AssetCheckKey, AssetCheckSeverity
+from dagster import AssetCheckKey, AssetCheckSeverity, RunRequest
 from google.cloud.bigquery import SchemaField
 from pydantic import SecretStr
 from sqlalchemy import text
@@ -15,7 +15,7 @@ from bq_harper_assets.contract.settings.addresses import StackAddresses, write_a
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.defs.names import schema_key, target_key
 from bq_harper_assets.defs.runs.launch import QUIET
-from bq_harper_assets.defs.schema.drift_sensor import _figures
+from bq_harper_assets.defs.schema.drift_sensor import DriftCursor, _figures
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.verbs.claims import Claim
@@ -36,7 +36,7 @@ from bq_harper_assets_tests.defs.drifting import (
 )
 from bq_harper_assets_tests.defs.shown import shown
 from bq_harper_assets_tests.fault_proxy import FaultProxy, LateAnswer, Seen
-from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.temporary_project import TemporaryProject, hours_ago, table
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
@@ -172,6 +172,37 @@ def test_what_waits_what_is_frozen_and_what_is_gone_are_told_and_do_not_stop_the
     }
     sensor.look()
     assert sensor.filed == []
+
+
+def test_an_override_of_a_field_that_waits_does_not_fail_the_run_which_says_that_it_waits(
+    dagster: Dagster,
+    project: TemporaryProject,
+    ledger: Ledger,
+    tables: SmallTables,
+    clock: LedgerClock,
+) -> None:
+    source = tables.make(f"{COLUMNS}, address STRUCT<zip STRING>")
+    orders = table(source, hours_ago(4), key="number", schemaPolicy="approve")
+    first_version(project.declare(orders), ledger, tables)
+    described = tables.queries.client.get_table(str(source))
+    zip_, city = SchemaField("zip", "STRING"), SchemaField("city", "STRING")
+    described.schema = [
+        *described.schema[:-1],
+        SchemaField("address", "RECORD", fields=[zip_, city]),
+        SchemaField("speed", "FLOAT64"),
+    ]
+    tables.queries.client.update_table(described, ["schema"])
+    overrides = {"address.city": {"type": "string"}}
+    [contract] = project.declare(orders | {"schemaOverrides": overrides}).tables
+    sensor = Drifting(dagster=dagster, clock=clock)
+    sensor.look()
+    sensor.run(RunRequest(job_name=f"evolve_{contract.id}"))
+    shown = sensor.versions(contract)[-1].metadata
+    assert shown["schema_version"].value == 2
+    assert str(shown["not_synced"].value).startswith("address widened (STRUCT<zip STRING> ->")
+    columns = {each.name: each for each in shown["dagster/column_schema"].value.columns}
+    assert "new fields wait" in columns["address"].constraints.other
+    assert "new fields wait" not in columns["number"].constraints.other
 
 
 @pytest.mark.promise("D5", "O4")
@@ -379,3 +410,16 @@ def test_a_change_seen_before_the_last_look_is_told_without_how_long_it_took() -
     seen, hour = hours_ago(3), timedelta(hours=1)
     assert _figures(0, seen, seen - hour, late)["drift_detection_seconds"] == 3600
     assert "drift_detection_seconds" not in _figures(0, seen, seen + hour, late)
+
+
+def test_a_cursor_of_a_release_with_growing_waits_is_due_five_minutes_after_its_look() -> None:
+    old = (
+        '{"next_look": "2026-11-17T10:30:00Z", "last_look": "2026-11-17T10:00:00Z",'
+        ' "pace": {"wait": "PT30M", "stable": 9}, "metadata_calls_so_far": 7}'
+    )
+    cursor = DriftCursor.model_validate_json(old)
+    assert cursor.next_look == utc(2026, 11, 17, 10, 5)
+    assert cursor.metadata_calls_so_far == 7
+    assert DriftCursor.model_validate_json(cursor.model_dump_json()) == cursor
+    begun = DriftCursor.model_validate_json('{"next_look": "2026-11-17T10:03:00Z"}')
+    assert begun.next_look == utc(2026, 11, 17, 10, 3)

@@ -20,12 +20,12 @@ from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.defs.build import build_definitions
+from bq_harper_assets.defs.partitions import newest_closed
 from bq_harper_assets.defs.tables.known_tables import (
     LEDGER_ANSWERS_WITHIN_S,
     StartsCopy,
     known_tables,
 )
-from bq_harper_assets.defs.tables.schedules import newest_closed
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets_tests.conftest import environ_without_settings
 from bq_harper_assets_tests.temporary_project import TemporaryProject

@@ -6,9 +6,9 @@ import pytest
 
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.defs.checks.evaluations import PER_PARTITION
+from bq_harper_assets.defs.partitions import newest_closed
 from bq_harper_assets.defs.runs.launch import project_instance
 from bq_harper_assets.defs.tables.live_job import LIVE
-from bq_harper_assets.defs.tables.schedules import newest_closed
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.shown import shown

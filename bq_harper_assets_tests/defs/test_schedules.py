@@ -7,8 +7,8 @@ from dagster import RunRequest, SkipReason, build_schedule_context
 from dagster._utils.schedules import cron_string_iterator
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.partitions import RANGE_END, RANGE_START
-from bq_harper_assets.defs.tables.schedules import build_job, build_schedule, newest_closed
+from bq_harper_assets.defs.partitions import RANGE_END, RANGE_START, newest_closed
+from bq_harper_assets.defs.tables.schedules import build_job, build_schedule
 from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.stores.small_tables import utc
 

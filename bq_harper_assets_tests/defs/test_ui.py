@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from bq_harper_assets.defs.partitions import newest_closed
 from bq_harper_assets.defs.runs.run_process import HOST, PID, RUN
-from bq_harper_assets.defs.tables.schedules import newest_closed
 from bq_harper_assets.local import processes
 from bq_harper_assets_tests.cli.typed import typed_well
 from bq_harper_assets_tests.defs.conftest import Dagster

@@ -17,6 +17,7 @@ from bq_harper_assets.sync.diff import cell_diff, diff_job, target_rows
 from bq_harper_assets.sync.identity import occurrences, row_hash, row_id
 from bq_harper_assets.sync.moved import gone_or_moved
 from bq_harper_assets.sync.plan import cell_work, planned_cells, shared_columns
+from bq_harper_assets.sync.plan.cell_work import Vanished
 from bq_harper_assets.sync.plan.delete_guard import Loss, refusals
 from bq_harper_assets.sync.turn import reconcile
 from bq_harper_assets.sync.write import harper_writer, write_job, write_task
@@ -45,8 +46,8 @@ def no_window_test(patch: Patch) -> None:
 
 
 def no_lookup(patch: Patch) -> None:
-    def find(*args: Any) -> gone_or_moved.Vanished:
-        return gone_or_moved.Vanished(list(args[-1]))
+    def find(*args: Any) -> Vanished:
+        return Vanished(list(args[-1]))
 
     patch.setattr(reconcile, "find_vanished", find)
 

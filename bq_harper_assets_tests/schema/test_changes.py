@@ -10,12 +10,17 @@ from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.errors import SchemaRefused
 from bq_harper_assets.schema.evolution import applied, rolled_back
 from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets_tests.schema.samples import contract
 from bq_harper_assets_tests.schema.versions import of, seen, story, told
 
 TEXT, WHOLE = of("speed", Kind.STRING), of("speed", Kind.INT64)
 KNOTS = replace(TEXT, name="knots")
 ADDRESS = of("address", Kind.STRUCT, of("zip", Kind.STRING))
+FROZEN = (
+    "not synced: the policy is freeze; undo the change in BigQuery, or set the policy to approve"
+    " and type: bqh schema apply orders"
+)
 CLEANUP = "speed keeps the values it has, and is listed by bqh schema cleanup orders"
 
 
@@ -136,9 +141,8 @@ CLEANUP = "speed keeps the values it has, and is listed by bqh schema cleanup or
             [WHOLE],
             {"schema_policy": "freeze"},
             [
-                "error: speed retyped (STRING -> INT64): not synced: the policy is freeze, so"
-                " change it or take the column back in BigQuery; speed keeps its values and gets no"
-                " new ones"
+                f"error: speed retyped (STRING -> INT64): {FROZEN}; speed keeps its values and"
+                " gets no new ones"
             ],
         ),
     ],
@@ -173,6 +177,32 @@ def test_what_an_earlier_release_told_is_read_without_what_nobody_acted_on() -> 
         assert Change.parse({"kind": kind, **body}) is None
     [kept] = told(story(()), story((), (TEXT,)))
     assert Change.parse(kept.body()) == kept
+
+
+@pytest.mark.promise("F1")
+def test_a_field_that_an_earlier_release_set_aside_is_told_as_synced_again() -> None:
+    body = {
+        "kind": "set_aside",
+        "column": "address.city",
+        "before": "",
+        "after": "STRING",
+        "action": "waits for: bqh schema apply orders",
+        "severity": "warn",
+    }
+    assert str(Change.parse(body)) == (
+        "address.city set aside (STRING): a rollback by an earlier release stopped its sync; this"
+        " release syncs it again with the rest of address"
+    )
+    whole = body | {"column": "speed"}
+    assert str(Change.parse(whole)) == (
+        "speed set aside (STRING): waits for: bqh schema apply orders"
+    )
+    # Rolling forward to the version that had the field finds nothing to do.
+    wider = seen(None, replace(ADDRESS, fields=(*ADDRESS.fields, of("city", Kind.STRING))))
+    old = wider.body()
+    old["columns"][-1]["fields"][1] |= {"state": "waiting", "written": True}
+    version = TableVersion.parse(old)
+    assert told(version, rolled_back(version, wider)) == []
 
 
 def test_a_column_that_the_contract_selects_no_more_is_not_told_as_gone() -> None:
@@ -262,11 +292,7 @@ def test_fields_inside_a_column_are_told_by_their_path() -> None:
     ("policy", "says"),
     [
         ("approve", "warn: {}: waits for: bqh schema apply orders"),
-        (
-            "freeze",
-            "error: {}: not synced: the policy is freeze, so change it or take the column back in"
-            " BigQuery",
-        ),
+        ("freeze", f"error: {{}}: {FROZEN}"),
     ],
 )
 def test_fields_that_come_inside_a_column_are_told_as_one_change_that_waits(
@@ -282,10 +308,28 @@ def test_fields_that_come_inside_a_column_are_told_as_one_change_that_waits(
         assert [f"{change.severity}: {change}" for change in changes] == [text]
     worded = replace(wider, description="where it goes", fields=wider.fields)
     assert told(waits, seen(waits, worded, **declared), **declared) == []
-    assert told(waits, seen(waits, ADDRESS, **declared), **declared) == []  # it is taken back
     assert [str(change) for change in told(waits, applied(waits), **declared)] == [
         f"{types}: synced into address.city from now on"
     ]
+
+
+def test_fields_that_are_taken_back_before_they_were_synced_are_told_as_removed() -> None:
+    policy = {"schema_policy": "approve"}
+    city, place = of("city", Kind.STRING), of("place", Kind.STRUCT, of("port", Kind.INT64))
+    first = story((ADDRESS,))
+    both = seen(first, replace(ADDRESS, fields=(*ADDRESS.fields, city, place)), **policy)
+    one = seen(both, replace(ADDRESS, fields=(*ADDRESS.fields, city)), **policy)
+    none = seen(one, ADDRESS, **policy)
+    assert [f"{change.severity}: {change}" for change in told(one, none, **policy)] == [
+        "info: address.city removed (STRING): it was never synced"
+    ]
+    # The field is told once, with what it has inside.
+    assert [str(change) for change in told(both, one, **policy)] == [
+        "address widened (STRUCT<zip STRING> -> STRUCT<zip STRING, city STRING>): waits for: bqh"
+        " schema apply orders",
+        "address.place removed (STRUCT<port INT64>): it was never synced",
+    ]
+    assert [change.kind for change in told(both, applied(both), **policy)] == ["widened"]
 
 
 def test_a_rollback_leaves_a_column_the_fields_that_came_since() -> None:
@@ -325,7 +369,7 @@ def test_a_frozen_column_that_is_back_is_told_with_the_way_to_sync_it() -> None:
     [waits] = waiting_changes(back, contract(**policy))
     assert (waits.severity, waits.action) == (
         "error",
-        "not synced: the policy is freeze; to sync it again write approve, then type:"
+        "not synced: the policy is freeze; to sync it again, set the policy to approve and type:"
         " bqh schema apply orders",
     )
 

@@ -442,6 +442,18 @@ def test_whatever_the_source_goes_through(schemas: list[list[Column]], rules: Ru
 
 
 @pytest.mark.promise("F4")
+def test_an_override_of_a_field_that_waits_is_no_error_for_who_plans_without_the_field() -> None:
+    policy = {"schema_policy": "approve"}
+    first = seen(None, of("address", Kind.STRUCT, STREET))
+    waits = seen(first, of("address", Kind.STRUCT, STREET, ZIP), **policy)
+    override = {"schema_overrides": {"address.zip": {"type": "string"}}}
+    without = seen(waits, of("address", Kind.STRUCT, STREET), **policy, **override)
+    assert without.live_paths == first.live_paths
+    with pytest.raises(SchemaMismatch, match=r"address has no field zip"):
+        seen(first, of("address", Kind.STRUCT, STREET), **policy, **override)
+
+
+@pytest.mark.promise("F4")
 def test_an_override_that_contradicts_the_source_is_told_with_both_sides() -> None:
     first = story((of("address", Kind.STRUCT, ZIP),))
     with pytest.raises(SchemaMismatch) as caught:

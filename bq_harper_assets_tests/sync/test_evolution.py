@@ -347,8 +347,9 @@ def test_what_is_left_to_a_person_waits_and_the_sync_goes_on_without_it(
     table.mode("price", "NULLABLE", "BIGNUMERIC")  # which the emulator makes a NUMERIC
     drift = table.drift()
     assert [f"{each.severity}: {each}" for each in drift.waiting] == [
-        "error: name retyped (STRING -> INT64): not synced: the policy is freeze, so change it or"
-        " take the column back in BigQuery",
+        "error: name retyped (STRING -> INT64): not synced: the policy is freeze; undo the"
+        " change in BigQuery, or set the policy to approve and type: bqh schema apply"
+        f" {table.contract.id}",
         f"warn: load added (INT64): waits for: bqh schema apply {table.contract.id}",
     ]
     said: list[str] = []

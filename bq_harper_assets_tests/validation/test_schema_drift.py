@@ -84,6 +84,25 @@ def test_a_dropped_column_is_told_until_somebody_accepts_it_or_it_is_back(ledger
     assert seen_by_a_run(5, NAME, LOAD).passed  # it is back
 
 
+def test_a_harmless_change_of_a_column_does_not_hide_that_another_change_of_it_waits(
+    ledger: Ledger,
+) -> None:
+    frozen = {"schema_policy": "freeze"}
+    orders = contract(key=("number",), **frozen)
+    table = ledger.register_table(table_facts(orders, BigQueryConnection(project="p")))
+    street, zip_ = of("street", Kind.STRING), of("zip", Kind.STRING)
+    first = seen(None, of("address", Kind.STRUCT, street))
+    waits = seen(first, of("address", Kind.STRUCT, street, zip_), **frozen)
+    longer = of("street", Kind.STRING, max_length=9)
+    harmless = seen(waits, of("address", Kind.STRUCT, longer, zip_), **frozen)
+    for number, version in enumerate((first, waits, harmless)):
+        ledger.record_schema(table, version.body(), number)
+    verdict = check_drift(ledger, orders, told=2)
+    assert [change.severity for change in verdict.changes] == ["info", "error"]
+    assert (verdict.passed, verdict.severity) == (False, Severity.ERROR)
+    assert "not synced: the policy is freeze" in verdict.message
+
+
 @pytest.mark.promise("F1")
 def test_what_an_earlier_release_has_recorded_is_read_and_followed_on(ledger: Ledger) -> None:
     orders = contract(key=("number",), schema_policy="approve")

@@ -2,7 +2,7 @@
 
 import getpass
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +16,7 @@ from bq_harper_assets.cli.schema.version_text import (
     diff_lists,
     tell,
 )
-from bq_harper_assets.schema.change import Change
+from bq_harper_assets.schema.change import Change, ChangeKind
 from bq_harper_assets.schema.changes import changes_between, waiting_changes
 from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
 from bq_harper_assets.schema.version import TableVersion
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bq_harper_assets.sync.schema_sync.requested_version import Deciding, Decision
     from bq_harper_assets.sync.schema_sync.target_evolution import Evolved
 
+_QUIET = "  ~ nothing that rows depend on, such as descriptions, order or clustering"
 _YES = click.option("--yes", is_flag=True, help="Do it.  [default: only show what would be done]")
 
 
@@ -76,14 +77,19 @@ def _diff(asked: AskedTable, from_: int | None, to: int | None, output: str) -> 
         click.echo(f"{contract.id}: {first} and {second} are equal")
     else:
         click.echo(f"{contract.id}: from {first} to {second}")
-        quiet = "  ~ nothing that rows depend on: descriptions, order or clustering"
-        click.echo("\n".join(change_lines(changes)) or quiet)
+        click.echo("\n".join(change_lines(changes)) or _QUIET)
     if waiting and to is None:
-        names = ", ".join(change.column for change in waiting)
+        names = ", ".join(map(waiting_name, waiting))
         click.echo(f"not synced yet: {names}; see: bqh schema apply {contract.id}")
     elif not equal and to is None:
         click.echo(f"recorded by the next look or sync: bqh sync {contract.id}")
     return 0
+
+
+def waiting_name(change: Change) -> str:
+    """Names what waits: a column, or the new fields of a column that is synced without them."""
+    is_offer = change.kind is ChangeKind.WIDENED
+    return f"new fields of {change.column}" if is_offer else change.column
 
 
 def _tell_programs(
@@ -224,13 +230,7 @@ def _tell(
     if output == "json":
         tell(name, **_as_json(decision, evolved, notes))
         return
-    if not decision.changes:
-        click.echo(f"{name} stays as schema version {decision.version} has it: nothing to change")
-    elif decision.is_recorded:
-        click.echo(f"{name}: schema version {decision.version} is recorded")
-    else:
-        click.echo(f"{name}: schema version {decision.version} would be followed by another")
-    for line in change_lines(decision.changes):
+    for line in decision_lines(name, decision):
         click.echo(line)
     for note in notes:
         click.echo(f"  ! {note}")
@@ -242,6 +242,17 @@ def _tell(
         click.echo(f"the next sync writes rows of this version: bqh sync {name}")
     elif decision.changes:
         click.echo(f"nothing was changed; to do it, type: {command}")
+
+
+def decision_lines(name: str, decision: "Decision") -> Iterator[str]:
+    """Says which version the decision led to, or would lead to, and what that version changes."""
+    version = f"schema version {decision.version}"
+    if not decision.changes and not decision.is_recorded:
+        yield f"{name} stays as {version} has it: nothing to change"
+        return
+    word = "is recorded" if decision.is_recorded else "would be followed by another"
+    yield f"{name}: {version} {word}"
+    yield "\n".join(change_lines(decision.changes)) or _QUIET
 
 
 def _tell_evolved(evolved: "Evolved") -> None:

@@ -59,8 +59,7 @@ def show(table: str, number: int | None, profile: str | None, output: str) -> No
     click.echo(_title(contract, recorded))
     for line in _layout_lines(version):
         click.echo(line)
-    rows = [_column_row(path, column) for path, column in _with_fields(version.columns)]
-    click.echo("\n".join(aligned(_COLUMNS, rows)))
+    click.echo("\n".join(aligned(_COLUMNS, [*column_rows(version)])))
     if version.waiting:
         click.echo(f"what waits is synced after: bqh schema apply {contract.id}")
 
@@ -195,8 +194,18 @@ def _with_fields(
         yield from _with_fields(column.fields, f"{path}.")
 
 
-def _column_row(path: str, column: VersionColumn) -> tuple[str, ...]:
-    """Writes what stands of a column under the header _COLUMNS."""
+def column_rows(version: TableVersion) -> Iterator[tuple[str, ...]]:
+    """Yields a row for each column and field, with fields that wait inside a synced column too."""
+    for column in version.columns:
+        known = {path for path, _ in _with_fields((column,))}
+        yield _column_row(column.source, column, "new fields wait" if column.offered else "")
+        for path, field in _with_fields(column.in_source.fields, f"{column.source}."):
+            waits = column.is_live and path not in known
+            yield _column_row(path, field, State.WAITING.value if waits else "")
+
+
+def _column_row(path: str, column: VersionColumn, live: str) -> tuple[str, ...]:
+    """The cells of a column under the header _COLUMNS; `live` is the state shown if it is live."""
     is_field = "." in path
     return (
         path,
@@ -205,7 +214,7 @@ def _column_row(path: str, column: VersionColumn) -> tuple[str, ...]:
         "" if is_field else column.name,
         "" if is_field else column.stored.type.value,
         "yes" if column.indexed else "",
-        "" if column.state is State.LIVE else column.state.value,
+        live if column.is_live else column.state.value,
         column.description,
     )
 

@@ -93,7 +93,7 @@ def about(table: ConfigEntry) -> str:
 
 
 def _read_bigquery(block: ConfigEntry, found: Declarations, problems: list[Problem]) -> None:
-    if block.value is None:
+    if block.value is None or block.value is NoValue.BROKEN:
         return
     if not isinstance(block.value, dict):
         problems.append(block.problem("must be a block of keys, such as projectId and tables"))
@@ -126,6 +126,8 @@ def _read_tables(entry: ConfigEntry, found: Declarations, problems: list[Problem
     if entry.value is None:
         return
     found.lists.append(entry)
+    if entry.value is NoValue.BROKEN:
+        return
     if not isinstance(entry.value, list):
         problems.append(
             entry.problem("must be a list: each table begins with a dash, as in - id: orders")

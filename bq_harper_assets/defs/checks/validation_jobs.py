@@ -9,8 +9,8 @@ from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
+from bq_harper_assets.defs.partitions import newest_closed
 from bq_harper_assets.defs.resources import LedgerResource, RunResources
-from bq_harper_assets.defs.tables.schedules import newest_closed
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells.cell import Cell

@@ -16,13 +16,12 @@ from dagster_shared.error import SerializableErrorInfo
 from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.instance_settings import lacking, what_it_means
-from bq_harper_assets.defs.names import sync_job, target_key
+from bq_harper_assets.defs.names import NOT_SYNCED, sync_job, target_key
 from bq_harper_assets.defs.partitions import range_tags
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way
 from bq_harper_assets.defs.runs.early_end import execute_stoppably, told_as_stopped
 from bq_harper_assets.defs.runs.run_process import tags_of_this_process
-from bq_harper_assets.defs.tables.materialisations import NOT_SYNCED
 from bq_harper_assets.local.dagster_home import make_dagster_home
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.validation.proof.cell_proof import PROOF_CHECK

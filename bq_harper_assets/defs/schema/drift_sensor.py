@@ -26,7 +26,7 @@ from dagster import (
     sensor,
 )
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.names import evolve_job
@@ -76,6 +76,13 @@ class DriftCursor(BaseModel):
     metadata_calls_so_far: int = 0
     could_not_look: dict[str, str] = {}  # by table, why
     tables: dict[str, Told] = {}
+
+    @model_validator(mode="after")
+    def _next_look_keeps_the_pace(self) -> "DriftCursor":
+        """Brings a look forward that an earlier release, whose waits grew, has put off."""
+        if self.last_look and self.next_look:
+            self.next_look = min(self.next_look, self.last_look + LOOK_EVERY)
+        return self
 
     def begun(self, now: datetime, last: LastLook | None) -> "DriftCursor":
         """Begins, or begins anew if the cursor was lost, with what all deployments know."""

@@ -25,12 +25,13 @@ from dagster import (
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.names import evolve_job, schema_key
+from bq_harper_assets.defs.names import NOT_SYNCED, evolve_job, schema_key
 from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.runs.early_end import stoppable
 from bq_harper_assets.defs.runs.step_retries import retried
 from bq_harper_assets.defs.tables.source_assets import source_key
 from bq_harper_assets.errors import BqhError, TransientError
+from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
@@ -76,8 +77,11 @@ def build_schema(contract: TableContract) -> AssetsDefinition:
         *earlier, newest = evolved.steps
         for step in unshown(context.instance, contract, earlier):
             context.log_event(version_shown(contract, step))
-        action = {"table_action": evolved.ensured.action.value}
-        return MaterializeResult(metadata={**version_metadata(newest), **action})
+        more: dict[str, Any] = {"table_action": evolved.ensured.action.value}
+        if waiting := "; ".join(map(str, waiting_changes(newest.version, contract))):
+            context.log.info(f"{contract.id} goes on with the columns it has: {waiting}")
+            more[NOT_SYNCED] = waiting
+        return MaterializeResult(metadata={**version_metadata(newest), **more})
 
     return schema
 
@@ -136,6 +140,7 @@ def column_table(version: TableVersion) -> TableSchema:
                         *(["indexed"] if column.indexed else []),
                         *([f"in BigQuery: {column.source}"] * (column.source != column.name)),
                         *([] if column.is_live else [column.state.value]),
+                        *(["new fields wait"] if column.is_live and column.waits else []),
                     ],
                 ),
             )

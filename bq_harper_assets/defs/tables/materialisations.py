@@ -12,7 +12,7 @@ from dagster import (
 )
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.names import target_key
+from bq_harper_assets.defs.names import NOT_SYNCED, target_key
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.schema.harper_types import HarperColumn
@@ -21,8 +21,6 @@ from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.phases import rows_per_request
 from bq_harper_assets.sync.revisit.pace import WINDOWS_PER_RUN, poll_delay
 from bq_harper_assets.sync.turn.report import CellReport, TurnReport
-
-NOT_SYNCED = "not_synced"  # columns of the source that the run has left out, and why
 
 
 def record_done(

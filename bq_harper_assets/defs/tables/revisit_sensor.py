@@ -62,7 +62,7 @@ from bq_harper_assets.sync.revisit.pace import (
 from bq_harper_assets.sync.revisit.run_requests import Ask, End, asks
 
 REASON, PHASE, END, BILLED = "bqh/reason", "bqh/phase", "bqh/end", "bqh/bytes_billed"
-LOOK_ERROR = "bqh/look_error"
+LOOK_ERROR, NOT_LOADED = "bqh/look_error", "bqh/not_loaded"
 MOST_CHANGED = 500  # windows that a cursor remembers
 _MOST_SHOWN = 500  # characters of an error
 
@@ -87,6 +87,7 @@ class RevisitCursor(BaseModel):
     bytes_billed: int = 0  # for the last look
     filled_version: int = 0  # up to which schema version all windows were looked at for new values
     look_error: str = ""  # why the last look did not see all it should; cleared by the next
+    not_loaded: str = ""  # windows that the loaded definitions do not have, and what to do
 
 
 def build_revisit_sensor(
@@ -128,12 +129,12 @@ def build_revisit_sensor(
             contract, stands, runs, is_followed and _has_just_closed(contract, stands, now), failed
         )
         cursor = _shown(cursor, contract, stands, now)
-        unloaded = _unloaded(contract, start, known)
-        if unloaded:
-            context.log.warning(unloaded)
+        # A tick that asks for runs has no other words than its cursor and the tags of its runs.
+        cursor = cursor.model_copy(update={"not_loaded": _unloaded(contract, start, known)})
+        if cursor.not_loaded:
+            context.log.warning(cursor.not_loaded)
         if not found:
-            why = _why_nothing(contract, stands, cursor)
-            return _skipped(f"{why}; {unloaded}" if unloaded else why, cursor)
+            return _skipped(_why_nothing(contract, stands, cursor), cursor)
         return SensorResult(
             run_requests=[_request(ask, stands, cursor, now) for ask in found],
             cursor=cursor.model_dump_json(),
@@ -292,6 +293,8 @@ def _request(ask: Ask, stands: TableStanding, cursor: RevisitCursor, now: dateti
     }
     if cursor.look_error:
         tags[LOOK_ERROR] = cursor.look_error
+    if cursor.not_loaded:
+        tags[NOT_LOADED] = cursor.not_loaded
     return RunRequest(run_key=ask.key(now), tags=tags)
 
 
@@ -314,6 +317,8 @@ def _why_nothing(contract: TableContract, stands: TableStanding, cursor: Revisit
             "BigQuery could not be looked at for late, changed and deleted rows; the next look is "
             f"at {cursor.next_look:%F %T} UTC: {cursor.look_error}"
         )
+    if cursor.not_loaded:
+        said.append(cursor.not_loaded)
     return "; ".join(said)
 
 

@@ -1,6 +1,6 @@
 """A schedule per table syncs each window once it has closed, all slices in one ranged run."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from dagster import (
     AssetCheckKey,
@@ -16,9 +16,8 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.names import sync_job, target_key
-from bq_harper_assets.defs.partitions import range_tags
+from bq_harper_assets.defs.partitions import newest_closed, range_tags
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.window import Window, windows_between
 from bq_harper_assets.validation import schema_drift
 
 _MINUTE = timedelta(minutes=1)
@@ -52,13 +51,6 @@ def build_schedule(
         return RunRequest(run_key=window.key, tags=range_tags(cells))
 
     return newest_closed_window
-
-
-def newest_closed(contract: TableContract, now: datetime) -> Window:
-    """Gives the last window that no row should arrive in any more."""
-    closed = now.astimezone(UTC) - contract.safety_lag
-    *_, newest = windows_between(closed - 2 * contract.window, closed, contract.window)
-    return newest if newest.end <= closed else Window(newest.start - contract.window, newest.start)
 
 
 def closing_cron(contract: TableContract) -> str:

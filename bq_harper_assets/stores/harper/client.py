@@ -29,6 +29,7 @@ from bq_harper_assets.stores.harper.errors import (
 from bq_harper_assets.stores.harper.transport import Timeouts
 from bq_harper_assets.stores.retry import Call, Retry, RetryPolicy
 
+IDS_PER_REQUEST = 1_000  # of a search by ids
 DATABASE = "data"  # Harper's database for a table that names none
 
 DEFAULT_RETRY = RetryPolicy()

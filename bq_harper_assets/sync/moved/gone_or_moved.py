@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -12,33 +11,10 @@ from bq_harper_assets.stores.bigquery.key_lookup import KEYS_PER_QUERY, key_text
 from bq_harper_assets.stores.bigquery.materialised_query import query_of
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.answers import require_ids
-from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.client import IDS_PER_REQUEST, HarperClient
+from bq_harper_assets.sync.plan.cell_work import LaterRow, Vanished
 from bq_harper_assets.sync.source.pinned import Pinned, asked_again
 from bq_harper_assets.sync.values.row_plan import RowPlan
-
-IDS_PER_REQUEST = 1_000
-
-
-@dataclass(frozen=True, eq=False)
-class LaterRow:
-    """A later row is one that a query returned after T; `pin` keeps the result of that query."""
-
-    micros: int
-    pin: Pinned
-
-
-@dataclass
-class Vanished:
-    """Vanished rows are in a cell of the target and not in that cell of the source."""
-
-    gone: list[Any] = field(default_factory=list)  # ids
-    elsewhere: dict[Any, int] = field(default_factory=dict)  # the time in the source at T, by id
-    later: dict[Any, LaterRow] = field(default_factory=dict)  # found by a query after T
-
-    @property
-    def alive(self) -> dict[Any, int]:
-        """Returns the time of each row that is not gone, by id."""
-        return self.elsewhere | {row_id: seen.micros for row_id, seen in self.later.items()}
 
 
 def find_vanished(

@@ -14,10 +14,9 @@ import pyarrow as pa
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.answers import require_ids
-from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.client import IDS_PER_REQUEST, HarperClient
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.diff.target_times import stored_micros
-from bq_harper_assets.sync.moved.gone_or_moved import IDS_PER_REQUEST
 from bq_harper_assets.sync.source.cell_rows import CellRows, Reading, cell_rows
 from bq_harper_assets.sync.spark.receipts import Failure, error_of, failure_of
 from bq_harper_assets.sync.spark.task_login import HarperOfTasks

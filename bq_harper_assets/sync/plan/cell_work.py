@@ -8,8 +8,30 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.identity.digest import Digest
-from bq_harper_assets.sync.moved.gone_or_moved import Vanished
 from bq_harper_assets.sync.plan.delete_guard import Loss
+from bq_harper_assets.sync.source.pinned import Pinned
+
+
+@dataclass(frozen=True, eq=False)
+class LaterRow:
+    """A later row is one that a query returned after T; `pin` keeps the result of that query."""
+
+    micros: int
+    pin: Pinned
+
+
+@dataclass
+class Vanished:
+    """Vanished rows are in a cell of the target and not in that cell of the source."""
+
+    gone: list[Any] = field(default_factory=list)  # ids
+    elsewhere: dict[Any, int] = field(default_factory=dict)  # the time in the source at T, by id
+    later: dict[Any, LaterRow] = field(default_factory=dict)  # found by a query after T
+
+    @property
+    def alive(self) -> dict[Any, int]:
+        """Returns the time of each row that is not gone, by id."""
+        return self.elsewhere | {row_id: seen.micros for row_id, seen in self.later.items()}
 
 
 @dataclass(eq=False, kw_only=True)

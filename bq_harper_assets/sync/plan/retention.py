@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bq_harper_assets.stores.harper.answers import require_ids
+from bq_harper_assets.stores.harper.client import IDS_PER_REQUEST
 from bq_harper_assets.sync.diff.target_rows import text_of
-from bq_harper_assets.sync.moved.gone_or_moved import IDS_PER_REQUEST
 from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.turn_context import TurnContext
 

@@ -16,9 +16,9 @@ from bq_harper_assets.sync.cells.grid import Grid
 from bq_harper_assets.sync.diff.cell_diff import compare_cells
 from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.ledger_facts import cell_key
-from bq_harper_assets.sync.moved.gone_or_moved import Vanished, find_later, find_vanished
+from bq_harper_assets.sync.moved.gone_or_moved import find_later, find_vanished
 from bq_harper_assets.sync.moved.previous_cells import PreviousCellSearch, cells_elsewhere
-from bq_harper_assets.sync.plan.cell_work import CellWork
+from bq_harper_assets.sync.plan.cell_work import CellWork, Vanished
 from bq_harper_assets.sync.plan.delete_guard import REMEMBERED, Loss, refusals
 from bq_harper_assets.sync.plan.retention import younger_than_retention
 from bq_harper_assets.sync.source.cell_rows import Reading

@@ -5,7 +5,7 @@ done are committed even if the others fail.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from bq_harper_assets.activity import doing, note_committed
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
@@ -27,30 +26,23 @@ from bq_harper_assets.stores.harper.ensure_table import TableAction, ensure_tabl
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.grid import Grid
 from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.sync.lease.keeper import LEASE_LASTS, Keeper, LeaseTimes
 from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
 from bq_harper_assets.sync.ledger_facts import record_version, table_facts
-from bq_harper_assets.sync.moved.moved_writes import write_moved
 from bq_harper_assets.sync.phases import Phase, phase_of
 from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.plan.planned_cells import plan_cells
 from bq_harper_assets.sync.schema_sync.version_of_rows import version_of_rows
-from bq_harper_assets.sync.source.cell_rows import Reading
 from bq_harper_assets.sync.source.pinned import Pinned, pinned, require_unique_key
 from bq_harper_assets.sync.spark.errors import errors_of_spark
-from bq_harper_assets.sync.spark.hash_blobs import bins_per_place
 from bq_harper_assets.sync.spark.job_watch import told_while_quiet
-from bq_harper_assets.sync.spark.receipts import Receipt
 from bq_harper_assets.sync.stop_request import Stop, cancelled_by
 from bq_harper_assets.sync.turn import reconcile
-from bq_harper_assets.sync.turn.judge import CellOutcome, Removed, judge_cells, spared_from_deletes
+from bq_harper_assets.sync.turn.judge import CellOutcome, judge_cells
 from bq_harper_assets.sync.turn.report import CellReport, TurnReport
+from bq_harper_assets.sync.turn.writing import Writing, Written
 from bq_harper_assets.sync.turn_context import Stores, TurnContext, TurnSource, known_attributes
-from bq_harper_assets.sync.write.removal import Removal
-from bq_harper_assets.sync.write.write_job import Moved, move_all
-from bq_harper_assets.sync.write.write_task import Move
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,30 +51,6 @@ _UNCOMMITTED = (
     "None of them is committed; what was written stays and is written again by the next run, which"
     f" has to wait until the lease runs out, {LEASE_LASTS // timedelta(minutes=1)} minutes at most"
 )
-
-
-SESSIONS_LOST = 3  # in one write; a session that is lost each time is no accident
-
-
-@dataclass(frozen=True, kw_only=True)
-class Written:
-    """This is what a turn has written and removed, and what it knows of the effect."""
-
-    grid: Grid | None  # of the cells' own write
-    moved: Moved  # rows of the cells themselves
-    elsewhere: tuple[Moved, ...]  # rows that left their window
-    removed: Removed
-    given_up: tuple[Moved, ...] = ()  # tries that lost their read session
-
-    @property
-    def parts(self) -> tuple[Moved, ...]:
-        """Returns the result of every job whose rows count."""
-        return (self.moved, *self.elsewhere)
-
-    @property
-    def all_receipts(self) -> list[Receipt]:
-        """Returns the receipts of every job that wrote, also of tries that were repeated."""
-        return [receipt for part in (*self.parts, *self.given_up) for receipt in part.receipts]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,84 +240,14 @@ class Turn:
     def _write(self, turn: TurnContext, works: Sequence[CellWork]) -> Written:
         """Writes rows that left their window, then the cells' own rows, and deletes last."""
         with doing(f"writing rows of {len(works):,} cells to Harper"):
-            move = self._move(turn, [work for work in works if work.has_rows_to_write])
-            reconcile.mark_destinations(turn, works)
-            # However the tasks end, the leases stay until the receipts show that all was answered.
-            turn.keeper.leave_to_expire()
-            elsewhere = tuple(write_moved(turn, works))
-            tries = self._moved(turn, works, move) if move else [Moved()]
-            grid = move.reading.grid if move else None
-            spared = spared_from_deletes(works, grid, tries[-1], allowed=self.allow_deletes)
-            removed = self._remove(turn, works, spared)
-        return Written(
-            grid=grid,
-            moved=tries[-1],
-            elsewhere=elsewhere,
-            removed=removed,
-            given_up=tuple(tries[:-1]),
-        )
-
-    def _moved(self, turn: TurnContext, works: Sequence[CellWork], move: Move) -> list[Moved]:
-        """Writes the cells and returns what each try did.
-
-        A read session that BigQuery lost is opened again at the same instant. Nobody knows which
-        rows its streams had left, so all of them are written again, which is harmless; only the
-        last try's receipts are counted.
-        """
-        tries = [move_all(self.spark, move)]
-        while len(tries) <= SESSIONS_LOST and (lost := _lost_session(tries[-1])):
-            self.say(f"{self.contract.id}: opens a new session at {turn.t:%F %T}: {lost}")
-            moving = [work for work in works if work.has_rows_to_write]
-            tries.append(move_all(self.spark, replace(move, reading=self._reading(turn, moving))))
-        return tries
-
-    def _move(self, turn: TurnContext, works: Sequence[CellWork]) -> Move | None:
-        """Builds the order to write, and marks every cell from which it will take rows."""
-        if not works:
-            return None
-        reading = self._reading(turn, works)
-        unseen = reconcile.unseen_rows(works, reading.grid)
-        reconcile.mark_origins(turn, works, reading, unseen)
-        chosen = reconcile.chosen_rows(works, reading.grid)
-        return turn.move(
-            reading,
-            rows=sum({work.cell.window: work.rows for work in works}.values()),
-            per_place=bins_per_place(max(work.rows for work in works)),
-            chosen=None if chosen.whole[reading.grid.batches > 0].all() else chosen,
-            clears=tuple(
-                sorted({name for work in works if work.diff for name in work.diff.extras})
-            ),
-        )
-
-    def _reading(self, turn: TurnContext, works: Sequence[CellWork]) -> Reading:
-        parts = {work.cell: work.part for work in works}
-        has_equal_rows = any(work.has_equal_rows for work in works)
-        return turn.source.reading(parts, has_equal_rows=has_equal_rows)
-
-    def _remove(
-        self, turn: TurnContext, works: Sequence[CellWork], spared: Mapping[Cell, str]
-    ) -> Removed:
-        """Removes vanished rows; this comes last, when every other row is in its cell."""
-        contract, pin = self.contract, turn.source.pin
-        failed: dict[Cell, BqhError] = {}
-        retry = turn.source.retry
-        with Removal(
-            self.stores.harper, contract.target_table, turn.keeper.terms, retry
-        ) as removal:
-            for work in works:
-                ids = [] if work.refusal or work.cell in spared else work.vanished.gone
-                try:
-                    if ids:
-                        self.stop.check()
-                    removal.remove(ids, contract.deletes, pin.plan.primary_key, pin.t)
-                except BqhError as error:
-                    failed[work.cell] = error
-            return Removed(
-                contract.deletes,
-                {**spared, **{cell: str(error) for cell, error in failed.items()}},
-                any(isinstance(error, TransientError) for error in failed.values()),
-                removal.all_answered,
+            writing = Writing(
+                turn=turn,
+                works=works,
+                allow_deletes=self.allow_deletes,
+                stop=self.stop,
+                say=self.say,
             )
+            return writing.write()
 
     def _all_answered(self, written: Written) -> bool:
         # With speculation two tries run at once, and the one that is killed leaves no receipt.
@@ -432,12 +330,6 @@ class Turn:
             schema_is_new=ensured.version_is_new,
             waiting=self._waiting(turn),
         )
-
-
-def _lost_session(moved: Moved) -> str | None:
-    """Returns the error of a task that lost its read session; None if no task did."""
-    failures = (receipt.failure for receipt in moved.receipts)
-    return next((each.error for each in failures if each and each.lost_session), None)
 
 
 def _cell_report(work: CellWork, outcome: CellOutcome) -> CellReport:

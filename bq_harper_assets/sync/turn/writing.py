@@ -1,0 +1,146 @@
+"""The sixth step of a turn writes rows to Harper, and deletes from it last."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bq_harper_assets.errors import BqhError, TransientError
+from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.grid import Grid
+from bq_harper_assets.sync.moved.moved_writes import write_moved
+from bq_harper_assets.sync.plan.cell_work import CellWork
+from bq_harper_assets.sync.source.cell_rows import Reading
+from bq_harper_assets.sync.spark.hash_blobs import bins_per_place
+from bq_harper_assets.sync.spark.receipts import Receipt
+from bq_harper_assets.sync.stop_request import Stop
+from bq_harper_assets.sync.turn import reconcile
+from bq_harper_assets.sync.turn.judge import Removed, spared_from_deletes
+from bq_harper_assets.sync.turn_context import TurnContext
+from bq_harper_assets.sync.write.removal import Removal
+from bq_harper_assets.sync.write.write_job import Moved, move_all
+from bq_harper_assets.sync.write.write_task import Move
+
+SESSIONS_LOST = 3  # in one write; a session that is lost each time is no accident
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """This is what a turn has written and removed, and what it knows of the effect."""
+
+    grid: Grid | None  # of the cells' own write
+    moved: Moved  # rows of the cells themselves
+    elsewhere: tuple[Moved, ...]  # rows that left their window
+    removed: Removed
+    given_up: tuple[Moved, ...] = ()  # tries that lost their read session
+
+    @property
+    def parts(self) -> tuple[Moved, ...]:
+        """Returns the result of every job whose rows count."""
+        return (self.moved, *self.elsewhere)
+
+    @property
+    def all_receipts(self) -> list[Receipt]:
+        """Returns the receipts of every job that wrote, also of tries that were repeated."""
+        return [receipt for part in (*self.parts, *self.given_up) for receipt in part.receipts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing:
+    """A writing moves the rows of a turn's cells, after they were planned and compared."""
+
+    turn: TurnContext
+    works: Sequence[CellWork]
+    allow_deletes: bool  # even those that the guard would refuse
+    stop: Stop
+    say: Callable[[str], None]
+
+    def write(self) -> Written:
+        """Writes rows that left their window, then the cells' own rows, and deletes last."""
+        turn, works = self.turn, self.works
+        move = self._move()
+        reconcile.mark_destinations(turn, works)
+        # However the tasks end, the leases stay until the receipts show that all was answered.
+        turn.keeper.leave_to_expire()
+        elsewhere = tuple(write_moved(turn, works))
+        tries = self._tries(move) if move else [Moved()]
+        grid = move.reading.grid if move else None
+        spared = spared_from_deletes(works, grid, tries[-1], allowed=self.allow_deletes)
+        removed = self._remove(spared)
+        return Written(
+            grid=grid,
+            moved=tries[-1],
+            elsewhere=elsewhere,
+            removed=removed,
+            given_up=tuple(tries[:-1]),
+        )
+
+    def _tries(self, move: Move) -> list[Moved]:
+        """Writes the cells and returns what each try did.
+
+        A read session that BigQuery lost is opened again at the same instant. Nobody knows which
+        rows its streams had left, so all of them are written again, which is harmless; only the
+        last try's receipts are counted.
+        """
+        tries = [move_all(self.turn.source.spark, move)]
+        while len(tries) <= SESSIONS_LOST and (lost := _lost_session(tries[-1])):
+            contract = self.turn.source.contract
+            self.say(f"{contract.id}: opens a new session at {self.turn.t:%F %T}: {lost}")
+            again = replace(move, reading=self._reading())
+            tries.append(move_all(self.turn.source.spark, again))
+        return tries
+
+    def _move(self) -> Move | None:
+        """Builds the order to write, and marks every cell from which it will take rows."""
+        turn, works = self.turn, self._moving
+        if not works:
+            return None
+        reading = self._reading()
+        unseen = reconcile.unseen_rows(works, reading.grid)
+        reconcile.mark_origins(turn, works, reading, unseen)
+        chosen = reconcile.chosen_rows(works, reading.grid)
+        return turn.move(
+            reading,
+            rows=sum({work.cell.window: work.rows for work in works}.values()),
+            per_place=bins_per_place(max(work.rows for work in works)),
+            chosen=None if chosen.whole[reading.grid.batches > 0].all() else chosen,
+            clears=tuple(
+                sorted({name for work in works if work.diff for name in work.diff.extras})
+            ),
+        )
+
+    @property
+    def _moving(self) -> list[CellWork]:
+        return [work for work in self.works if work.has_rows_to_write]
+
+    def _reading(self) -> Reading:
+        parts = {work.cell: work.part for work in self._moving}
+        has_equal_rows = any(work.has_equal_rows for work in self._moving)
+        return self.turn.source.reading(parts, has_equal_rows=has_equal_rows)
+
+    def _remove(self, spared: Mapping[Cell, str]) -> Removed:
+        """Removes vanished rows; this comes last, when every other row is in its cell."""
+        source = self.turn.source
+        contract, pin = source.contract, source.pin
+        failed: dict[Cell, BqhError] = {}
+        with Removal(
+            source.stores.harper, contract.target_table, self.turn.keeper.terms, source.retry
+        ) as removal:
+            for work in self.works:
+                ids = [] if work.refusal or work.cell in spared else work.vanished.gone
+                try:
+                    if ids:
+                        self.stop.check()
+                    removal.remove(ids, contract.deletes, pin.plan.primary_key, pin.t)
+                except BqhError as error:
+                    failed[work.cell] = error
+            return Removed(
+                contract.deletes,
+                {**spared, **{cell: str(error) for cell, error in failed.items()}},
+                any(isinstance(error, TransientError) for error in failed.values()),
+                removal.all_answered,
+            )
+
+
+def _lost_session(moved: Moved) -> str | None:
+    """Returns the error of a task that lost its read session; None if no task did."""
+    failures = (receipt.failure for receipt in moved.receipts)
+    return next((each.error for each in failures if each and each.lost_session), None)
