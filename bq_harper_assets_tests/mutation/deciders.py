@@ -1,0 +1,64 @@
+"""The modules that decide, each with the files of its unit tests.
+
+Of a module that also fetches, only the functions that decide are named: what fetches is tested on
+real servers.
+"""
+
+from typing import NamedTuple
+
+
+class Decider(NamedTuple):
+    """A decider is a module, or some functions of it, and the tests that hold it."""
+
+    module: str
+    tests: str  # names of files, without .py
+    functions: str = ""  # their names; none: all of the module
+
+
+DECIDERS = (
+    Decider("contract/budget", "contract/test_budget"),
+    Decider("contract/fields/quantities", "contract/test_keys contract/test_budget"),
+    Decider("contract/identifiers", "contract/test_identifiers"),
+    Decider("contract/sql_text", "contract/test_sql_text"),
+    Decider("schema/changes", "schema/test_changes schema/test_evolution"),
+    Decider("schema/conversions", "schema/test_reading_as schema/test_changes"),
+    Decider("schema/evolution", "schema/test_evolution"),
+    Decider("schema/from_harper", "schema/test_from_harper"),
+    Decider("schema/harper_types", "schema/test_harper_types"),
+    Decider("schema/index_strategy", "schema/test_index_strategy"),
+    Decider("schema/selection", "schema/test_selection"),
+    Decider("schema/version", "schema/test_version schema/test_evolution"),
+    Decider("stores/bigquery/errors", "stores/test_bigquery_errors"),
+    Decider("stores/bigquery/partition_times", "stores/test_bigquery_partition_times"),
+    Decider("stores/breaker", "stores/test_breaker"),
+    Decider("stores/retry", "stores/test_retry"),
+    Decider("sync/cells/cell", "sync/test_windows"),
+    Decider("sync/cells/grid", "sync/test_grid sync/test_windows"),
+    Decider("sync/cells/slicing", "sync/test_slices sync/test_row_ids"),
+    Decider("sync/cells/window", "sync/test_windows"),
+    Decider("sync/identity/digest", "sync/test_digest"),
+    Decider("sync/identity/occurrences", "sync/test_row_ids"),
+    Decider("sync/identity/row_hash", "sync/test_row_hash"),
+    Decider("sync/identity/row_id", "sync/test_row_ids"),
+    Decider("sync/phases", "sync/test_phases"),
+    Decider("sync/plan/delete_guard", "sync/test_guard"),
+    Decider("sync/plan/cell_work", "sync/test_judge"),
+    Decider("sync/turn/judge", "sync/test_judge"),
+    Decider("sync/revisit/due_cells", "sync/test_due"),
+    Decider("sync/revisit/horizon", "sync/test_due", "by_reason known_after horizon scrub_part"),
+    Decider("sync/revisit/open_window", "sync/test_live"),
+    Decider("sync/revisit/pace", "sync/test_due"),
+    Decider("sync/revisit/run_requests", "sync/test_due"),
+    Decider(
+        "validation/progress/due_rows",
+        "validation/test_progress_facts",
+        "due_until due_since overdue in_words",
+    ),
+    Decider(
+        "validation/progress/progress_check",
+        "validation/test_progress_facts",
+        "judge_progress gaps slices_behind without_time",
+    ),
+    Decider("validation/record_comparison", "validation/test_compare"),
+    Decider("validation/verdict", "validation/test_verdict"),
+)
