@@ -170,7 +170,7 @@ class Breakers:
         return max(breaker.opened_at + self._open_for_s - self._clock(), 0.0)
 
     def _state(self, store: str, table: str | None, breaker: _Breaker) -> BreakerState:
-        left = 0.0 if breaker.opened_at is None else self._left_s(breaker)
+        left = self._left_s(breaker)
         state: Literal["closed", "open", "half-open"] = "closed"
         if breaker.opened_at is not None:
             state = "open" if left > 0 and not breaker.probing else "half-open"

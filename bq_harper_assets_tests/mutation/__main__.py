@@ -31,9 +31,9 @@ _SLOW = (
 def _try(decider: Decider, scratch: Path) -> Tried | str:
     module = f"bq_harper_assets.{decider.module.replace('/', '.')}"
     tests = tuple(f"bq_harper_assets_tests/{file}.py" for file in decider.tests.split())
-    functions = frozenset(decider.functions.split())
+    left_out = frozenset(decider.fetching.split())
     try:
-        return try_changes(module, (*tests, "-m", "unit"), ROOT, scratch, functions)
+        return try_changes(module, (*tests, "-m", "unit"), ROOT, scratch, left_out)
     except TestsDoNotPass as error:
         return str(error)
 

@@ -88,13 +88,13 @@ class Change:
 class Mutable:
     """A mutable module is its syntax tree and all the changes that can be made to it."""
 
-    def __init__(self, source: str, file: str, functions: frozenset[str] = frozenset()) -> None:
+    def __init__(self, source: str, file: str, left_out: frozenset[str] = frozenset()) -> None:
         self.file = file
         self._tree = ast.parse(source, file)
         self.changes = [
             each
             for place in _places(self._tree, None)
-            if not functions or (place.function and place.function.name in functions)
+            if place.function is None or place.function.name not in left_out
             for each in _changes(place)
         ]
 

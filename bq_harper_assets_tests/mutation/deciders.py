@@ -1,18 +1,18 @@
 """The modules that decide, each with the files of its unit tests.
 
-Of a module that also fetches, only the functions that decide are named: what fetches is tested on
-real servers.
+Of a module that also fetches, the functions that do are named and left out: they are tested on real
+servers.
 """
 
 from typing import NamedTuple
 
 
 class Decider(NamedTuple):
-    """A decider is a module, or some functions of it, and the tests that hold it."""
+    """A decider is a module, and the unit tests that hold it."""
 
     module: str
     tests: str  # names of files, without .py
-    functions: str = ""  # their names; none: all of the module
+    fetching: str = ""  # names of functions that are left out
 
 
 DECIDERS = (
@@ -29,7 +29,11 @@ DECIDERS = (
     Decider("schema/selection", "schema/test_selection"),
     Decider("schema/version", "schema/test_version schema/test_evolution"),
     Decider("stores/bigquery/errors", "stores/test_bigquery_errors"),
-    Decider("stores/bigquery/partition_times", "stores/test_bigquery_partition_times"),
+    Decider(
+        "stores/bigquery/partition_times",
+        "stores/test_bigquery_partition_times",
+        "partition_times",
+    ),
     Decider("stores/breaker", "stores/test_breaker"),
     Decider("stores/retry", "stores/test_retry"),
     Decider("sync/cells/cell", "sync/test_windows"),
@@ -45,19 +49,19 @@ DECIDERS = (
     Decider("sync/plan/cell_work", "sync/test_judge"),
     Decider("sync/turn/judge", "sync/test_judge"),
     Decider("sync/revisit/due_cells", "sync/test_due"),
-    Decider("sync/revisit/horizon", "sync/test_due", "by_reason known_after horizon scrub_part"),
+    Decider("sync/revisit/horizon", "sync/test_due", "standing"),
     Decider("sync/revisit/open_window", "sync/test_live"),
     Decider("sync/revisit/pace", "sync/test_due"),
     Decider("sync/revisit/run_requests", "sync/test_due"),
     Decider(
         "validation/progress/due_rows",
         "validation/test_progress_facts",
-        "due_until due_since overdue in_words",
+        "sql __str__ source_now waiting_rows waiting_in _waiting _utc",
     ),
     Decider(
         "validation/progress/progress_check",
         "validation/test_progress_facts",
-        "judge_progress gaps slices_behind without_time",
+        "check_progress _judged _message _verdict",
     ),
     Decider("validation/record_comparison", "validation/test_compare"),
     Decider("validation/verdict", "validation/test_verdict"),

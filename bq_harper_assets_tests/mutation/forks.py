@@ -97,15 +97,15 @@ def try_changes(
     tests: tuple[str, ...],
     root: Path,
     scratch: Path,
-    functions: frozenset[str] = frozenset(),
+    left_out: frozenset[str] = frozenset(),
 ) -> Tried:
     """Makes every change of the module, one after the other, and returns those not noticed.
 
-    If functions are named, only they are changed.
+    The functions that are `left_out` are not changed.
     """
     start = time.monotonic()
     file = root / Path(*module.split(".")).with_suffix(".py")
-    mutable = Mutable(file.read_text(encoding="utf-8"), str(file), functions)
+    mutable = Mutable(file.read_text(encoding="utf-8"), str(file), left_out)
     log = scratch / f"{module}.log"
     # Hypothesis is imported already, so pytest cannot rewrite its assertions, which does no harm.
     quiet = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
