@@ -28,14 +28,15 @@ _SLOW = (
 )
 
 
-def _try(decider: Decider, scratch: Path) -> Tried | str:
+def _try(decider: Decider, scratch: Path) -> tuple[str, Tried | str]:
     module = f"bq_harper_assets.{decider.module.replace('/', '.')}"
     tests = tuple(f"bq_harper_assets_tests/{file}.py" for file in decider.tests.split())
     left_out = frozenset(decider.fetching.split())
     try:
-        return try_changes(module, (*tests, "-m", "unit"), ROOT, scratch, left_out)
+        tried = try_changes(module, (*tests, "-m", "unit"), ROOT, scratch, left_out)
+        return decider.module, tried
     except TestsDoNotPass as error:
-        return str(error)
+        return decider.module, str(error)
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def report(results: dict[str, Tried], minutes: float) -> bool:
     """Prints the table; returns whether the tests reach the target."""
     print(f"{'module':42}{'changes':>8}{'noticed':>9}{'equivalent':>12}{'share':>8}")
     total = Score()
-    for name, tried in results.items():
+    for name, tried in sorted(results.items()):
         equal = sum(_is_equivalent(name, each) for each in tried.survivors)
         score = Score(tried.changes, equal, len(tried.survivors) - equal)
         total += score
@@ -144,13 +145,13 @@ def main() -> int:
         tempfile.TemporaryDirectory() as folder,
         multiprocessing.get_context("fork").Pool(chosen.jobs, maxtasksperchild=1) as pool,
     ):
-        work = pool.imap(partial(_try, scratch=Path(folder)), deciders, chunksize=1)
-        for decider, tried in zip(deciders, work, strict=True):
+        work = partial(_try, scratch=Path(folder))
+        for module, tried in pool.imap_unordered(work, deciders, chunksize=1):
             if isinstance(tried, str):
                 print(f"not tried, because the tests do not pass: {tried}", flush=True)
                 continue
-            results[decider.module] = tried
-            _tell_survivors(decider.module, tried)
+            results[module] = tried
+            _tell_survivors(module, tried)
     is_enough = report(results, (time.monotonic() - start) / 60)
     return 0 if is_enough and len(results) == len(deciders) else 1
 

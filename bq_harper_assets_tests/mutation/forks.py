@@ -66,7 +66,7 @@ class Tried:
 def in_fork(work: Callable[[], Result], seconds: float) -> Result | None:
     """Returns what the work returns in a fork; None if that dies or takes far too long.
 
-    `seconds` is what it should take.
+    `seconds` is what it should take of the processor's time.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -75,8 +75,8 @@ def in_fork(work: Callable[[], Result], seconds: float) -> Result | None:
             os.close(reading)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.signal(signal.SIGPROF, signal.SIG_DFL)
-            signal.setitimer(signal.ITIMER_PROF, max(LEAST_CPU_SECONDS, 5 * seconds))
-            signal.alarm(int(max(LEAST_SECONDS, 10 * seconds)))
+            signal.setitimer(signal.ITIMER_PROF, max(LEAST_CPU_SECONDS, 3 * seconds))
+            signal.alarm(int(max(LEAST_SECONDS, 60 * seconds)))
             resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
             with os.fdopen(writing, "wb") as answer:
                 pickle.dump(work(), answer)
@@ -171,7 +171,7 @@ class _Found:
     at_import: set[int]  # first lines of the functions that were called before any test
     noticed: list[bool | None] = field(default_factory=list)  # None: not known yet
     reached: list[bool] = field(default_factory=list)  # whether a test calls the function
-    seconds: float = 0.0  # that all tests take
+    seconds: float = 0.0  # of the processor, that all tests take
 
 
 @dataclass
@@ -189,11 +189,10 @@ class _Runner:
         _note_calls(None)
         if session.testsfailed or not session.items:
             return True
-        start = time.monotonic()
-        reaching = in_fork(lambda: self._reaching(session), 60)
-        self.found.seconds = time.monotonic() - start
-        if reaching is None:
+        told = in_fork(lambda: self._reaching(session), 60)
+        if told is None:
             return True
+        reaching, self.found.seconds = told
         gc.collect()
         self._living = _living(self.mutable.file)
         gc.freeze()  # the forks share it then
@@ -204,17 +203,21 @@ class _Runner:
             self.found.noticed.append(self._notices(session, change, tests))
         return True
 
-    def _reaching(self, session: pytest.Session) -> list[tuple[int, set[int]]] | None:
-        """Returns the lines of the functions that each test calls, the fastest test first."""
+    def _reaching(self, session: pytest.Session) -> tuple[list[tuple[int, set[int]]], float] | None:
+        """Returns the lines of the functions that each test calls, the fastest test first.
+
+        The other number is the processor's time, in seconds, that all of them take.
+        """
         found = []
         for at in range(len(session.items)):
-            start = time.monotonic()
+            start = time.process_time()
             with calls_noted(self.mutable.file) as lines:
                 if _first_failing(session, [at]) == at:
                     session.config.get_terminal_writer().line(f"{session.items[at].nodeid} fails")
                     return None
-            found.append((time.monotonic() - start, at, lines))
-        return [(at, lines) for _, at, lines in sorted(found, key=lambda each: each[0])]
+            found.append((time.process_time() - start, at, lines))
+        in_order = [(at, lines) for _, at, lines in sorted(found, key=lambda each: each[0])]
+        return in_order, sum(seconds for seconds, *_ in found)
 
     def _notices(self, session: pytest.Session, change: Change, tests: list[int]) -> bool | None:
         if change.function is None:
