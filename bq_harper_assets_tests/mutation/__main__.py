@@ -67,18 +67,22 @@ class Score:
 
 
 def _is_equivalent(name: str, survivor: Survivor) -> bool:
-    asked = (name, survivor.before, survivor.after)
-    return any(each[:3] == asked for each in EQUIVALENTS)
+    asked = (name, survivor.text, survivor.before, survivor.after)
+    return any(each[:4] == asked for each in EQUIVALENTS)
 
 
 def _stale(names: list[str], results: dict[str, Tried]) -> list[str]:
     """Returns what the list of equivalents says of changes that are noticed or not there."""
-    alive = {(n, each.before, each.after) for n in names for each in results[n].survivors}
+    alive = {
+        (name, each.text, each.before, each.after)
+        for name in names
+        for each in results[name].survivors
+    }
     return [
-        f"{each.module}: {each.before!r} -> {each.after!r} is called equivalent, and is "
-        "noticed, or cannot be made any more: take it out of equivalents.py"
+        f"{each.module}: {each.before!r} -> {each.after!r} in {each.line!r} is called equivalent,"
+        " and is noticed, or cannot be made any more: take it out of equivalents.py"
         for each in EQUIVALENTS
-        if each.module in names and each[:3] not in alive
+        if each.module in names and each[:4] not in alive
     ]
 
 

@@ -11,9 +11,53 @@ class Equivalent(NamedTuple):
     """A change after which a module does the same as before."""
 
     module: str
+    line: str
     before: str
     after: str
     reason: str
 
 
-EQUIVALENTS: tuple[Equivalent, ...] = ()
+EQUIVALENTS = (
+    Equivalent(
+        "stores/breaker",
+        "probing: bool = False",
+        "False",
+        "True",
+        "Only an open breaker is asked for it, and the call that opens it sets it.",
+    ),
+    Equivalent(
+        "stores/breaker",
+        "changes: int = 0",
+        "0",
+        "1",
+        "The number is only compared with itself at an earlier time.",
+    ),
+    Equivalent(
+        "stores/breaker",
+        "breaker.changes += 1",
+        "1",
+        "2",
+        "The number only has to differ from all that were there before.",
+    ),
+    Equivalent(
+        "stores/breaker",
+        "breaker.changes += 1",
+        "breaker.changes += 1",
+        "breaker.changes -= 1",
+        "The number that is back when a breaker closes was that of an open one: no call had it.",
+    ),
+    Equivalent(
+        "stores/retry",
+        "delay = self.initial_delay_s * 2.0 ** min(retry, 64)",
+        "64",
+        "65",
+        "Both are far over the longest wait, and far under what a float holds.",
+    ),
+    Equivalent(
+        "sync/cells/grid",
+        "NOT_OURS = -1",
+        "1",
+        "2",
+        "Any number that is the place of no cell does; a test holds that it is negative.",
+    ),
+)

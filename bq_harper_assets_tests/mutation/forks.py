@@ -49,6 +49,7 @@ class Survivor:
     """A survivor is a change that no test noticed."""
 
     line: int
+    text: str  # of the line
     before: str
     after: str
     is_reached: bool
@@ -105,7 +106,8 @@ def try_changes(
     """
     start = time.monotonic()
     file = root / Path(*module.split(".")).with_suffix(".py")
-    mutable = Mutable(file.read_text(encoding="utf-8"), str(file), left_out)
+    source = file.read_text(encoding="utf-8")
+    mutable = Mutable(source, str(file), left_out)
     log = scratch / f"{module}.log"
     # Hypothesis is imported already, so pytest cannot rewrite its assertions, which does no harm.
     quiet = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
@@ -137,7 +139,10 @@ def try_changes(
             continue
         if is_stale and in_fork(partial(by_import, change), found.seconds + 5) is not False:
             continue
-        survivors.append(Survivor(change.line, change.before, change.after, is_reached or is_stale))
+        text = source.splitlines()[change.line - 1].strip()
+        survivors.append(
+            Survivor(change.line, text, change.before, change.after, is_reached or is_stale)
+        )
     return Tried(len(mutable.changes), tuple(survivors), time.monotonic() - start)
 
 

@@ -124,7 +124,7 @@ def test_what_is_changed(source: str, changes: list[str]) -> None:
 
 
 def _tried(changes: int, survivors: int) -> Tried:
-    lost = tuple(Survivor(line, f"x{line}", "y", True) for line in range(survivors))
+    lost = tuple(Survivor(line, f"z(x{line})", f"x{line}", "y", True) for line in range(survivors))
     return Tried(changes, lost, 1.0)
 
 
@@ -139,7 +139,7 @@ def test_five_of_a_hundred_may_survive(
 def test_a_survivor_that_is_called_equivalent_does_not_count_unless_there_are_many(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    equal = [Equivalent("a", f"x{line}", "y", "why") for line in range(6)]
+    equal = [Equivalent("a", f"z(x{line})", f"x{line}", "y", "why") for line in range(6)]
     monkeypatch.setattr(program, "EQUIVALENTS", equal)
     assert program.report({"a": _tried(120, 6)}, 1.0)
     assert not program.report({"a": _tried(119, 6)}, 1.0)
@@ -149,7 +149,7 @@ def test_a_survivor_that_is_called_equivalent_does_not_count_unless_there_are_ma
 def test_a_change_that_is_called_equivalent_and_is_noticed_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(program, "EQUIVALENTS", [Equivalent("a", "x7", "y", "why")])
+    monkeypatch.setattr(program, "EQUIVALENTS", [Equivalent("a", "other(x0)", "x0", "y", "why")])
     assert not program.report({"a": _tried(100, 1)}, 1.0)
     assert "take it out of equivalents.py" in capsys.readouterr().out
     assert program.report({"b": _tried(100, 1)}, 1.0)  # a is not tried
