@@ -27,6 +27,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, TypeVar
 
 import pytest
+from _pytest.tmpdir import tmppath_result_key
 from _pytest.warnings import catch_warnings_for_item
 
 from bq_harper_assets_tests.mutation.changes import Change, Mutable, functions_in
@@ -259,6 +260,7 @@ def _first_failing(session: pytest.Session, tests: list[int]) -> int:
 def _fails(test: pytest.Item, following: pytest.Item | None) -> bool:
     """Runs one test, without the report of a failure, which takes longer than most tests."""
     hooks = test.ihook
+    test.stash[tmppath_result_key] = {}  # a report would set it, and the fixture tmp_path reads it
     done = pytest.CallInfo.from_call(lambda: hooks.pytest_runtest_setup(item=test), "setup")
     if done.excinfo is None:
         done = pytest.CallInfo.from_call(lambda: hooks.pytest_runtest_call(item=test), "call")

@@ -35,7 +35,7 @@ from planted.limits import countdown, is_too_much, not_negative
 def test_more_than_ten_is_too_much():
     assert (is_too_much(10), is_too_much(11)) == (False, True)
 
-def test_a_number_stays():
+def test_a_number_stays(tmp_path):
     assert not_negative(5) == 5
 
 def test_a_countdown_ends_at_zero():
