@@ -60,4 +60,11 @@ EQUIVALENTS = (
         "2",
         "Any number that is the place of no cell does; a test holds that it is negative.",
     ),
+    Equivalent(
+        "validation/progress/due_rows",
+        "RANGES_PER_QUERY = 100  # each range is two columns of the query",
+        "100",
+        "101",
+        "It only says how many ranges one query asks for; the answers are the same.",
+    ),
 )
