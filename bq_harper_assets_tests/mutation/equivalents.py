@@ -19,6 +19,14 @@ class Equivalent(NamedTuple):
 
 EQUIVALENTS = (
     Equivalent(
+        "stores/bigquery/errors",
+        "return isinstance(error, BigQueryUnavailable) and "
+        'getattr(response, "status_code", 0) == 500',
+        "0",
+        "1",
+        "It stands for no status, and any number but 500 does.",
+    ),
+    Equivalent(
         "stores/breaker",
         "probing: bool = False",
         "False",
