@@ -16,18 +16,9 @@ class Decider(NamedTuple):
 
 
 DECIDERS = (
-    Decider("contract/budget", "contract/test_budget"),
-    Decider("contract/fields/quantities", "contract/test_keys contract/test_budget"),
     Decider("contract/identifiers", "contract/test_identifiers"),
-    Decider("contract/sql_text", "contract/test_sql_text"),
     Decider("schema/changes", "schema/test_changes schema/test_evolution"),
-    Decider("schema/conversions", "schema/test_reading_as schema/test_changes"),
-    Decider("schema/evolution", "schema/test_evolution"),
-    Decider("schema/from_harper", "schema/test_from_harper"),
-    Decider("schema/harper_types", "schema/test_harper_types"),
     Decider("schema/index_strategy", "schema/test_index_strategy"),
-    Decider("schema/selection", "schema/test_selection"),
-    Decider("schema/version", "schema/test_version schema/test_evolution"),
     Decider("stores/bigquery/errors", "stores/test_bigquery_errors"),
     Decider(
         "stores/bigquery/partition_times",
@@ -40,10 +31,6 @@ DECIDERS = (
     Decider("sync/cells/grid", "sync/test_grid sync/test_windows"),
     Decider("sync/cells/slicing", "sync/test_slices sync/test_row_ids"),
     Decider("sync/cells/window", "sync/test_windows"),
-    Decider("sync/identity/digest", "sync/test_digest"),
-    Decider("sync/identity/occurrences", "sync/test_row_ids"),
-    Decider("sync/identity/row_hash", "sync/test_row_hash"),
-    Decider("sync/identity/row_id", "sync/test_row_ids"),
     Decider("sync/phases", "sync/test_phases"),
     Decider("sync/plan/delete_guard", "sync/test_guard"),
     Decider("sync/plan/cell_work", "sync/test_judge"),
