@@ -18,6 +18,7 @@ class Decider(NamedTuple):
 DECIDERS = (
     Decider("contract/identifiers", "contract/test_identifiers"),
     Decider("schema/changes", "schema/test_changes schema/test_evolution"),
+    Decider("schema/from_harper", "schema/test_from_harper"),
     Decider("schema/index_strategy", "schema/test_index_strategy"),
     Decider("stores/bigquery/errors", "stores/test_bigquery_errors"),
     Decider(
