@@ -75,4 +75,18 @@ EQUIVALENTS = (
         "101",
         "It only says how many ranges one query asks for; the answers are the same.",
     ),
+    Equivalent(
+        "sync/turn/judge",
+        "return self._grid.place_of(work.cell) if self._grid and work.has_rows_to_write else -1",
+        "1",
+        "2",
+        "Any number that is the place of no cell does, and both are negative.",
+    ),
+    Equivalent(
+        "sync/revisit/horizon",
+        "begin = scrubbed_to if scrubbed_to and start <= scrubbed_to < older_until else start",
+        "start <= scrubbed_to < older_until",
+        "start < scrubbed_to < older_until",
+        "If both are equal, the scrub begins at the start either way.",
+    ),
 )

@@ -394,3 +394,15 @@ def test_the_source_is_compared_once_per_window_but_every_hour_at_least() -> Non
 
 def test_failed_windows_wait_half_an_hour_and_a_live_run_lasts_a_quarter() -> None:
     assert (FAILED_WAIT, LIVE_RUN) == (HOUR / 2, HOUR / 4)
+
+
+def test_a_look_at_several_ranges_replaces_what_was_known_of_each() -> None:
+    before = {START + n * HOUR: WindowFingerprint("before", T) for n in range(3)}
+    ranges = [(START, START + HOUR), (START + 2 * HOUR, START + 3 * HOUR)]
+    assert list(known_after(before, ranges, {})) == [START + HOUR]
+
+
+def test_a_single_old_window_is_scrubbed_too() -> None:
+    part = scrub_part(contract(revisit="0s"), START, START + HOUR, None)
+    assert part is not None
+    assert (part.begin, part.end, part.after) == (START, START + HOUR, START)

@@ -337,3 +337,15 @@ def test_a_part_begins_where_a_top_up_does_and_else_with_the_window() -> None:
     assert work(since=HOUR / 2).part.begin == WINDOW.start + HOUR / 2
     assert work().part.end == WINDOW.end
     assert (work().is_reconcile, work(mode=Mode.RECONCILE).is_reconcile) == (False, True)
+    assert (work().has_equal_rows, work().may_be_stale) == (False, False)
+
+
+def test_a_cell_with_nothing_to_write_does_not_count_the_rows_of_another() -> None:
+    there = work(rows=4, diff=CellDiff(ids=4, distinct=4, equal=4, read=4))
+    works = [there, work(rows=2, window=NEXT)]
+    assert problems(works, moved(receipt({1: Tally(2, 2)}))) == [None, None]
+
+
+def test_a_rejected_row_of_a_cell_that_gains_none_does_not_make_its_loss_smaller() -> None:
+    losing = _reconciled(Loss(1_001, 1_001, gained=0))
+    assert set(_spared(losing, moved(receipt({}, rejected=(0,))))) == {losing.cell}
