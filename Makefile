@@ -44,8 +44,9 @@ test-long: setup ## run the tests that are long by nature (3 hours at most; LONG
 	@TEST_LONG=$(LONG) timeout --foreground --signal=INT --kill-after=60s $(LONG_LIMIT_$(LONG)) \
 		$(BIN)/pytest -m long $(LONG_TESTS_$(LONG))
 
-mutations: setup ## break each rule of the sync protocol and print which test notices it (about 20 minutes)
-	@$(BIN)/python -m bq_harper_assets_tests.history.mutations
+mutations: setup ## break rules and decisions one by one and print the share that tests notice (about 30 minutes)
+	@$(BIN)/python -m bq_harper_assets_tests.history.mutations; rules=$$?; \
+		$(BIN)/python -m bq_harper_assets_tests.mutation && exit $$rules
 
 lint: setup ## check style
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -1,13 +1,13 @@
-"""docs/promises.md held to its word: a promise called kept must be shown by a test that passes.
+"""docs/promises.md held to its word: all tests of a promise called kept pass, and one has run.
 
-As a pytest plugin it notes which `@pytest.mark.promise("K5")` tests passed and which failed;
-test_promises.py judges, last of all.
+As a pytest plugin it notes which `@pytest.mark.promise("K5")` tests passed and which failed, and
+judges when all have run, in whatever order and in however many processes they did.
 As a program (`make promises`) it prints kept / all by group.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,10 @@ import pytest
 
 PAGE = Path(__file__).parent.parent / "docs" / "promises.md"
 STATES = ("kept", "partly", "open")
+# An attribute of a report; pytest-xdist brings it from a worker to the process that judges.
+_PROMISES = "promises"
+# Options that leave tests out. Without the plugin cacheprovider some of them are not there.
+_NARROWING = ("keyword", "markexpr", "lf", "stepwise", "deselect", "ignore", "ignore_glob")
 _GROUP = re.compile(r"^## (?P<letter>[A-Z])\. (?P<title>.+)$")
 _ROW = re.compile(r"^\| (?P<id>[A-Z]\d+) \| (?P<promise>.+) \| (?P<state>[^|]+) \|$")
 
@@ -40,7 +44,15 @@ class Outcomes:
     named: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     passed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     failed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    is_whole_suite: bool = True
+
+    def note(self, report: pytest.TestReport) -> None:
+        """A promise is shown by a test whose body ran to its end, and denied by one that failed."""
+        for promise in getattr(report, _PROMISES, ()):
+            self.named[promise].add(report.nodeid)
+            if report.failed:  # in its fixtures too
+                self.failed[promise].add(report.nodeid)
+            elif report.when == "call" and report.passed and not hasattr(report, "wasxfail"):
+                self.passed[promise].add(report.nodeid)
 
 
 OUTCOMES = pytest.StashKey[Outcomes]()
@@ -77,38 +89,61 @@ def broken(promises: list[Promise], outcomes: Outcomes) -> Iterator[str]:
         yield f"{test} names {unknown}, which docs/promises.md does not list"
 
 
+def is_whole_suite(config: pytest.Config) -> bool:
+    """Whether all tests were asked for; promises are judged only then."""
+    narrowed = any(config.getoption(name, None) for name in _NARROWING)
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not narrowed
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Start with nothing shown."""
     config.stash[OUTCOMES] = Outcomes()
+    is_worker = hasattr(config, "workerinput")  # of pytest-xdist: it sees some of the tests only
+    if is_whole_suite(config) and not is_worker:
+        config.pluginmanager.register(Judge(config))
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Note who names what, and let the judge run last."""
-    outcomes = config.stash[OUTCOMES]
-    for item in items:
-        for mark in item.iter_markers("promise"):
-            for promise in mark.args:
-                outcomes.named[promise].add(item.nodeid)
-    # Without the plugin cacheprovider there is no option `lf`.
-    narrowing = (config.getoption(name, None) for name in ("keyword", "markexpr", "lf"))
-    outcomes.is_whole_suite = not (any(narrowing) or _is_narrowed(config))
-    items.sort(key=lambda item: item.path.name == "test_promises.py")
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Write the promises of a test into its report."""
+    report = yield
+    promises = [promise for mark in item.iter_markers("promise") for promise in mark.args]
+    setattr(report, _PROMISES, promises)
+    return report
 
 
-def _is_narrowed(config: pytest.Config) -> bool:
-    return config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+class Judge:
+    """Reads the reports of all tests, and fails a run of the whole suite that breaks the page."""
 
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._page = config.rootpath / "docs" / "promises.md"
+        self._found: list[str] | None = None
 
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """A promise is shown by a test whose body ran to its end, and denied by one that failed."""
-    outcomes = item.config.stash[OUTCOMES]
-    for mark in item.iter_markers("promise"):
-        for promise in mark.args:
-            if call.excinfo is not None:
-                if not call.excinfo.errisinstance(pytest.skip.Exception):
-                    outcomes.failed[promise].add(item.nodeid)  # its fixtures' failures too
-            elif call.when == "call":
-                outcomes.passed[promise].add(item.nodeid)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a result, of this process or of a worker."""
+        self._config.stash[OUTCOMES].note(report)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Judge, unless the run was cut short."""
+        cut = session.shouldstop or session.shouldfail or self._config.option.collectonly
+        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) and not cut:
+            groups = read_promises(self._page.read_text(encoding="utf-8")).values()
+            promises = [promise for group in groups for promise in group]
+            self._found = list(broken(promises, self._config.stash[OUTCOMES]))
+            if self._found:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what the judgement is."""
+        if self._found is None:
+            return
+        terminalreporter.section("promises")
+        for each in self._found or ["the tests show what docs/promises.md says"]:
+            terminalreporter.line(each)
 
 
 def main() -> None:

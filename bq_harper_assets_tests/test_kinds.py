@@ -9,7 +9,7 @@ import pytest
 from bq_harper_assets_tests.conftest import PROJECT_ROOT
 from bq_harper_assets_tests.kinds import PARTS
 from bq_harper_assets_tests.live.conftest import SWITCH, WHY
-from bq_harper_assets_tests.promises import OUTCOMES
+from bq_harper_assets_tests.promises import is_whole_suite
 
 # Few and quick to collect, with several kinds among them.
 SOME = [
@@ -38,7 +38,7 @@ def test_every_test_belongs_to_one_part(request: pytest.FixtureRequest) -> None:
         if "harper" in marks or "bigquery" in marks or "spark" in marks:
             assert "integration" in marks, item.nodeid
         selected.update(marks)
-    if request.config.stash[OUTCOMES].is_whole_suite:
+    if is_whole_suite(request.config):
         assert {*PARTS, "faults"} <= selected
 
 

@@ -137,3 +137,17 @@ def test_what_cannot_be_is_refused_with_the_way_out(check: Check, name: object, 
     with pytest.raises(ValueError, match=r".") as caught:
         check(name)
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("check", "longest"),
+    [(table_name, "a" * 1024), (column_name, "ä" * 125), (contract_id, "a" * 128)],
+)
+def test_a_name_may_be_as_long_as_the_stores_take_it(check: Check, longest: str) -> None:
+    assert check(longest) == longest
+
+
+@pytest.mark.parametrize("name", ["", "a`b", "a\\b", "a\nb", "a\u200bb"])
+def test_what_could_end_a_quoted_name_or_hide_in_it_is_not_quoted(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot be quoted"):
+        quoted("shop", name)

@@ -110,12 +110,13 @@ def main() -> int:
     logging.disable(logging.CRITICAL)
     for name in set(os.environ) - set(environ_without_settings()):
         del os.environ[name]
-    unnoticed = by_chance = tried = 0
+    unnoticed = by_chance = tried = rules = 0
     with running_servers() as servers:
         for mutant in MUTANTS:
             if chosen.only not in mutant.name:
                 continue
             print(mutant.name)
+            rules += 1
             seen, by_test = "", False
             if mutant.scene:
                 count, seen = histories_until_noticed(servers, mutant, chosen.seconds)
@@ -133,7 +134,9 @@ def main() -> int:
             sys.stdout.flush()
             unnoticed += not (by_test or seen)
     print(f"{by_chance} of {tried} mutants are noticed by random histories")
-    print(f"{unnoticed} mutants are not noticed")
+    noticed = rules - unnoticed
+    share = noticed / max(rules, 1)
+    print(f"{noticed} of {rules} broken rules of the protocol are noticed ({share:.1%})")
     return 1 if unnoticed else 0
 
 

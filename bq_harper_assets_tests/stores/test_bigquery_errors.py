@@ -18,9 +18,13 @@ from bq_harper_assets.stores.bigquery.errors import (
     Feature,
     from_google,
     google_errors,
+    is_own_failure,
+    is_storm,
+    retry_after_s,
 )
 
 SERVICE = BigQueryConnection(project="shop", location="EU")
+EMULATOR = BigQueryConnection(project="shop", endpoint="http://127.0.0.1:9050")
 
 
 def answered(status: int, reason: str | None) -> Exception:
@@ -190,3 +194,85 @@ def test_the_text_of_a_query_stays_out_of_the_error() -> None:
     error = exceptions.BadRequest("syntax\n\n-----Query Job SQL Follows-----\nSELECT secret")
 
     assert "secret" not in str(from_google(error, SERVICE, "reading", Feature.QUERY))
+
+
+@pytest.mark.parametrize(
+    ("error", "is_unreached"),
+    [
+        (requests.exceptions.ConnectionError("refused"), True),
+        (exceptions.RetryError("late", requests.exceptions.ConnectionError("refused")), True),
+        (answered(503, None), False),
+    ],
+)
+def test_only_of_an_emulator_that_was_not_reached_it_is_told_that_it_does_not_answer(
+    error: Exception, is_unreached: bool
+) -> None:
+    if isinstance(error, exceptions.RetryError):
+        error.__cause__ = error.cause
+    told = str(from_google(error, EMULATOR, "counting", Feature.READ))
+    assert ("BigQuery does not answer at http://127.0.0.1:9050" in told) is is_unreached
+    assert ("BigQuery (http://127.0.0.1:9050) failed while counting" in told) is not is_unreached
+    of_service = str(from_google(error, SERVICE, "counting", Feature.READ))
+    assert "BigQuery (project shop) failed while counting" in of_service
+
+
+@pytest.mark.parametrize(
+    ("connection", "error", "is_to_be_started"),
+    [
+        (SERVICE, requests.exceptions.ConnectionError("refused"), False),
+        (SERVICE, answered(503, None), False),
+        (EMULATOR, TimeoutError(), True),
+        (EMULATOR, answered(503, None), False),
+    ],
+)
+def test_only_an_emulator_that_gave_no_answer_is_to_be_started(
+    connection: BigQueryConnection, error: Exception, is_to_be_started: bool
+) -> None:
+    told = str(from_google(error, connection, "counting", Feature.READ))
+    assert ("bqh up" in told) is is_to_be_started
+
+
+def test_the_limit_of_the_connection_is_named_with_its_size() -> None:
+    error = answered(400, "bytesBilledLimitExceeded")
+    limited = SERVICE.model_copy(update={"max_bytes_billed": 5_000})
+    told = str(from_google(error, limited, "reading", Feature.READ))
+    assert "raise bigquery.maxBytesBilled (now 5,000 bytes), name fewer columns" in told
+
+
+def _caused(kind: type[BigQueryError], status: int | None, **headers: str) -> BigQueryError:
+    """As our error is chained to Google's, which has the HTTP response."""
+    response = None
+    if status is not None:
+        response = requests.Response()
+        response.status_code = status
+        response.headers.update({name.replace("_", "-"): text for name, text in headers.items()})
+    error = kind("no")
+    error.__cause__ = exceptions.GoogleAPICallError("no", response=response)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "storm", "own_failure"),
+    [
+        (_caused(BigQueryBusy, 429), True, False),
+        (_caused(BigQueryBusy, None), True, False),
+        (_caused(BigQueryUnavailable, 503), True, False),
+        (_caused(BigQueryUnavailable, 504), False, False),
+        (_caused(BigQueryUnavailable, 500), False, True),
+        (_caused(BigQueryUnavailable, 501), False, False),
+        (_caused(BigQueryUnavailable, None), False, False),
+        (_caused(BigQueryRefused, 500), False, False),
+        (BigQueryUnavailable("no"), False, False),
+    ],
+)
+def test_a_storm_and_a_failure_of_the_server_are_told_apart(
+    error: BigQueryError, storm: bool, own_failure: bool
+) -> None:
+    assert (is_storm(error), is_own_failure(error)) == (storm, own_failure)
+
+
+def test_how_long_to_wait_is_read_if_bigquery_says_it_in_seconds() -> None:
+    assert retry_after_s(_caused(BigQueryBusy, 429, Retry_After="7")) == 7.0
+    assert retry_after_s(_caused(BigQueryBusy, 429, Retry_After="soon")) is None
+    assert retry_after_s(_caused(BigQueryBusy, 429)) is None
+    assert retry_after_s(BigQueryBusy("no")) is None

@@ -31,6 +31,8 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
         ({f"202611{15 + n // 24}{n % 24:02}": LONG_BEFORE for n in range(7, 30)}, DAY, False),
         ({"202611": LONG_BEFORE}, DAY, True),
         ({"2026": AFTER}, DAY, False),
+        ({"2026": LONG_BEFORE}, DAY, True),
+        ({"20261115": SYNCED - timedelta(minutes=5)}, HOUR, True),
         ({"20261115": LONG_BEFORE, "__NULL__": AFTER}, HOUR, True),
         ({}, HOUR, False),
         ({"17": LONG_BEFORE}, HOUR, False),

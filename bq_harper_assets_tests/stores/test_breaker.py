@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bq_harper_assets.stores.breaker import Breakers, CircuitOpen
-from bq_harper_assets.stores.retry import Call
+from bq_harper_assets.stores.breaker import Breakers, CircuitOpen, patiently
+from bq_harper_assets.stores.retry import Call, RetryPolicy, StepDeadline
 
 ORDERS = Call("Harper at http://h:9925", "upsert", "Orders")
 PORTS = Call("Harper at http://h:9925", "upsert", "Ports")
@@ -182,3 +182,97 @@ def test_a_late_failure_does_not_make_the_wait_longer(breakers: Breakers, clock:
 def test_its_error_survives_the_way_from_another_process() -> None:
     error = CircuitOpen(ORDERS, 5, 12.0)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_its_error_says_why_nothing_was_sent_and_when_the_next_try_is() -> None:
+    told = str(CircuitOpen(ORDERS, 5, 12.0))
+    assert told.startswith(f"circuit breaker open for {ORDERS}: Harper at http://h:9925 failed 5")
+    assert "5 calls in a row, so this one was not sent. The next try is in 12.0 s. " in told
+
+
+def test_it_is_open_until_its_time_is_up(breakers: Breakers, clock: Clock) -> None:
+    open_up(breakers)
+    clock.now += 59.5
+    with pytest.raises(CircuitOpen, match=r"The next try is in 0\.5 s"):
+        work(breakers)
+    clock.now += 0.5
+    assert work(breakers)
+
+
+def test_a_probe_may_be_sent_and_an_old_call_again_once_it_is_closed(
+    breakers: Breakers, clock: Clock
+) -> None:
+    with breakers.admit(ORDERS, is_failure=is_away) as old:
+        open_up(breakers)
+        clock.now += 60
+        with breakers.admit(ORDERS, is_failure=is_away) as probe:
+            probe.check()
+            with pytest.raises(CircuitOpen):
+                old.check()
+        old.check()
+
+
+def test_a_call_that_began_before_it_opened_does_not_end_the_probe(
+    breakers: Breakers, clock: Clock
+) -> None:
+    old = breakers.admit(ORDERS, is_failure=is_away)
+    old.__enter__()
+    open_up(breakers)
+    clock.now += 60
+    with breakers.admit(ORDERS, is_failure=is_away):
+        old.__exit__(None, None, None)
+        with pytest.raises(CircuitOpen):
+            work(breakers)
+
+
+def test_a_failure_counts_also_if_another_call_worked_meanwhile(breakers: Breakers) -> None:
+    def fails_late() -> None:
+        with breakers.admit(ORDERS, is_failure=is_away):
+            work(breakers)
+            raise Away
+
+    with pytest.raises(Away):
+        fails_late()
+    for _ in range(4):
+        fail(breakers)
+    with pytest.raises(CircuitOpen):
+        work(breakers)
+
+
+def _stopped(*next_tries_in_s: float) -> tuple[list[float], RetryPolicy, list[CircuitOpen]]:
+    waits: list[float] = []
+    policy = RetryPolicy(max_retries=1, deadline=StepDeadline(600), sleep=waits.append)
+    return waits, policy, [CircuitOpen(ORDERS, 5, seconds) for seconds in next_tries_in_s]
+
+
+def test_a_call_that_a_breaker_stops_waits_for_the_next_try_within_its_deadline(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    waits, policy, errors = _stopped(3.0, 0.1, 0.5)
+
+    def attempt() -> str:
+        if errors:
+            raise errors.pop(0)
+        return "done"
+
+    assert patiently(policy, ORDERS, attempt) == "done"
+    assert waits == [3.0, 0.5, 0.5]
+    assert "s: Harper at http://h:9925 failed 5 calls in a row" in caplog.text
+
+
+def test_a_call_without_a_deadline_or_with_another_error_does_not_wait() -> None:
+    waits, policy, errors = _stopped(3.0)
+
+    def attempt() -> str:
+        raise errors[0]
+
+    with pytest.raises(CircuitOpen):
+        patiently(RetryPolicy(sleep=waits.append), ORDERS, attempt)
+    assert patiently(RetryPolicy(), ORDERS, lambda: "done") == "done"
+
+    def broken() -> str:
+        raise Away
+
+    with pytest.raises(Away):
+        patiently(policy, ORDERS, broken)
+    assert waits == []

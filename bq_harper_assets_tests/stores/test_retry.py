@@ -340,3 +340,58 @@ def test_a_long_wait_says_what_for_since_when_and_when_it_tries_again_or_gives_u
         r"gives up at \d\d:\d\d:\d\d UTC"
     )
     assert re.match(pattern, ours[0])
+
+
+def test_a_call_is_sent_six_times_and_first_waits_one_to_two_seconds() -> None:
+    waits: list[float] = []
+    send, tries = failing(*[Away()] * 9)
+    with pytest.raises(Away):
+        RetryPolicy(sleep=waits.append).call(send, is_transient=is_away, describe=CALL)
+    assert tries == [6]
+    assert 1.0 <= waits[0] < 2.0
+
+
+def test_a_step_shares_its_deadline_only_with_what_is_made_within_it() -> None:
+    step = StepDeadline(100)
+    limit = timedelta(seconds=7)
+    with step.shared():
+        assert RetryPolicy().within(limit).deadline is step
+    after = RetryPolicy().within(limit).deadline
+    assert after is not None
+    assert after is not step
+    assert after.limit_s == 7
+
+
+def test_an_error_whose_retries_end_just_before_the_time_is_not_out_of_time() -> None:
+    class Gone(BqhError):
+        pass
+
+    clock = StepClock()
+    policy = RetryPolicy(
+        max_retries=1,
+        deadline=StepDeadline(1.5, clock),
+        sleep=clock.sleep,
+        chance=lambda: 0.0,
+        clock=clock,
+    )
+    send, tries = failing(Gone(), Gone())
+    with pytest.raises(Gone) as ended:
+        policy.call(send, is_transient=lambda error: True, describe=CALL)
+    assert (tries, clock.now) == ([2], 1.0)
+    assert ended.value.is_out_of_time is False
+
+
+def test_a_first_wait_is_told_only_after_a_while_however_late_the_clock_is() -> None:
+    heard: list[str] = []
+    clock = StepClock()
+    clock.now = 1_000.0
+
+    def sleep(seconds: float) -> None:
+        WAITS.look()
+        clock.sleep(seconds)
+
+    send, _ = failing(Busy())
+    policy = replace(under_a_deadline(clock, 600), sleep=sleep)
+    with WAITS.listen(heard.append):
+        policy.call(send, is_transient=is_away, is_storm=is_busy, describe=CALL)
+    assert [line for line in heard if "Orders" in line] == []

@@ -51,3 +51,29 @@ def test_bounds_are_texts_as_the_rows_have_them() -> None:
     assert text_of(Kind.DATE, NOON - 12 * HOUR) == "2026-01-05"
     days = ranges_of(0, NOON - 12 * HOUR, NOON + 12 * HOUR, 10 * ROWS_PER_REQUEST, Kind.DATE)
     assert [(one.low, one.high) for one in days] == [("2026-01-05", "2026-01-06")]
+
+
+def _in_slices(count: int) -> Grid:
+    """Has the first slice of the first window and the last slice of the third."""
+    cells = [CELLS[0], Cell(CELLS[2].window, count - 1)]
+    return Grid.of({cell: Part.whole(cell, n) for n, cell in enumerate(cells, 7)}, count)
+
+
+def test_cells_lie_window_by_window_and_slice_by_slice() -> None:
+    grid = _in_slices(3)
+    places = [grid.place_of(Cell(cell.window, part)) for cell in CELLS for part in range(3)]
+    assert places == list(range(9))
+    assert grid.batches.tolist() == [7, *[0] * 7, 8]
+    assert list(grid.occupied()) == [0, 8]
+
+
+def test_a_row_finds_the_cell_of_its_window_and_its_slice() -> None:
+    grid = _in_slices(3)
+    moments = [NOON, NOON, NOON + 2 * HOUR, NOON + 2 * HOUR]
+    places = grid.places_of(pa.array(moments, pa.timestamp("us", "UTC")), np.array([0, 1, 1, 2]))
+    assert places.tolist() == [0, NOT_OURS, NOT_OURS, 8]
+    assert NOT_OURS < 0  # so that it is the place of no cell
+
+
+def test_rows_are_counted_by_place_also_where_there_are_none() -> None:
+    assert _in_slices(2).count(np.array([0, 5, 5])).tolist() == [1, 0, 0, 0, 0, 2]

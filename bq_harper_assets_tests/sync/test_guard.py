@@ -1,5 +1,6 @@
 """How much may go at once: more than a thousand rows and more than half is too much."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,7 +9,13 @@ from bq_harper_assets.ledger.questions.losses import CellLoss
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.ledger_facts import cell_key
-from bq_harper_assets.sync.plan.delete_guard import REMEMBERED, Loss, Refused, refusals
+from bq_harper_assets.sync.plan.delete_guard import (
+    REMEMBERED,
+    Loss,
+    Refused,
+    command_that_allows,
+    refusals,
+)
 from bq_harper_assets_tests.stores.small_tables import utc
 
 START = utc(2026, 1, 5)
@@ -211,3 +218,40 @@ def test_rows_that_others_took_the_place_of_are_not_missed() -> None:
     )
     [refused] = refusals("orders", {CELLS[1]: Loss(900, 900)}, [fewer]).values()
     assert "with the 101 rows that earlier runs took out" in refused.why
+
+
+def test_a_cell_loses_what_it_does_not_gain_and_never_less_than_nothing() -> None:
+    assert [Loss(5, 9, gained=gained).lost for gained in (0, 4, 5, 6)] == [5, 1, 0, 0]
+    assert Loss(5, 9).lost == 5
+
+
+def test_the_command_spans_all_cells_in_whatever_order_they_come() -> None:
+    command = "bqh sync t --from 2026-01-05T00:00 --to 2026-01-05T03:00 --allow-deletes"
+    for cells in (CELLS[:3], CELLS[2::-1], [CELLS[1], CELLS[2], CELLS[0]]):
+        assert command_that_allows("t", cells) == command
+
+
+def test_a_single_row_that_an_earlier_run_took_out_counts() -> None:
+    losses = {CELLS[0]: Loss(1_000, 1_000)}
+    assert refusals("orders", losses) == {}
+    assert set(refusals("orders", losses, [lost(CELLS[1], 1, 1)])) == {CELLS[0]}
+
+
+def test_a_cell_whose_lost_rows_are_all_back_counts_for_nothing() -> None:
+    """If its many rows counted, the others' loss would be a small share of all."""
+    back = replace(lost(CELLS[0], 700, 90_000), rows=90_000, since=START)
+    others = [back, lost(CELLS[2], 101, 101)]
+    [refused] = refusals("orders", {CELLS[1]: Loss(900, 900)}, others).values()
+    assert "since 2026-01-06 06:00:00 UTC it would be 1,001 of 1,001" in refused.why
+
+
+def test_losses_of_several_runs_are_told_from_the_first_and_forgotten_after_the_last() -> None:
+    first = lost(CELLS[0], 500, 500)
+    last = replace(
+        lost(CELLS[1], 500, 500, is_committed=False), since=SINCE + HOUR, until=SINCE + 5 * HOUR
+    )
+    for others in ([first, last], [last, first]):
+        [refused] = refusals("orders", {CELLS[4]: Loss(41, 60)}, others).values()
+        assert refused.until == SINCE + 5 * HOUR + timedelta(hours=24)
+        told = "other runs took out, or were about to take out, since 2026-01-06 06:00:00 UTC"
+        assert told in refused.why

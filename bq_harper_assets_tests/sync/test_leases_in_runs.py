@@ -13,21 +13,16 @@ from socket import gethostname
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.instants import EPOCH
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.questions.mirrored_facts import Mirrored
-from bq_harper_assets.ledger.records import Batch, LogicalTable, Mode, TableFacts
+from bq_harper_assets.ledger.records import LogicalTable, TableFacts
 from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
 from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.stores.waiting import WAITS
-from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.grid import Grid
-from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.errors import LeaseRanOut, OutOfStep
-from bq_harper_assets.sync.identity.digest import Digest
 from bq_harper_assets.sync.lease.keeper import (
     ASK_EVERY_S,
     Keeper,
@@ -36,13 +31,9 @@ from bq_harper_assets.sync.lease.keeper import (
 )
 from bq_harper_assets.sync.lease.ledger_agreement import copies_of, require_in_step
 from bq_harper_assets.sync.lease.send_deadline import Deadline, LeaseTerms, mirror_id
-from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
-from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.revisit.open_window import PAUSE
-from bq_harper_assets.sync.spark.receipts import Failure, Receipt, RejectedRow, Tally
-from bq_harper_assets.sync.turn.judge import Removed, judge_cells
-from bq_harper_assets.sync.write.write_job import Moved
+from bq_harper_assets.sync.spark.receipts import Receipt
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy, NoAnswer
 
 pytestmark = pytest.mark.harper
@@ -50,7 +41,6 @@ TTL = timedelta(seconds=60)
 TIMES = LeaseTimes(TTL, timedelta(seconds=10))
 SHORT = LeaseTimes(timedelta(seconds=1.2), timedelta(seconds=0.2))
 NOW = 1_000_000.0
-NOTHING_REMOVED = Removed("mirror", {}, is_transient=False, all_answered=True)
 
 
 class Clock:
@@ -434,64 +424,6 @@ def test_clocks_of_a_cluster_are_not_trusted_to_the_second() -> None:
     assert lease_times("local[*,4]").max_clock_skew == timedelta(0)
     assert lease_times("yarn").max_clock_skew == timedelta(seconds=2)
     assert lease_times("").max_clock_skew == timedelta(seconds=2)
-
-
-def _receipt(tallies: dict[int, Tally], failure: Failure | None, *refused: int) -> Receipt:
-    refusals = tuple(RejectedRow(place, "id", "too big", "{}") for place in refused)
-    return Receipt(
-        tallies=tallies,
-        refusals=refusals,
-        requests=1,
-        retries=0,
-        unanswered_at=None,
-        failure=failure,
-    )
-
-
-def _work(cell: Cell, seq: int, rows: int) -> CellWork:
-    facts = TableFacts(
-        name="t",
-        source="s",
-        target="T",
-        timestamp_column="ts",
-        key=(),
-        window=timedelta(hours=1),
-        slices=2,
-    )
-    window = cell.window
-    batch = Batch(
-        table=LogicalTable(1, facts),
-        seq=seq,
-        cell=cell_key(cell),
-        mode=Mode.COPY,
-        t=window.end,
-        schema_version=1,
-        epoch=1,
-        upto=window.end,
-        since=None,
-    )
-    return CellWork(cell=cell, batch=batch, rows=rows)
-
-
-def test_a_cell_whose_refused_row_may_still_be_there_in_an_old_version_is_not_done() -> None:
-    """A task deletes them last; one that failed has not come so far."""
-    windows = list(windows_between(EPOCH, EPOCH + timedelta(hours=2), timedelta(hours=1)))
-    cells = [Cell(window, part) for window in windows for part in (0, 1)]
-    works = [
-        _work(cell, n, rows)
-        for n, (cell, rows) in enumerate(zip(cells, (8, 8, 9, 9), strict=True), 1)
-    ]
-    grid = Grid.of({work.cell: work.part for work in works}, 2)
-    tallies = {0: Tally(3, 2, 0, Digest()), 1: Tally(5, 5), 2: Tally(1, 1)}
-    failed = _receipt(tallies, Failure("Harper is away", True), 0)
-    moved = Moved((failed,), {0: 2, 1: 5, 2: 1}, {0: 2, 1: 5, 2: 1})
-    outcomes = judge_cells(works, grid, moved, (), NOTHING_REMOVED, 1.0)
-    assert [o.problem for o in outcomes] == ["Harper is away", None, *["Harper is away"] * 2]
-    fine = Moved((_receipt(tallies, None, 0),), moved.sent, moved.distinct)
-    for work in works[2:]:
-        work.rows = 1
-    outcomes = judge_cells(works, grid, fine, (), NOTHING_REMOVED, 1.0)
-    assert [o.problem for o in outcomes] == [None] * 4
 
 
 def test_a_receipt_of_a_second_try_does_not_vouch_for_the_first() -> None:

@@ -67,3 +67,8 @@ def test_equal_rows_of_a_keyless_table_share_a_slice() -> None:
     hashes = id_hashes(ids, keyless=True)
     assert Counter(hashes.tolist()).most_common(1)[0][1] == 3
     assert hashes[0] == id_hashes(ids, keyless=False)[0]
+
+
+def test_a_row_without_an_id_has_the_hash_zero() -> None:
+    for ids in (pa.array(["a", None]), pa.array([1, None])):
+        assert id_hashes(ids, keyless=False)[1] == 0

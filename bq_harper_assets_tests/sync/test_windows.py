@@ -60,6 +60,11 @@ def test_windows_between_cover_a_range_that_starts_inside_of_one_and_in_another_
     assert list(windows_between(start, start, HOUR)) == []
 
 
+def test_a_window_that_begins_where_a_range_ends_is_not_in_it() -> None:
+    seven = datetime(2026, 11, 16, 7, tzinfo=UTC)
+    assert list(windows_between(seven, seven + HOUR, HOUR)) == [Window(seven, seven + HOUR)]
+
+
 @pytest.mark.promise("H1")
 @settings(deadline=None)
 @given(MOMENTS, LENGTHS, st.integers(0, 120))

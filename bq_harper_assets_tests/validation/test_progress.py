@@ -5,19 +5,13 @@ from datetime import timedelta
 import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
-from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
-from bq_harper_assets.ledger.records import CellKey, CellState, LogicalTable, TableFacts
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
-from bq_harper_assets.validation.progress.due_rows import due_since, due_until
 from bq_harper_assets.validation.progress.progress_check import (
-    ProgressFacts,
     check_progress,
     gaps,
-    judge_progress,
 )
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import ProgressStatus, Severity
@@ -28,39 +22,6 @@ pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
 HOUR = timedelta(hours=1)
 TICK = timedelta(microseconds=1)
 NONE = timedelta(0)
-
-
-@pytest.mark.promise("M1")
-@pytest.mark.parametrize(
-    ("overdue", "since_commit", "word"),
-    [
-        (NONE, NONE, "healthy"),
-        (10 * MINUTE, 5 * HOUR, "healthy"),
-        (10 * MINUTE + TICK, NONE, "lagging"),
-        (HOUR, 10 * MINUTE, "lagging"),
-        (HOUR + TICK, 10 * MINUTE, "severely_lagging"),
-        (10 * MINUTE + TICK, 10 * MINUTE + TICK, "stalled"),
-        (5 * HOUR, 5 * HOUR, "stalled"),
-    ],
-)
-def test_exactly_ten_minutes_and_an_hour_belong_to_the_calmer_word(
-    overdue: timedelta, since_commit: timedelta, word: str
-) -> None:
-    assert judge_progress(ProgressFacts(overdue, since_commit)) == word
-
-
-def _declared(**keys: object) -> TableContract:
-    known = {"id": "t", "dataset": "d", "table": "t", "timestampColumn": "ts", "targetTable": "T"}
-    return TableContract.model_validate(known | keys)
-
-
-def test_a_live_table_owes_a_row_after_the_safety_lag_and_others_when_its_window_closed() -> None:
-    row, now = utc(2026, 1, 5, 10, 20), utc(2026, 1, 5, 12, 0, 30)
-    live, closed = _declared(window="60m"), _declared(window="60m", live=False)
-    assert due_since(live, row) == utc(2026, 1, 5, 10, 21)
-    assert due_since(closed, row) == utc(2026, 1, 5, 11, 1)
-    assert due_until(live, now) == utc(2026, 1, 5, 11, 59, 30)
-    assert due_until(closed, now) == utc(2026, 1, 5, 11)
 
 
 @pytest.mark.promise("M1", "G3")
@@ -169,39 +130,6 @@ def test_rows_in_a_newer_window_that_is_synced_already_do_not_wait(bench: Bench)
     ]
     assert gaps(table, cells, base + 5 * MINUTE, base + 7 * MINUTE) == [
         (base + 5 * MINUTE, base + 7 * MINUTE)
-    ]
-
-
-@pytest.mark.parametrize("ahead", [0, 1])
-def test_of_an_open_window_only_what_every_slice_has_counts_as_synced(ahead: int) -> None:
-    base, end = utc(2026, 1, 5), utc(2026, 1, 5, 1)
-    table = LogicalTable(
-        1,
-        TableFacts(
-            name="t", source="s", target="T", timestamp_column="ts", key=(), window=HOUR, slices=2
-        ),
-    )
-    cells = []
-    for part in (0, 1):
-        upto = base + (30 * MINUTE if part == ahead else 10 * MINUTE)
-        commit = CellCommit(
-            batch=1,
-            t=end,
-            schema_version=1,
-            rows=5,
-            digest="digest",
-            fingerprint="fingerprint",
-            committed_at=end,
-            upto=upto,
-            is_closed=False,
-        )
-        cells.append(
-            CellRecord(
-                cell=CellKey(base, end, part), state=CellState.SYNCED, commit=commit, marks=0
-            )
-        )
-    assert gaps(table, cells, base, base + 40 * MINUTE) == [
-        (base + 10 * MINUTE, base + 40 * MINUTE)
     ]
 
 
