@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bq_harper_assets.cli.commands.doctor import system_table_finding
+from bq_harper_assets.cli.commands.doctor import _finding
 from bq_harper_assets.cli.main import bqh
 from bq_harper_assets.contract.loading.problems import ConfigError
 from bq_harper_assets.contract.settings.addresses import StackAddresses, write_addresses
@@ -93,7 +93,7 @@ def _connection(project: Path):  # type: ignore[no-untyped-def]
 
 def test_the_one_table_that_runs_need_is_not_called_needless() -> None:
     advice = {
-        name: system_table_finding(
+        name: _finding(
             SystemTable(
                 name=name, version=1, state="other layout", attributes=("id",), lacking=("epoch",)
             )

@@ -51,18 +51,18 @@ def test_the_help_of_a_command_names_the_exit_codes_that_it_uses(command: str, c
 
 def test_every_command_names_its_exit_codes() -> None:
     for name in COMMANDS:
-        for path, command in leaves((name,), bqh.get_command(click.Context(bqh), name)):
+        for path, command in _leaves((name,), bqh.get_command(click.Context(bqh), name)):
             assert "Exit codes:" in (command.epilog or ""), path
     assert "3  " in typed("quarantine", "replay", "--help").stdout
 
 
-def leaves(
+def _leaves(
     path: tuple[str, ...], command: click.Command | None
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     assert command is not None
     if isinstance(command, click.Group):
         for name, each in command.commands.items():
-            yield from leaves((*path, name), each)
+            yield from _leaves((*path, name), each)
     else:
         yield path, command
 

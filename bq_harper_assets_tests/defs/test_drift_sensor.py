@@ -17,7 +17,7 @@ from bq_harper_assets.contract.settings.addresses import StackAddresses, write_a
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.defs.names import schema_key, target_key
 from bq_harper_assets.defs.runs.launch import QUIET
-from bq_harper_assets.defs.schema.drift_sensor import look_figures
+from bq_harper_assets.defs.schema.drift_sensor import _figures
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.verbs.claims import Claim
@@ -380,5 +380,5 @@ def _row_when_there(harper: HarperClient) -> dict[str, Any]:
 def test_a_change_seen_before_the_last_look_is_told_without_how_long_it_took() -> None:
     late = DriftVerdict(version=2, passed=False, message="changed")
     seen, hour = hours_ago(3), timedelta(hours=1)
-    assert look_figures(0, seen, seen - hour, late)["drift_detection_seconds"] == 3600
-    assert "drift_detection_seconds" not in look_figures(0, seen, seen + hour, late)
+    assert _figures(0, seen, seen - hour, late)["drift_detection_seconds"] == 3600
+    assert "drift_detection_seconds" not in _figures(0, seen, seen + hour, late)

@@ -10,7 +10,7 @@ from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.partitions import RANGE_START
 from bq_harper_assets.defs.runs.launch import launch
-from bq_harper_assets.defs.tables.revisit_sensor import unloaded_windows
+from bq_harper_assets.defs.tables.revisit_sensor import _unloaded
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.ticking import Ticking
@@ -57,7 +57,7 @@ def test_the_first_tick_records_the_start_and_the_next_load_has_the_partitions(
     assert recorded(declared, contract) == midnight - OLDEST
     # Nothing before the loaded start is asked for: to Dagster it would be no partition.
     assert all(each.tags[RANGE_START] >= f"{midnight - 2 * DAY:%F}" for each in asked)
-    said = unloaded_windows(contract, midnight - 2 * DAY, midnight - OLDEST)
+    said = _unloaded(contract, midnight - 2 * DAY, midnight - OLDEST)
     assert f"from {midnight - OLDEST:%F}T00:00 to {midnight - 2 * DAY:%F}T00:00" in said
     assert "Reload the code location" in said
 

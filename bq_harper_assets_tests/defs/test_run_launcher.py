@@ -29,7 +29,7 @@ from dagster._daemon.monitoring import run_monitoring
 from dagster._daemon.monitoring.concurrency import execute_concurrency_slots_iteration
 from dagster._daemon.monitoring.run_monitoring import execute_run_monitoring_iteration
 
-from bq_harper_assets.cli.commands.doctor import dagster_finding
+from bq_harper_assets.cli.commands.doctor import _dagster
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.defs import run_launcher
 from bq_harper_assets.defs.instance_settings import (
@@ -161,7 +161,7 @@ def test_an_older_dagster_yaml_is_told_with_what_to_write(
     assert said.startswith(
         f"warning: the dagster.yaml of {home} lacks settings of ours: a run that"
     )
-    told = dagster_finding(load_project(project.root))
+    told = _dagster(load_project(project.root))
     assert (told.verdict, told.detail) == ("warn", what_it_means(home))
     # What it says is enough.
     written = said.partition("Write there: ")[2].replace("; ", "\n")
@@ -174,7 +174,7 @@ def test_an_older_dagster_yaml_is_told_with_what_to_write(
         pools = instance.get_concurrency_config().pool_config
         assert pools.pool_granularity is PoolGranularity.RUN
     assert capsys.readouterr().err == ""
-    assert dagster_finding(load_project(project.root)).verdict == "ok"
+    assert _dagster(load_project(project.root)).verdict == "ok"
 
 
 @pytest.mark.parametrize("lacks", [LAUNCHER, MONITORING, POOLS])

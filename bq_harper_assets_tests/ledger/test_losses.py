@@ -142,9 +142,7 @@ def test_a_tables_whole_history_is_not_read(
         others = [{**one, "seq": 2 + n, "rows_deleted": 0} for n in range(3_000)]
         connection.execute(insert(BATCHES), others)
         connection.execute(text("ANALYZE"))
-        query = losses.recent_losses(table, T).compile(
-            connection, compile_kwargs={"literal_binds": True}
-        )
+        query = losses._recent(table, T).compile(connection, compile_kwargs={"literal_binds": True})
         explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
         plan = "\n".join(str(row) for row in connection.execute(text(f"{explain} {query}")))
     database.close()

@@ -51,7 +51,7 @@ def test_the_time_at_which_the_holder_must_renew_is_told_as_it_is_now(
     times = LeaseTimes(patience=timedelta(minutes=4))
     keeper = Keeper(ledger, nothing, nothing, [0], "me", times, stop=stop)
     with WAITS.listen(said.append):
-        assert keeper.acquire() == "the lease"
+        assert keeper._acquire() == "the lease"
     ours = [line for line in said if "the lease of orders" in line]
     told = [line.partition("lose it at ")[2][:8] for line in ours]
     assert list(dict.fromkeys(told)) == ["12:04:00", "12:05:00", "12:06:00"]

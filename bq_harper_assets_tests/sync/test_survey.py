@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
 from bq_harper_assets.sync.cells.slicing import id_hashes
-from bq_harper_assets.sync.diff.diff_job import compared_bin
+from bq_harper_assets.sync.diff.diff_job import _compared
 from bq_harper_assets.sync.diff.target_rows import FLAGGED
 from bq_harper_assets.sync.spark.hash_blobs import (
     PACKED,
@@ -18,7 +18,7 @@ from bq_harper_assets.sync.spark.hash_blobs import (
     unpacked,
     unpacked_keys,
 )
-from bq_harper_assets.sync.write.write_job import counted_bin, shared_contents
+from bq_harper_assets.sync.write.write_job import _counted, _doubled
 
 Rows = list[tuple[int, int]]  # id, row hash
 ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2)), max_size=40)
@@ -54,7 +54,7 @@ def test_missing_changed_vanished_and_equal_rows_are_told_apart(
 ) -> None:
     source = list(dict(source).items())
     held = list(dict(held).items())
-    found = [compared_bin(bin_, per_place) for bin_ in _bins(source, held, per_place).values()]
+    found = [_compared(bin_, per_place) for bin_ in _bins(source, held, per_place).values()]
     rows = [row for table in found for row in table.to_pylist()]
     there, here = dict(source), dict(held)
     names = {int(number): each for each, number in enumerate(_hashes(list(range(31))))}
@@ -81,7 +81,7 @@ def test_missing_changed_vanished_and_equal_rows_are_told_apart(
 def test_a_row_that_is_marked_as_deleted_is_not_gone_again_and_returns_as_changed() -> None:
     held = [(1, int(FLAGGED)), (2, int(FLAGGED)), (3, 5)]
     [bin_] = _bins([(1, 7), (3, 5)], held, 1).values()
-    [row] = compared_bin(bin_, 1).to_pylist()
+    [row] = _compared(bin_, 1).to_pylist()
     assert np.frombuffer(row["changed"], np.uint64).tolist() == _hashes([1]).tolist()
     assert unpacked_keys(pa.chunked_array([[row["vanished"]]])).to_pylist() == []
     assert (row["held"], row["flagged"], row["equal"]) == (1, 2, 1)
@@ -89,15 +89,15 @@ def test_a_row_that_is_marked_as_deleted_is_not_gone_again_and_returns_as_change
 
 def test_an_id_that_comes_twice_is_counted_twice_and_is_one() -> None:
     [bin_] = _bins([(1, 7), (1, 7), (2, 7)], [], 1).values()
-    [row] = compared_bin(bin_, 1).to_pylist()
+    [row] = _compared(bin_, 1).to_pylist()
     assert (row["ids"], row["distinct"]) == (3, 2)
-    [counted] = counted_bin(bin_, 1).to_pylist()
+    [counted] = _counted(bin_, 1).to_pylist()
     assert (counted["place"], counted["sent"], counted["distinct"]) == (3, 3, 2)
 
 
 def test_receipts_pass_through_both_counts() -> None:
     rows = pa.Table.from_batches([receipt_row(b"one"), receipt_row(b"two")])
-    for found in (counted_bin(rows, 1), compared_bin(rows, 1)):
+    for found in (_counted(rows, 1), _compared(rows, 1)):
         assert found.column("receipt").to_pylist() == [b"one", b"two"]
 
 
@@ -127,7 +127,7 @@ def test_contents_whose_id_is_not_theirs_alone_are_counted_by_stream(
         {"bin": 0, "stream": stream, "ids": packed(row_id), "hashes": packed(content)}
         for stream, row_id, content in rows
     ]
-    found = shared_contents(pa.Table.from_pylist(batch)).to_pylist()
+    found = _doubled(pa.Table.from_pylist(batch)).to_pylist()
     ids = [row_id for _, row_id, _ in rows]
     assert len(found) == len({each for each in rows if ids.count(each[1]) > 1})
     assert {tuple(row.values()) for row in found} == {

@@ -38,9 +38,9 @@ def doctor(profile: str | None, output: str) -> None:
     project = open_project(profile)
     findings = examine(project)
     tables = system_tables(project, findings)
-    findings += [system_table_finding(table) for table in tables]
+    findings += [_finding(table) for table in tables]
     findings += list(_ready(project, findings))
-    findings.append(dagster_finding(project))
+    findings.append(_dagster(project))
     if output == "json":
         settings = [asdict(setting) for setting in project.settings]
         report = {
@@ -92,7 +92,7 @@ def _ready(project: Project, findings: list[Finding]) -> Iterator[Finding]:
             yield Finding(subject, "ok", f"declared as it was first synced; {in_step}")
 
 
-def dagster_finding(project: Project) -> Finding:
+def _dagster(project: Project) -> Finding:
     """Whether its settings let it notice runs that were killed."""
     # Here and not above: dagster takes seconds to import.
     from bq_harper_assets.defs.instance_settings import lacking_at, what_it_means
@@ -108,8 +108,7 @@ def dagster_finding(project: Project) -> Finding:
     return Finding(subject, "warn", what_it_means(home), advice)
 
 
-def system_table_finding(table: SystemTable) -> Finding:
-    """Whether one of the sync's own tables in Harper is as declared, and what to do if not."""
+def _finding(table: SystemTable) -> Finding:
     subject = f"harper: {table.name}"
     match table.state:
         case "present":

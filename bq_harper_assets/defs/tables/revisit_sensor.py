@@ -128,7 +128,7 @@ def build_revisit_sensor(
             contract, stands, runs, is_followed and _has_just_closed(contract, stands, now), failed
         )
         cursor = _shown(cursor, contract, stands, now)
-        unloaded = unloaded_windows(contract, start, known)
+        unloaded = _unloaded(contract, start, known)
         if unloaded:
             context.log.warning(unloaded)
         if not found:
@@ -155,7 +155,7 @@ def _known_start(
     return find_start(bigquery.connection(), contract, ledger)
 
 
-def unloaded_windows(contract: TableContract, start: datetime, known: datetime | None) -> str:
+def _unloaded(contract: TableContract, start: datetime, known: datetime | None) -> str:
     """Says that partitions are missing, if the start was found after definitions were loaded."""
     if known is None or start <= known:
         return ""

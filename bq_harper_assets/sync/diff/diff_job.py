@@ -111,7 +111,7 @@ def compare(spark: "SparkSession", survey: Survey) -> Mapping[int, CellDiff]:
                         yield from _read_target(survey, survey.ranges[number - sources])
 
     def join(rows: pa.Table) -> pa.Table:
-        return compared_bin(rows, survey.per_place)
+        return _compared(rows, survey.per_place)
 
     found = {place: CellDiff() for place in survey.reading.grid.occupied()}
     if not tasks:
@@ -195,7 +195,7 @@ def _read_target(survey: Survey, ranges: Sequence[TimeRange]) -> Iterator[pa.Rec
     )
 
 
-def compared_bin(rows: pa.Table, per_place: int) -> pa.Table:
+def _compared(rows: pa.Table, per_place: int) -> pa.Table:
     """Compares the rows of one bin; receipts are passed on."""
     number = rows.column("bin")[0].as_py()
     if number == RECEIPTS:

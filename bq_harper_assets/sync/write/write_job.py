@@ -80,18 +80,18 @@ def _count_here(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str, An
     rows = packed.toArrow()
     for number in rows.column("bin").unique().to_pylist():
         of_bin = rows.filter(pc.equal(rows.column("bin"), number))
-        yield from counted_bin(of_bin, per_place).to_pylist()
+        yield from _counted(of_bin, per_place).to_pylist()
 
 
 def _count_in_spark(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str, Any]]:
     def count(rows: pa.Table) -> pa.Table:
-        return counted_bin(rows, per_place)
+        return _counted(rows, per_place)
 
     for row in packed.groupBy("bin").applyInArrow(count, _COUNTED_DDL).collect():
         yield row.asDict()
 
 
-def counted_bin(rows: pa.Table, per_place: int) -> pa.Table:
+def _counted(rows: pa.Table, per_place: int) -> pa.Table:
     """Counts the ids of one bin, all and distinct; receipts are passed on."""
     number = rows.column("bin")[0].as_py()
     if number == RECEIPTS:
@@ -117,7 +117,7 @@ def numbered(spark: "SparkSession", reading: Reading) -> Reading:
         one_row_per_task(spark, len(reading.streams))
         .mapInArrow(run, _HASHES_DDL)
         .groupBy("bin")
-        .applyInArrow(shared_contents, _DOUBLED_DDL)
+        .applyInArrow(_doubled, _DOUBLED_DDL)
         .collect()
     )
     counts = ((row.id & _UNSIGNED, row.hash & _UNSIGNED, row.stream, row.n) for row in rows)
@@ -140,7 +140,7 @@ def _hashes(reading: Reading, streams: Sequence[str]) -> Iterator[pa.RecordBatch
             yield pa.record_batch([found, [stream] * len(found), *parts], schema=_HASHES)
 
 
-def shared_contents(rows: pa.Table) -> pa.Table:
+def _doubled(rows: pa.Table) -> pa.Table:
     """Counts, per stream, the rows of one bin that share their id with other rows."""
     ids, hashes = (unpacked(rows.column(name)) for name in ("ids", "hashes"))
     names, origins = np.unique(rows.column("stream").to_pylist(), return_inverse=True)
