@@ -97,10 +97,12 @@ TRIED_BY = {
     "sync/revisit/changed_windows.py": "defs/tables/test_revisit_sensor.py",
     "sync/source/cell_rows.py": "sync/turn/test_turn.py",
     "sync/spark/session.py": "sync/spark/test_errors.py",
+    "sync/turn/writing.py": "sync/turn/test_turn.py",
     "sync/turn_context.py": "sync/turn/test_turn.py",
     "validation/adopt/adoption_check.py": "cli/commands/test_adopt.py",
     "validation/adopt/adoption_notes.py": "cli/commands/test_adopt.py",
     "validation/adopt/foreign_rows.py": "cli/commands/test_adopt.py",
+    "validation/spot/harper_sample.py": "validation/spot/test_spot_check.py",
     "validation/subject.py": "validation/test_smoke.py",
 }
 AT_LEAST = 0.85
