@@ -152,9 +152,11 @@ def test_terminate_ends_a_live_run_between_two_polls_and_keeps_what_they_did(
     run_id = make_new_run_id()
 
     def terminate() -> None:
+        give_up = time.monotonic() + 300
         while not any(
             "rows at" in entry.user_message for entry in dagster.instance.all_logs(run_id)
         ):
+            assert time.monotonic() < give_up, "the run has told of no poll"
             time.sleep(0.1)
         run = dagster.instance.get_run_by_id(run_id)
         assert run

@@ -93,7 +93,9 @@ def test_a_run_works_on_while_dagsters_storage_is_away(monkeypatch: pytest.Monke
     away: Any = Storage(fails)
 
     def work() -> str:
+        give_up = time.monotonic() + 60
         while away.asked < 3:
+            assert time.monotonic() < give_up, "the storage is not asked again"
             time.sleep(0.01)
         return "done"
 
@@ -124,7 +126,9 @@ def test_a_stop_without_terminal_storage_and_ledger_has_the_signals_code(
 
     def work() -> None:
         stop = early_end._STOPS[RUN_ID]
+        give_up = time.monotonic() + 60
         while not stop.is_asked:
+            assert time.monotonic() < give_up, "the signal was not heard"
             time.sleep(0.01)
         stop_seen.set()
 

@@ -449,7 +449,9 @@ def test_while_the_probe_is_out_no_other_request_arrives(make: Make, proxy: Faul
     proxy.on(Stall())
     with ThreadPoolExecutor(1) as pool:
         probe = pool.submit(client.upsert, ROWS, [])
+        give_up = time.monotonic() + 20
         while len(proxy.seen()) < 6:
+            assert time.monotonic() < give_up, "the probe was not sent"
             time.sleep(0.005)
         for _ in range(20):
             with pytest.raises(CircuitOpen, match="being made now"):
