@@ -30,7 +30,7 @@ ui: setup ## start the stack and open Dagster on http://127.0.0.1:3000
 	@BQH_HOME="$(CURDIR)" $(BIN)/bqh ui
 
 test: setup ## run all tests against real servers
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n 2 --dist loadfile
 
 # `make test-long LONG=short` runs a few minutes' worth of kills and of random histories: what a change must pass.
 LONG ?= full

@@ -15,7 +15,7 @@ from bq_harper_assets_tests.promises import is_whole_suite
 SOME = [
     "bq_harper_assets_tests/test_promises.py",
     "bq_harper_assets_tests/ledger/test_processes.py",
-    "bq_harper_assets_tests/stores/test_fault_proxy.py",
+    "bq_harper_assets_tests/test_fault_proxy.py",
 ]
 
 

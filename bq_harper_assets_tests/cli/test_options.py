@@ -8,7 +8,7 @@ import pytest
 
 from bq_harper_assets.cli import options
 from bq_harper_assets.cli.main import COMMANDS, bqh
-from bq_harper_assets_tests.cli.test_exit_codes import _leaves
+from bq_harper_assets_tests.cli.test_exit_codes import leaves
 from bq_harper_assets_tests.cli.typed import told, typed
 from bq_harper_assets_tests.temporary_project import TemporaryProject
 
@@ -19,7 +19,7 @@ def test_an_option_that_several_commands_take_is_explained_in_the_same_words() -
     words: dict[str, set[str | None]] = defaultdict(set)
     takers: dict[str, int] = defaultdict(int)
     for name in COMMANDS:
-        for _, command in _leaves((name,), bqh.get_command(click.Context(bqh), name)):
+        for _, command in leaves((name,), bqh.get_command(click.Context(bqh), name)):
             for option in command.params:
                 if isinstance(option, click.Option) and option.name in SHARED:
                     words[option.name].add(option.help)

@@ -12,8 +12,8 @@ import yaml
 from bq_harper_assets.contract.json_schema import SCHEMA_FILE, schema_text, tables_schema
 from bq_harper_assets.contract.loading.spelling import keys_of, to_snake
 from bq_harper_assets.contract.table import Sync, TableContract
-from bq_harper_assets_tests.contract.test_keys import BAD, GOOD, GOOD_SYNC
-from bq_harper_assets_tests.contract.test_messages import MISTAKES, sections
+from bq_harper_assets_tests.contract.loading.test_problems import MISTAKES, sections
+from bq_harper_assets_tests.contract.test_table import BAD, GOOD, GOOD_SYNC
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(__file__).parent / "data"

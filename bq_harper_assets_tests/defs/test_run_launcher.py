@@ -29,15 +29,11 @@ from dagster._daemon.monitoring import run_monitoring
 from dagster._daemon.monitoring.concurrency import execute_concurrency_slots_iteration
 from dagster._daemon.monitoring.run_monitoring import execute_run_monitoring_iteration
 
-from bq_harper_assets.cli.commands.doctor import _dagster
+from bq_harper_assets.cli.commands.doctor import dagster_finding
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.defs import run_launcher
 from bq_harper_assets.defs.instance_settings import (
     BEGINS_WITHIN_S,
-    LAUNCHER,
-    MONITORING,
-    POOLS,
-    lacking_at,
     what_it_means,
 )
 from bq_harper_assets.defs.run_launcher import WatchedRunLauncher
@@ -45,12 +41,7 @@ from bq_harper_assets.defs.runs import dead_runs, run_process
 from bq_harper_assets.defs.runs.dead_runs import end_dead_runs
 from bq_harper_assets.defs.runs.launch import project_instance
 from bq_harper_assets.defs.runs.run_process import (
-    GONE_AFTER_S,
-    HOST,
-    MACHINE,
     PID,
-    RUN,
-    SEEN,
     Pulse,
     pulse_of,
     tags_of_host,
@@ -161,7 +152,7 @@ def test_an_older_dagster_yaml_is_told_with_what_to_write(
     assert said.startswith(
         f"warning: the dagster.yaml of {home} lacks settings of ours: a run that"
     )
-    told = _dagster(load_project(project.root))
+    told = dagster_finding(load_project(project.root))
     assert (told.verdict, told.detail) == ("warn", what_it_means(home))
     # What it says is enough.
     written = said.partition("Write there: ")[2].replace("; ", "\n")
@@ -174,21 +165,7 @@ def test_an_older_dagster_yaml_is_told_with_what_to_write(
         pools = instance.get_concurrency_config().pool_config
         assert pools.pool_granularity is PoolGranularity.RUN
     assert capsys.readouterr().err == ""
-    assert _dagster(load_project(project.root)).verdict == "ok"
-
-
-@pytest.mark.parametrize("lacks", [LAUNCHER, MONITORING, POOLS])
-def test_only_the_setting_that_a_dagster_yaml_lacks_is_named(tmp_path: Path, lacks: str) -> None:
-    written = [each for each in (LAUNCHER, MONITORING, POOLS) if each != lacks]
-    (tmp_path / "dagster.yaml").write_text("\n".join(written), encoding="utf-8")
-    assert lacking_at(tmp_path) == [lacks]
-
-
-def test_a_monitoring_that_fails_runs_which_are_slow_to_begin_is_told(tmp_path: Path) -> None:
-    soon = "run_monitoring: {enabled: true, start_timeout_seconds: 180}"
-    text = "\n".join([LAUNCHER, soon, POOLS])
-    (tmp_path / "dagster.yaml").write_text(text, encoding="utf-8")
-    assert lacking_at(tmp_path) == [MONITORING]
+    assert dagster_finding(load_project(project.root)).verdict == "ok"
 
 
 def test_a_run_is_failed_when_its_process_was_killed_and_not_before(
@@ -206,59 +183,6 @@ def test_a_run_is_failed_when_its_process_was_killed_and_not_before(
     said = [entry.message for entry in instance.all_logs(dead.run_id)]
     gone = f"Its process is gone: process {killed.pid} on {processes.here()}."
     assert any(gone in line for line in said)
-
-
-def test_another_process_with_the_same_number_is_not_the_run(
-    instance: DagsterInstance, start: Callable[[], "subprocess.Popen[bytes]"]
-) -> None:
-    process = found(start())
-    run = run_in(instance, recorded=process.model_copy(update={"started": "before the reboot 1"}))
-    assert pulse_of(instance, run) is Pulse.GONE
-    assert end_dead_runs(instance) == [run]
-
-
-def seconds_ago(seconds: float) -> str:
-    return f"{time.time() - seconds:.0f}"
-
-
-@pytest.mark.parametrize(
-    "elsewhere",
-    [
-        {HOST: "another-host"},
-        {HOST: f"{processes.here()} pid:[4026532999]"},  # a container
-        {MACHINE: "of the same name"},
-    ],
-)
-def test_a_run_of_another_host_is_dead_once_it_has_said_nothing_for_long(
-    instance: DagsterInstance,
-    start: Callable[[], "subprocess.Popen[bytes]"],
-    elsewhere: dict[str, str],
-) -> None:
-    process = start()
-    recorded = found(process)
-    kill(process)
-    silent = run_in(instance, recorded=recorded, **elsewhere)  # of an earlier version
-    just_seen = {SEEN: seconds_ago(GONE_AFTER_S - 30)}
-    works = run_in(instance, recorded=recorded, **elsewhere, **just_seen)
-    long_ago = {SEEN: seconds_ago(GONE_AFTER_S + 1)}
-    gone = run_in(instance, recorded=recorded, **elsewhere, **long_ago)
-    assert pulse_of(instance, silent) is Pulse.UNKNOWN
-    assert pulse_of(instance, works) is Pulse.ALIVE
-    assert pulse_of(instance, gone) is Pulse.GONE
-    monitor(instance)
-    assert end_dead_runs(instance) == []
-    for run in (silent, works):
-        assert again(instance, run).status is DagsterRunStatus.STARTED
-    assert again(instance, gone).status is DagsterRunStatus.FAILURE
-    said = [entry.message for entry in instance.all_logs(gone.run_id)]
-    assert any(", last seen at " in line for line in said)
-
-
-def test_a_run_of_nobody_knows_where_is_never_called_dead(instance: DagsterInstance) -> None:
-    run = run_in(instance)
-    monitor(instance)
-    assert end_dead_runs(instance) == []
-    assert again(instance, run).status is DagsterRunStatus.STARTED
 
 
 def test_a_run_that_ended_while_its_process_was_looked_for_stays_as_it_ended(
@@ -293,22 +217,6 @@ def test_a_run_that_takes_minutes_to_begin_is_not_called_failed(
     monkeypatch.setattr(run_monitoring, "get_current_timestamp", lambda: later)
     monitor(instance)
     assert again(instance, run).status is DagsterRunStatus.NOT_STARTED
-
-
-def test_a_run_that_is_executed_again_is_not_judged_by_the_process_of_the_first(
-    instance: DagsterInstance, start: Callable[[], "subprocess.Popen[bytes]"]
-) -> None:
-    process = start()
-    first = run_in(instance, recorded=found(process))
-    kill(process)
-    instance.add_run_tags(first.run_id, {SEEN: seconds_ago(GONE_AFTER_S + 1)})
-    first = again(instance, first)
-    second = run_in(instance, **{key: first.tags[key] for key in first.tags if "bqh/" in key})
-    elsewhere = run_in(instance, **{**second.tags, HOST: "another-host"})
-    assert second.tags[RUN] == first.run_id
-    assert pulse_of(instance, first) is Pulse.GONE
-    assert pulse_of(instance, second) is Pulse.UNKNOWN
-    assert pulse_of(instance, elsewhere) is Pulse.UNKNOWN
 
 
 def test_a_run_whose_launcher_died_too_is_known_by_dagsters_own_event(

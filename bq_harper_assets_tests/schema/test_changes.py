@@ -1,7 +1,6 @@
 """What a person is told of a change: what happened, what is done, what is left to them."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -9,154 +8,17 @@ from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.errors import SchemaRefused
 from bq_harper_assets.schema.evolution import applied, rolled_back
-from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets_tests.schema.samples import contract
 from bq_harper_assets_tests.schema.versions import of, seen, story, told
 
 TEXT, WHOLE = of("speed", Kind.STRING), of("speed", Kind.INT64)
-KNOTS = replace(TEXT, name="knots")
 ADDRESS = of("address", Kind.STRUCT, of("zip", Kind.STRING))
 FROZEN = (
     "not synced: the policy is freeze; undo the change in BigQuery, or set the policy to approve"
     " and type: bqh schema apply orders"
 )
-CLEANUP = "speed keeps the values it has, and is listed by bqh schema cleanup orders"
-
-
-@pytest.mark.promise("D1", "D2", "D3")
-@pytest.mark.parametrize(
-    ("before", "after", "declared", "texts"),
-    [
-        ([], [TEXT], {}, ["info: speed added (STRING): synced into speed from now on"]),
-        (
-            [],
-            [TEXT],
-            {"backfill": True},
-            [
-                "info: speed added (STRING): synced into speed; windows synced before are filled"
-                " again"
-            ],
-        ),
-        (
-            [TEXT],
-            [],
-            {},
-            [
-                "warn: speed removed (STRING): left out from now on; Harper keeps the values of"
-                " speed"
-            ],
-        ),
-        (
-            [TEXT],
-            [WHOLE],
-            {},
-            [f"warn: speed retyped (STRING -> INT64): synced into speed_v2 from now on; {CLEANUP}"],
-        ),
-        (
-            [of("price", Kind.NUMERIC)],
-            [of("price", Kind.BIGNUMERIC)],
-            {},
-            ["info: price widened (NUMERIC -> BIGNUMERIC): recorded: Harper stores both alike"],
-        ),
-        (
-            [replace(TEXT, max_length=5)],
-            [replace(TEXT, max_length=9)],
-            {},
-            ["info: speed widened (STRING(5) -> STRING(9)): recorded: Harper stores both alike"],
-        ),
-        (
-            [replace(TEXT, required=True)],
-            [TEXT],
-            {},
-            ["info: speed mode (REQUIRED -> NULLABLE): recorded"],
-        ),
-        (
-            [ADDRESS],
-            [replace(ADDRESS, fields=(*ADDRESS.fields, of("city", Kind.STRING)))],
-            {},
-            [
-                "info: address widened (STRUCT<zip STRING> -> STRUCT<zip STRING, city STRING>):"
-                " synced into address.city from now on"
-            ],
-        ),
-        (
-            [ADDRESS],
-            [replace(ADDRESS, repeated=True)],
-            {},
-            [
-                "warn: address retyped (STRUCT<zip STRING> -> ARRAY<STRUCT<zip STRING>>): synced"
-                " into address_v2 from now on; address keeps the values it has, and is listed by"
-                " bqh schema cleanup orders"
-            ],
-        ),
-        (
-            [TEXT],
-            [KNOTS],
-            {},
-            [
-                "info: knots added (STRING): synced into knots from now on",
-                "warn: speed removed (STRING): left out from now on; Harper keeps the values of"
-                " speed",
-            ],
-        ),
-        (
-            [TEXT],
-            [KNOTS],
-            {"renames": {"speed": "knots"}},
-            ["info: knots renamed (speed -> knots): Harper keeps it as speed"],
-        ),
-        (
-            [TEXT],
-            [replace(KNOTS, kind=Kind.INT64)],
-            {"renames": {"speed": "knots"}},
-            [
-                "warn: knots retyped (STRING -> INT64): renamed from speed; synced into speed_v2"
-                f" from now on; {CLEANUP}"
-            ],
-        ),
-        (
-            [TEXT],
-            [replace(KNOTS, kind=Kind.INT64)],
-            {"renames": {"speed": "knots"}, "schema_policy": "approve"},
-            [
-                "warn: knots retyped (STRING -> INT64): renamed from speed; waits for: bqh schema"
-                " apply orders; speed keeps its values and gets no new ones"
-            ],
-        ),
-        (
-            [TEXT],
-            [TEXT, of("more", Kind.INT64)],
-            {"columns": ["event_time", "number", "speed"]},
-            ["warn: more not selected: not synced: the contract's columns do not name it"],
-        ),
-        (
-            [],
-            [TEXT],
-            {"schema_policy": "approve"},
-            ["warn: speed added (STRING): waits for: bqh schema apply orders"],
-        ),
-        (
-            [TEXT],
-            [WHOLE],
-            {"schema_policy": "freeze"},
-            [
-                f"error: speed retyped (STRING -> INT64): {FROZEN}; speed keeps its values and"
-                " gets no new ones"
-            ],
-        ),
-    ],
-)
-def test_each_change_is_told_with_what_is_done(
-    before: list[Column], after: list[Column], declared: dict[str, Any], texts: list[str]
-) -> None:
-    first = story(tuple(before), **declared)
-    assert told(None, first, **declared) == []
-    second = seen(first, *after, **declared)
-    changes = told(first, second, **declared)
-    assert [f"{change.severity}: {change}" for change in changes] == texts
-    assert told(second, seen(second, *after, **declared), **declared) == []
-    assert [change.body()["action"] for change in changes] == [c.action for c in changes]
 
 
 def test_descriptions_the_order_and_the_clustering_are_recorded_and_not_told() -> None:
@@ -168,15 +30,6 @@ def test_descriptions_the_order_and_the_clustering_are_recorded_and_not_told() -
     assert after.layout.clustering == ("number",)
     assert [change.kind for change in told(first, after)] == ["index"]
     assert told(first, seen(first, of("port", Kind.INT64), described)) == []
-
-
-@pytest.mark.promise("F1")
-def test_what_an_earlier_release_told_is_read_without_what_nobody_acted_on() -> None:
-    body = {"column": "", "before": "", "after": "", "action": "recorded", "severity": "info"}
-    for kind in ("order", "description", "clustering"):
-        assert Change.parse({"kind": kind, **body}) is None
-    [kept] = told(story(()), story((), (TEXT,)))
-    assert Change.parse(kept.body()) == kept
 
 
 @pytest.mark.promise("F1")
@@ -259,20 +112,6 @@ def test_how_the_table_is_laid_out_is_recorded() -> None:
     assert str(told(after, first)[0]) == (
         "speed index (indexed -> not indexed): the index stays in Harper"
     )
-
-
-@pytest.mark.promise("D3")
-def test_a_column_that_returns_is_told_with_what_became_of_windows_in_between() -> None:
-    gone = story((TEXT,), ())
-    [back] = told(gone, seen(gone, TEXT))
-    assert str(back) == (
-        "speed returned (STRING): synced into speed again: windows synced before it went follow"
-        " BigQuery again, those synced while it was gone keep what they have"
-    )
-    [filled] = told(gone, seen(gone, TEXT, backfill=True), backfill=True)
-    assert filled.action == "synced into speed again, in earlier windows too"
-    [waits] = told(gone, seen(gone, TEXT, schema_policy="approve"), schema_policy="approve")
-    assert (waits.kind, waits.action) == ("returned", "waits for: bqh schema apply orders")
 
 
 def test_fields_inside_a_column_are_told_by_their_path() -> None:
@@ -361,17 +200,6 @@ def test_what_goes_without_having_been_synced_is_told_too() -> None:
     left_out = story((TEXT,), **some)
     [gone] = told(left_out, seen(left_out, **some), **some)
     assert str(gone) == "speed removed: it was not synced"
-
-
-def test_a_frozen_column_that_is_back_is_told_with_the_way_to_sync_it() -> None:
-    policy = {"schema_policy": "freeze"}
-    back = story((TEXT,), (WHOLE,), (TEXT,), **policy)
-    [waits] = waiting_changes(back, contract(**policy))
-    assert (waits.severity, waits.action) == (
-        "error",
-        "not synced: the policy is freeze; to sync it again, set the policy to approve and type:"
-        " bqh schema apply orders",
-    )
 
 
 def test_what_waits_is_told_until_somebody_decides() -> None:

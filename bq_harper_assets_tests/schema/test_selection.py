@@ -8,7 +8,6 @@ import pytest
 from bq_harper_assets.schema.errors import SchemaMismatch
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
 from bq_harper_assets.schema.selection import select_columns
-from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets_tests.schema.samples import TS, contract, schema
 
 MMSI = Column(name="mmsi", kind=Kind.INT64)
@@ -78,43 +77,6 @@ def test_a_column_in_another_case_is_told_how_it_is_spelled() -> None:
     assert "columns: Name is spelled name in the source" in told
 
 
-@pytest.mark.parametrize(
-    "name", ["_syncedAt", "_SYNCEDAT", "_batch", "_hash", "_deletedAt"], ids=str
-)
-def test_a_column_named_like_our_metadata_is_refused_with_the_way_out(name: str) -> None:
-    told = problems_of(schema(Column(name=name, kind=Kind.STRING)))
-    assert "is written by the sync" in told
-    assert f"SELECT * EXCEPT ({name}), {name} AS" in told
-    select_columns(contract(columns=["event_time"]), schema(Column(name=name, kind=Kind.STRING)))
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["constructor", "toString", "__proto__", "then", "__createdtime__", "getRecord", "x" * 251],
-)
-def test_a_name_that_harper_cannot_keep_is_refused(name: str) -> None:
-    assert "customQuery" in problems_of(schema(Column(name=name, kind=Kind.STRING)))
-
-
-@pytest.mark.parametrize("name", ["Constructor", "skip", "x" * 250, "a b"])
-def test_a_name_that_harper_keeps_is_taken(name: str) -> None:
-    select_columns(contract(), schema(Column(name=name, kind=Kind.STRING)))
-
-
-def test_a_nested_field_that_harper_cannot_keep_is_refused_by_its_path() -> None:
-    inner = Column(name="b", kind=Kind.STRUCT, fields=(Column(name="then", kind=Kind.INT64),))
-    told = problems_of(schema(Column(name="a", kind=Kind.STRUCT, fields=(inner,))))
-    assert "field a.b.then" in told
-
-
-@pytest.mark.parametrize("name", ["toString", "constructor"])
-def test_a_nested_field_may_have_a_name_that_a_column_may_not(name: str) -> None:
-    select_columns(
-        contract(),
-        schema(Column(name="a", kind=Kind.STRUCT, fields=(Column(name=name, kind=Kind.INT64),))),
-    )
-
-
 def test_the_primary_key_of_bigquery_is_used_where_the_contract_names_none() -> None:
     source = schema(MMSI, NAME, primary_key=("mmsi",))
     assert select_columns(contract(), source).key == ("mmsi",)
@@ -140,36 +102,6 @@ def test_a_column_of_bigquerys_key_that_is_not_selected_is_told() -> None:
 )
 def test_a_key_whose_values_identify_nothing_is_refused(column: Column) -> None:
     assert "cannot identify a row" in problems_of(schema(column), key="k")
-
-
-@pytest.mark.promise("A8")
-@pytest.mark.parametrize(
-    ("columns", "changes", "primary_key", "id_type"),
-    [
-        ((NAME,), {}, "id", "String"),
-        ((MMSI,), {"key": "mmsi"}, "id", "Long"),
-        ((MMSI,), {"key": "mmsi", "values": {"int64": "string"}}, "id", "String"),
-        ((MMSI, NAME), {"key": ["mmsi", "name"]}, "id", "String"),
-        ((Column(name="v", kind=Kind.FLOAT64),), {"key": "v"}, "id", "String"),
-        ((Column(name="id", kind=Kind.STRING),), {"key": "id"}, "id", "String"),
-        ((Column(name="id", kind=Kind.INT64),), {"key": "id"}, "id", "Long"),
-        ((Column(name="id", kind=Kind.STRING),), {}, "_id", "String"),
-        ((Column(name="id", kind=Kind.INT64), MMSI), {"key": "mmsi"}, "_id", "Long"),
-        ((Column(name="id", kind=Kind.INT64), MMSI), {"key": ["id", "mmsi"]}, "_id", "String"),
-        ((Column(name="id", kind=Kind.NUMERIC),), {"key": "id"}, "_id", "String"),
-        ((Column(name="id", kind=Kind.FLOAT64),), {"key": "id"}, "_id", "String"),
-        ((Column(name="_id", kind=Kind.INT64),), {}, "id", "String"),
-        ((Column(name="ID", kind=Kind.INT64),), {}, "id", "String"),
-    ],
-)
-def test_the_primary_key_is_id_unless_the_source_uses_that_name_for_something_else(
-    columns: tuple[Column, ...], changes: dict[str, Any], primary_key: str, id_type: str
-) -> None:
-    plan = plan_table(contract(**changes), schema(*columns))
-    assert (plan.attributes[0].name, plan.attributes[0].type) == (primary_key, id_type)
-    names = [attribute.name for attribute in plan.attributes]
-    assert len(names) == len(set(names))
-    assert {column.name for column in columns} <= set(names)
 
 
 def test_a_source_that_uses_both_names_is_refused() -> None:

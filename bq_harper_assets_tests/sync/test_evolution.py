@@ -1,12 +1,10 @@
 """Columns change in BigQuery: old and new rows are right in Harper, and the proof still says so."""
 
 import pytest
-from google.cloud.bigquery import TimePartitioning
 
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.schema.errors import SchemaRefused
 from bq_harper_assets.stores.harper.ensure_table import TableAction
-from bq_harper_assets.sync.schema_sync.requested_version import Deciding
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.evolving import (
@@ -308,74 +306,3 @@ def test_rows_without_a_key_keep_their_ids_and_what_would_change_them_is_refused
         table.run(OPEN)
     assert str(caught.value) == refused
     assert sync.rows(table.contract) == rows
-
-
-@pytest.mark.promise("D4", "F4")
-def test_what_is_left_to_a_person_waits_and_the_sync_goes_on_without_it(
-    sync: Sync, tables: SmallTables
-) -> None:
-    table = Evolving.made(
-        sync,
-        tables,
-        "CAST(n AS STRING) AS name, CAST(n AS NUMERIC) AS price",
-        **KEYED,
-        schema_policy="approve",
-        schema_overrides={"name": {"policy": "freeze"}},
-    )
-    table.mode("price", "REQUIRED")
-    assert [str(each) for each in table.drift().changes] == [
-        "price mode (NULLABLE -> REQUIRED): recorded"
-    ]
-    table.mode("price", "NULLABLE", "BIGNUMERIC")
-    table.describe(clustering_fields=["name"], time_partitioning=TimePartitioning(field="ts"))
-    assert [str(each) for each in table.drift().changes] == [
-        "name index (not indexed -> indexed): Harper builds it at the next sync if the column came"
-        " after the table was made; to an older one it adds none, and searches by it read the whole"
-        f" table. See: bqh schema indexes {table.contract.id}",
-        "price widened (NUMERIC -> BIGNUMERIC): recorded: Harper stores both alike",
-        "partitioning (none -> ts): recorded",
-    ]
-    assert table.look() == set()
-
-    listed = table.declared(columns=("number", "ts", "name", "price"))
-    table.add(load="INT64")
-    table.change("UPDATE T SET load = number WHERE TRUE")
-    assert [str(each) for each in listed.drift().changes] == [
-        "load not selected: not synced: the contract's columns do not name it"
-    ]
-    table.remake("* REPLACE (CAST(name AS INT64) AS name)")
-    table.mode("price", "NULLABLE", "BIGNUMERIC")  # which the emulator makes a NUMERIC
-    drift = table.drift()
-    assert [f"{each.severity}: {each}" for each in drift.waiting] == [
-        "error: name retyped (STRING -> INT64): not synced: the policy is freeze; undo the"
-        " change in BigQuery, or set the policy to approve and type: bqh schema apply"
-        f" {table.contract.id}",
-        f"warn: load added (INT64): waits for: bqh schema apply {table.contract.id}",
-    ]
-    said: list[str] = []
-    report = table.run(NEXT, say=said.append)
-    assert report.waiting == drift.waiting
-    assert said[1:] == [
-        f"{table.contract.id} goes on with the columns it has: {each}" for each in drift.waiting
-    ]
-    names = ("name", "name_v2", "price", "load")
-    assert table.values(*names)[20] == (NO, NO, 20, NO)
-    assert table.values(*names)[0] == ("0", NO, 0, NO)
-    table.assert_proved(OLDER, NEXT)
-
-    deciding = Deciding(sync.stores.ledger, tables.queries, table.contract, "me")
-    decided = deciding.apply(record=True)
-    assert (decided.version, [each.column for each in decided.changes]) == (
-        drift.version + 1,
-        ["load"],
-    )
-    assert [each.column for each in decided.waiting] == ["name"]
-    table.run(OPEN)
-    assert table.values(*names)[30] == ("30", NO, 30, 30)
-    table.assert_proved(OLDER, NEXT, OPEN, without=dict.fromkeys((OLDER, NEXT), ("load",)))
-    assert table.look() == set()
-
-    table.remake("* REPLACE (CAST(number AS STRING) AS number)")
-    problem = table.drift().problem
-    assert problem is not None
-    assert "number was INT64 and is now STRING in BigQuery, and it is the key" in problem

@@ -30,13 +30,13 @@ from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.side_by_side import plan_of
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
-ROWS, SLICES = 300_000, 4
+ROWS, SLICES = 60_000, 4
 START, END = utc(2026, 1, 5), utc(2026, 1, 6)
 TEXT = "%Y-%m-%dT%H:%M:%SZ"  # Arrow's %S has the fraction too
 
 
 @pytest.mark.promise("A9", "B4", "H1", "J1", "J2", "M13")
-def test_300_000_positions_equal_their_source_and_three_planted_faults_are_found_and_mended(
+def test_60_000_positions_equal_their_source_and_three_planted_faults_are_found_and_mended(
     sync: Sync, tables: SmallTables, bigquery_connection: BigQueryConnection
 ) -> None:
     schedule = Schedule(seed=7, vessels=500, origin=microseconds(START), span=DAY, rows=ROWS)

@@ -24,8 +24,6 @@ from bq_harper_assets_tests.sync.side_by_side import (
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 START, END = utc(2026, 1, 5), utc(2026, 1, 5, 1)
-DOCUMENTS = ("n INT64", "ts TIMESTAMP", "ratio FLOAT64", "doc JSON")
-POISON = '{"__proto__": {"a": 1}}'  # Harper refuses a request that holds this name
 # By the API: after CREATE TABLE the emulator calls a JSON column STRING.
 COLUMNS = [
     *(
@@ -112,7 +110,7 @@ BEYOND: list[tuple[str, dict[str, Any]]] = [
 @pytest.fixture(scope="module")
 def edges(tables: SmallTables) -> TableRef:
     """One row for each of ORDINARY, then of BEYOND, n counting them."""
-    table = _make(tables, COLUMNS)
+    table = make(tables, COLUMNS)
     rows = [*ORDINARY, *(row for _, row in BEYOND)]
     empty = {"tags": [], "wholes": [], "pairs": []}
     records = [
@@ -146,52 +144,6 @@ def test_every_type_is_read_back_as_it_is_with_large_numbers_as_text(
     assert quarantined(sync, contract) == ()
 
 
-@pytest.mark.promise("B2", "B3")
-@pytest.mark.parametrize(
-    ("ratio", "doc", "reason"),
-    [
-        ("IF(n = 2499, CAST('NaN' AS FLOAT64), n / 3)", "'{}'", "ratio: NaN"),
-        ("n / 3", f"IF(n = 2499, '{POISON}', '{{}}')", "proto"),
-    ],
-    ids=["refused by us", "refused by Harper"],
-)
-def test_of_5_000_rows_exactly_the_bad_one_is_quarantined(
-    sync: Sync, tables: SmallTables, ratio: str, doc: str, reason: str
-) -> None:
-    source = _make(tables, [Field(*each.split()) for each in DOCUMENTS])
-    tables.run(
-        f"INSERT INTO {source.sql} (n, ts, ratio, doc)"
-        " SELECT n, TIMESTAMP_ADD(TIMESTAMP '2026-01-05', INTERVAL n MILLISECOND),"
-        f" {ratio}, PARSE_JSON({doc}) FROM UNNEST(GENERATE_ARRAY(0, 4999)) AS n"
-    )
-    contract, report = land(sync, source, START, END)
-    assert_counts_agree(sync, contract, report, 4_999)
-    rows = sync.rows(contract)
-    assert sorted(row["n"] for row in rows) == [n for n in range(5_000) if n != 2499]
-    assert all(row["ratio"] == row["n"] / 3 for row in rows)
-    [bad] = quarantined(sync, contract)
-    assert reason in bad.rejection.reason
-    assert json.loads(bad.rejection.payload)["n"] == 2499
-    assert sum(cell.result.quarantined for cell in report.cells) == 1
-
-
-@pytest.mark.promise("B3")
-def test_of_a_row_that_became_bad_no_old_version_stays(sync: Sync, tables: SmallTables) -> None:
-    source = _make(tables, [Field(*each.split()) for each in DOCUMENTS])
-    tables.run(
-        f"INSERT INTO {source.sql} (n, ts, ratio, doc)"
-        " SELECT n, TIMESTAMP_ADD(TIMESTAMP '2026-01-05', INTERVAL n MINUTE), n / 1,"
-        " PARSE_JSON('{}') FROM UNNEST(GENERATE_ARRAY(0, 19)) AS n"
-    )
-    contract, report = land(sync, source, START, END, key=["n"])
-    assert_counts_agree(sync, contract, report, 20)
-    tables.run(f"UPDATE {source.sql} SET doc = PARSE_JSON('{POISON}') WHERE n = 7")
-    tables.run(f"UPDATE {source.sql} SET ratio = CAST('Infinity' AS FLOAT64) WHERE n = 8")
-    sync.run(contract, sync.cells(contract, START, END))
-    assert sorted(row["n"] for row in sync.rows(contract)) == [*range(7), *range(9, 20)]
-    assert sorted(row.rejection.row_id or "" for row in quarantined(sync, contract)) == ["7", "8"]
-
-
 @pytest.mark.promise("A9", "B4")
 def test_another_time_zone_gives_the_same_ids_and_values(
     sync: Sync, tables: SmallTables, tmp_path: Path
@@ -220,7 +172,7 @@ def test_another_time_zone_gives_the_same_ids_and_values(
     assert stored_rows(sync, tables, there) == source_rows(tables, source)
 
 
-def _make(tables: SmallTables, columns: list[Field]) -> TableRef:
+def make(tables: SmallTables, columns: list[Field]) -> TableRef:
     table = tables.new_name()
     tables.queries.client.create_table(Table(str(table), schema=columns), retry=None)
     return table

@@ -43,9 +43,9 @@ def doctor(profile: str | None, output: str) -> None:
     project = open_project(profile)
     findings = examine(project)
     tables = system_tables(project, findings)
-    findings += [_finding(table) for table in tables]
+    findings += [system_table_finding(table) for table in tables]
     findings += list(_ready(project, findings))
-    findings.append(_dagster(project))
+    findings.append(dagster_finding(project))
     if output == "json":
         settings = [asdict(setting) for setting in project.settings]
         report = {
@@ -129,7 +129,7 @@ def _ready(project: Project, findings: list[Finding]) -> Iterator[Finding]:
             yield Finding(subject, "ok", f"declared as it was first synced; {in_step}")
 
 
-def _dagster(project: Project) -> Finding:
+def dagster_finding(project: Project) -> Finding:
     """Says whether Dagster's settings let it notice runs that were killed."""
     # Here and not above: dagster takes seconds to import.
     from bq_harper_assets.defs.instance_settings import lacking_at, what_it_means
@@ -145,7 +145,8 @@ def _dagster(project: Project) -> Finding:
     return Finding(subject, "warn", what_it_means(home), advice)
 
 
-def _finding(table: SystemTable) -> Finding:
+def system_table_finding(table: SystemTable) -> Finding:
+    """Whether one of the sync's own tables in Harper is as declared, and what to do if not."""
     subject = f"harper: {table.name}"
     match table.state:
         case "present":

@@ -211,7 +211,7 @@ def _looked(
     """Tells what is new since this deployment's last tick."""
     for contract in contracts:
         problem = found.last.problems.get(contract.id)
-        figures = partial(_figures, found.calls, found.last.at, found.since)
+        figures = partial(look_figures, found.calls, found.last.at, found.since)
         news.gather(contract, problem, figures, was_looked_at=True)
     return _told(news, cursor, _what_was_seen(found, news))
 
@@ -229,7 +229,7 @@ def _catch_up(
         at = newest[contract.id].recorded_at
         # Whoever records a version has read the source: what an earlier look could not is over.
         problem = last.problems.get(contract.id) if last and at <= last.at else None
-        figures = partial(_figures, 0, at, cursor.last_look)
+        figures = partial(look_figures, 0, at, cursor.last_look)
         news.gather(contract, problem, figures, was_looked_at=False)
 
 
@@ -257,9 +257,10 @@ def _what_was_seen(found: Round, news: News) -> str:
     )
 
 
-def _figures(
+def look_figures(
     calls: int, seen_at: datetime, looked_before: datetime | None, verdict: DriftVerdict
 ) -> dict[str, Any]:
+    """What a look cost, and how late at worst it saw the change that it tells of."""
     figures: dict[str, Any] = {"metadata_calls": calls}
     if looked_before is not None and looked_before < seen_at and not verdict.passed:
         # At worst it has changed directly after the look before.

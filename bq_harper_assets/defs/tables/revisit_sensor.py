@@ -130,7 +130,7 @@ def build_revisit_sensor(
         )
         cursor = _shown(cursor, contract, stands, now)
         # A tick that asks for runs has no other words than its cursor and the tags of its runs.
-        cursor = cursor.model_copy(update={"not_loaded": _unloaded(contract, start, known)})
+        cursor = cursor.model_copy(update={"not_loaded": unloaded_windows(contract, start, known)})
         if cursor.not_loaded:
             context.log.warning(cursor.not_loaded)
         if not found:
@@ -156,7 +156,7 @@ def _known_start(
     return find_start(bigquery.connection(), contract, ledger)
 
 
-def _unloaded(contract: TableContract, start: datetime, known: datetime | None) -> str:
+def unloaded_windows(contract: TableContract, start: datetime, known: datetime | None) -> str:
     """Says that partitions are missing, if the start was found after definitions were loaded."""
     if known is None or start <= known:
         return ""

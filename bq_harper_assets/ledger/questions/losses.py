@@ -44,7 +44,7 @@ def losses(
 
     The batches `besides` are left out, and so is what someone allowed and all that was before it.
     """
-    recent = connection.execute(_recent(table, database_now(connection) - period)).all()
+    recent = connection.execute(recent_losses(table, database_now(connection) - period)).all()
     after = max((row.seq for row in recent if row.deletes_allowed), default=0)
     own = {batch.seq for batch in besides}
     by_cell: dict[tuple[int, datetime], list[Row[Any]]] = {}
@@ -55,7 +55,7 @@ def losses(
     return tuple(loss for loss in found if loss is not None)
 
 
-def _recent(table: LogicalTable, begin: datetime) -> CompoundSelect[Any]:
+def recent_losses(table: LogicalTable, begin: datetime) -> CompoundSelect[Any]:
     """Selects batches that ended since, or were planned since and have not ended, with their cells.
 
     Each half is a range of the index of such batches: a table's whole history is not read.

@@ -109,7 +109,7 @@ def compare(spark: "SparkSession", job: DiffJob) -> Mapping[int, CellDiff]:
             yield from part()
 
     def join(rows: pa.Table) -> pa.Table:
-        return _compared(rows, job.per_place)
+        return compared_bin(rows, job.per_place)
 
     found = {place: CellDiff() for place in job.reading.grid.occupied()}
     if not parts:
@@ -192,7 +192,7 @@ def _read_target(job: DiffJob, ranges: Sequence[TimeRange]) -> Iterator[pa.Recor
     )
 
 
-def _compared(rows: pa.Table, per_place: int) -> pa.Table:
+def compared_bin(rows: pa.Table, per_place: int) -> pa.Table:
     """Compares the rows of one bin; receipts are passed on."""
     number = rows.column("bin")[0].as_py()
     if number == RECEIPTS:

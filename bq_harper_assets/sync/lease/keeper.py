@@ -93,7 +93,7 @@ class Keeper:
 
     def __enter__(self) -> "Keeper":
         MIRRORED_LEASES.create(self._harper)
-        self.leases = self._acquire()
+        self.leases = self.acquire()
         try:
             self._mirror(self._harper)
         except BaseException:
@@ -155,7 +155,8 @@ class Keeper:
                 max_clock_skew_s=self._times.max_clock_skew.total_seconds(),
             )
 
-    def _acquire(self) -> Leases:
+    def acquire(self) -> Leases:
+        """Asks the ledger for the leases, and again while others hold them and patience lasts."""
         patience_s = self._times.patience.total_seconds()
         give_up = self._monotonic() + patience_s
         try:

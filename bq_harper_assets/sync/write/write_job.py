@@ -78,18 +78,18 @@ def _count_here(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str, An
     rows = packed.toArrow()
     for number in rows.column("bin").unique().to_pylist():
         of_bin = rows.filter(pc.equal(rows.column("bin"), number))
-        yield from _counted(of_bin, per_place).to_pylist()
+        yield from counted_bin(of_bin, per_place).to_pylist()
 
 
 def _count_in_spark(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str, Any]]:
     def count(rows: pa.Table) -> pa.Table:
-        return _counted(rows, per_place)
+        return counted_bin(rows, per_place)
 
     for row in packed.groupBy("bin").applyInArrow(count, _COUNTED_DDL).collect():
         yield row.asDict()
 
 
-def _counted(rows: pa.Table, per_place: int) -> pa.Table:
+def counted_bin(rows: pa.Table, per_place: int) -> pa.Table:
     """Counts the ids of one bin, all and distinct; receipts are passed on."""
     number = rows.column("bin")[0].as_py()
     if number == RECEIPTS:
@@ -112,7 +112,7 @@ def numbered(spark: "SparkSession", reading: Reading) -> Reading:
     rows = (
         task_rows(spark, reading.streams, run, _HASHES_DDL)
         .groupBy("bin")
-        .applyInArrow(_doubled, _DOUBLED_DDL)
+        .applyInArrow(shared_contents, _DOUBLED_DDL)
         .collect()
     )
     return _with_numbers(reading, (row.asDict() for row in rows))
@@ -122,7 +122,7 @@ def numbered_here(reading: Reading) -> Reading:
     """Does what numbered() does in this process, without Spark; it is meant for few rows."""
     parts = [part for streams in reading.streams for part in _hashes(reading, streams)]
     rows = pa.Table.from_batches(parts, _HASHES)
-    return _with_numbers(reading, _doubled(rows).to_pylist()) if rows.num_rows else reading
+    return _with_numbers(reading, shared_contents(rows).to_pylist()) if rows.num_rows else reading
 
 
 def _with_numbers(reading: Reading, doubled: Iterable[Mapping[str, Any]]) -> Reading:
@@ -148,7 +148,7 @@ def _hashes(reading: Reading, streams: Sequence[str]) -> Iterator[pa.RecordBatch
             yield pa.record_batch([found, [stream] * len(found), *parts], schema=_HASHES)
 
 
-def _doubled(rows: pa.Table) -> pa.Table:
+def shared_contents(rows: pa.Table) -> pa.Table:
     """Counts, per stream, the rows that share their id with other rows of these bins."""
     ids, hashes = (unpacked(rows.column(name)) for name in ("ids", "hashes"))
     names, origins = np.unique(rows.column("stream").to_pylist(), return_inverse=True)

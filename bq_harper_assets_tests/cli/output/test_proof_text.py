@@ -8,7 +8,7 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.validation.proof.cell_proof import CellProof
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind, ProofStatus
-from bq_harper_assets_tests.cli.test_equality import equality
+from bq_harper_assets_tests.cli.output.test_equality import equality
 from bq_harper_assets_tests.stores.small_tables import utc
 from bq_harper_assets_tests.temporary_project import HOUR
 

@@ -1,0 +1,38 @@
+"""All that is wrong in a block of keys is told at once, and each thing once."""
+
+import pytest
+
+from bq_harper_assets_tests.contract.conftest import Disk
+from bq_harper_assets_tests.contract.test_table import OneTable
+
+
+@pytest.mark.promise("E1")
+@pytest.mark.parametrize("key", ["id", "dataset", "table", "timestampColumn", "targetTable"])
+def test_each_missing_key_is_named(key: str, disk: Disk) -> None:
+    keys = {
+        "id": "orders",
+        "dataset": "shop",
+        "table": "orders",
+        "timestampColumn": "t",
+        "targetTable": "O",
+    }
+    lines = "\n".join(f"    {name}: {value}" for name, value in keys.items() if name != key)
+    told = disk.tables(f"tables:\n  -\n{lines}\n").refusal()
+    assert told.startswith("1 problem ")
+    assert f"tables[0].{key}" in told
+    assert "is missing: " in told
+    assert ("(table orders)" in told) == (key != "id")
+
+
+def test_all_that_is_wrong_in_a_table_is_told_at_once(one_table: OneTable) -> None:
+    told = one_table(
+        "slices: 0\ncolumns: [total]\nlatest: true\nwindow: 2\nsync: {pollInterval: 1, x: 1}"
+    ).refusal()
+    assert told.startswith("6 problems ")
+    for path in ("slices", "columns", "latest", "window", "sync.pollInterval", "sync.x"):
+        assert f"tables[0].{path}" in told
+
+
+def test_a_wrong_key_is_not_also_called_missing(one_table: OneTable) -> None:
+    assert one_table("latest: true\nkey: {a: b}").refusal().startswith("1 problem ")
+    assert one_table("customQuery: 5").refusal().startswith("1 problem ")

@@ -1,0 +1,54 @@
+"""Addresses as users write them: which are taken, and what is said of the others."""
+
+import pytest
+
+from bq_harper_assets_tests.contract.conftest import Disk
+
+
+@pytest.mark.promise("A13")
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.9.9.9", "[::1]"])
+def test_plain_http_is_right_on_this_machine(host: str, disk: Disk) -> None:
+    environ = {"OPERATIONSAPI_URL": f"http://{host}:9925/", "OPERATIONSAPI_PASS": "p"}
+    assert disk.load(environ).harper.url == f"http://{host}:9925"
+
+
+@pytest.mark.promise("A13")
+@pytest.mark.parametrize("scheme", ["http", "HTTP"])
+@pytest.mark.parametrize("host", ["harper", "10.0.0.1", "localhost.example.com", "[2001:db8::1]"])
+def test_plain_http_to_another_machine_needs_a_flag(host: str, scheme: str, disk: Disk) -> None:
+    environ = {"OPERATIONSAPI_URL": f"{scheme}://{host}:9925", "OPERATIONSAPI_PASS": "p"}
+    assert "unencrypted" in disk.refusal(environ)
+    disk.write("config/profiles/local.yaml", "harper:\n  allow_http: true\n")
+    assert disk.load(environ).harper.allow_http is True
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "://harper",
+        "ftp://harper",
+        "http://",
+        "http://h:0",
+        "http://h:99999",
+        "http://h/a",
+        "http://h h",
+        "http://[::1",
+        "http://[::1]]:9925",
+        "https://h?",
+        "https://h#",
+        "https://h%00",
+        "https://h\udcff",
+    ],
+)
+@pytest.mark.parametrize("variable", ["OPERATIONSAPI_URL", "BIGQUERY_EMULATOR_HOST"])
+def test_what_is_no_url_is_refused(url: str, variable: str, disk: Disk) -> None:
+    told = disk.refusal({variable: url})
+    assert told.startswith("1 problem ")
+    assert f"environment: {variable} = " in told
+
+
+@pytest.mark.parametrize("variable", ["OPERATIONSAPI_URL", "BIGQUERY_EMULATOR_HOST"])
+def test_a_url_with_a_password_inside_is_refused(variable: str, disk: Disk) -> None:
+    told = disk.refusal({variable: "http://u:hunter2@localhost:1"})
+    assert "must not hold a user or password" in told
+    assert "hunter2" not in told

@@ -1,0 +1,32 @@
+"""What the ledger can compare with the copies in Harper."""
+
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.questions.mirrored_facts import Mirrored
+from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets_tests.ledger.sample import (
+    TTL,
+    T,
+    cell,
+    copy,
+)
+from bq_harper_assets_tests.ledger.verbs.test_distrust import committed
+
+
+def test_what_copies_were_seen_to_say_is_kept_with_the_lease(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    assert ledger.mirrored(table) == ()
+    ledger.release(ledger.acquire(table, [0, 2], "ann", TTL), mirrored_batch=7)
+    ledger.release(ledger.acquire(table, [0], "ann", TTL))  # of this one nothing was seen
+    assert ledger.mirrored(table) == (Mirrored(0, 1, 7), Mirrored(2, 1, 7))
+    ledger.distrust(table, [], epoch=0, batch=0)
+    assert ledger.mirrored(table) == ()
+
+
+def test_rows_are_surely_held_by_clean_cells_only(ledger: Ledger, table: LogicalTable) -> None:
+    assert not ledger.newest(table).has_cells
+    committed(ledger, table, 0, 1)
+    assert ledger.rows_surely_held(table) == 18
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    ledger.plan(leases, T, 1, [copy(cell(1))], "run")
+    assert ledger.rows_surely_held(table) == 9

@@ -1,0 +1,85 @@
+"""Where a table stands, asked of the ledger."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.questions.status import GuardRefusal
+from bq_harper_assets.ledger.records import CellState, LogicalTable
+from bq_harper_assets_tests.ledger.sample import (
+    FACTS,
+    HOUR,
+    START,
+    TTL,
+    T,
+    cell,
+    commit_cell,
+    copy,
+    result,
+)
+
+
+def sync(ledger: Ledger, table: LogicalTable, hours: list[int], slices: list[int]) -> None:
+    leases = ledger.acquire(table, slices, "ann", TTL)
+    wanted = [copy(cell(hour, slice)) for hour in hours for slice in slices]
+    batches = ledger.plan(leases, T, 1, wanted, "run-1")
+    ledger.commit_cells(leases, [(batch, result()) for batch in batches])
+    ledger.release(leases)
+
+
+def test_cells_are_given_by_half_open_range_and_slice(ledger: Ledger, table: LogicalTable) -> None:
+    sync(ledger, table, [0, 1, 2], [0, 1])
+    found = ledger.cells(table, START + HOUR, START + 2 * HOUR)
+    assert [record.cell for record in found] == [cell(1, 0), cell(1, 1)]
+    found = ledger.cells(table, START, START + 3 * HOUR, slices=[1])
+    assert [record.cell for record in found] == [cell(0, 1), cell(1, 1), cell(2, 1)]
+
+
+def test_a_refused_cell_says_what_the_source_was_when_it_was_refused_last(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    def refusals() -> list[GuardRefusal | None]:
+        return [each.refusal for each in ledger.cells(table, START, START + 2 * HOUR)]
+
+    sync(ledger, table, [0, 1], [0])
+    assert refusals() == [None, None]
+    later = [T + timedelta(minutes=number) for number in range(3)]
+    for t, fingerprint in zip(later[:2], ("fewer", "none"), strict=True):
+        leases = ledger.acquire(table, [0], "ann", TTL)
+        (batch,) = ledger.plan(leases, t, 1, [copy(cell(0), fingerprint)], "run-2")
+        ledger.refuse_batch(batch, "would delete 2,000 of 2,100 rows")
+        ledger.release(leases)
+        assert refusals() == [GuardRefusal(t, 1, fingerprint), None]
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    (batch,) = ledger.plan(leases, later[2], 1, [copy(cell(0))], "run-3")
+    assert refusals() == [None, None]
+    commit_cell(ledger, leases, batch, result())
+    assert refusals() == [None, None]
+
+
+def test_slices_whose_commits_are_all_of_one_snapshot_are_told_from_the_others(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    def others(minutes: int) -> set[int]:
+        return set(ledger.slices_committed_at_other_times(table, T + timedelta(minutes=minutes)))
+
+    assert others(0) == set()
+    sync(ledger, table, [0, 1], [0, 1])
+    assert (others(0), others(1)) == (set(), {0, 1})
+    leases = ledger.acquire(table, [1, 2], "ann", TTL)
+    wanted = [copy(cell(0, 1)), copy(cell(0, 2))]
+    moved, _ = ledger.plan(leases, T + timedelta(minutes=1), 1, wanted, "run-2")
+    commit_cell(ledger, leases, moved, result())
+    assert (others(0), others(1)) == ({1}, {0, 1})
+
+
+def test_tables_do_not_see_each_other(ledger: Ledger, table: LogicalTable) -> None:
+    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+    ledger.record_schema(other, {"columns": ["ts"]}, 0)
+    sync(ledger, table, [0], [0])
+    leases = ledger.acquire(other, [0], "bob", TTL)
+    (batch,) = ledger.plan(leases, START, 1, [copy(cell(0))], "run-1")
+    assert (batch.seq, batch.mode.value) == (1, "copy")
+    assert ledger.history(other)[0].owner == "bob"
+    assert [known.name for known in ledger.tables()] == ["calls", "positions"]
+    assert ledger.progress(other, START).cells == {CellState.PLANNED: 1}
