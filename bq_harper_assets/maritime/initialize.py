@@ -21,7 +21,7 @@ from bq_harper_assets.maritime.reports import Reports, Schedule
 from bq_harper_assets.maritime.tables import EVENTS, POSITIONS, REGISTER
 from bq_harper_assets.maritime.warehouse import Warehouse
 
-_ROWS_PER_LOAD = 65_536  # so many stay in the processor's cache
+_ROWS_PER_LOAD = 262_144  # BigQuery takes 1,500 loads of a table per day
 
 _Progress = Callable[[str, int, int], None]  # it gets table, rows loaded, rows in all
 

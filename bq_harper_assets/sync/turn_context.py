@@ -82,16 +82,18 @@ class SourceReader:
     def _open(self, within: str, parts: Mapping[Cell, Part]) -> Reading:
         source = self.pin.source
         storage = connect_storage(self.queries.connection)
-        session = open_session(
-            storage,
-            self.queries.calls,
-            source.table,
-            [column.read_as for column in source.columns],
-            within,
-            source.at,
-            self.tasks,
-        )
-        storage.transport.close()  # type: ignore[no-untyped-call]
+        try:
+            session = open_session(
+                storage,
+                self.queries.calls,
+                source.table,
+                [column.read_as for column in source.columns],
+                within,
+                source.at,
+                self.tasks,
+            )
+        finally:
+            storage.transport.close()  # type: ignore[no-untyped-call]
         require_planned(self.contract.id, session.schema, self.pin.plan.columns)
         self.sessions.append(session)
         return Reading(

@@ -54,7 +54,7 @@ def adopt(table: str, yes: bool, profile: str | None, output: str) -> None:
                 " manage: adopt in config/tables.yaml, then type this again"
             )
         require_servers(asked.project)
-        with asked.queries() as queries, asked.harper() as harper:
+        with asked.queries("adopt") as queries, asked.harper() as harper:
             sys.exit(_adopt(asked, queries, harper, yes, output))
 
 

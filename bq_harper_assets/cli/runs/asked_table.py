@@ -55,14 +55,14 @@ class AskedTable:
         return self.ledger.schema_history(table) if table else ()
 
     @contextmanager
-    def queries(self) -> "Iterator[Queries]":
-        """Opens a client of BigQuery, if its server answers."""
+    def queries(self, command: str = "schema") -> "Iterator[Queries]":
+        """Opens a client of BigQuery, if its server answers; bills name the command."""
         # Here and not above: google's libraries take seconds to import.
         from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
         from bq_harper_assets.stores.bigquery.queries import Queries
 
         require_servers(self.project, harper=False)
-        queries = Queries(BigQueryCalls(self.project.bigquery), labels={"bqh": "schema"})
+        queries = Queries(BigQueryCalls(self.project.bigquery), labels={"bqh": command})
         with queries.client:
             yield queries
 

@@ -33,6 +33,7 @@ _INTERVAL = re.compile(
     rf"(-(?!0:0:0$))?{_COUNT}:{_SIXTY}:{_SIXTY}(?:\.((?:\d{{3}}){{1,3}})(?<!000))?",
     re.ASCII,
 )
+_MOST_INT32, _MOST_INT64 = 2**31 - 1, 2**63 - 1  # what an interval of Arrow holds
 _RANGE = re.compile(r"\[([^,]+), ([^,]+)\)")
 
 
@@ -89,6 +90,8 @@ def _read_interval(text: str) -> pa.MonthDayNano:
     total_months = int(years) * 12 + int(months)
     nanos = ((int(hours) * 60 + int(minutes)) * 60 + int(seconds)) * 10**9
     nanos += int(fraction.ljust(9, "0"))
+    if total_months > _MOST_INT32 or abs(int(days)) > _MOST_INT32 or nanos > _MOST_INT64:
+        raise ValueError(f"{text!r} is longer than an interval that can be written back")
     return pa.MonthDayNano(
         (-total_months if sign else total_months, int(days), -nanos if clock_sign else nanos)
     )

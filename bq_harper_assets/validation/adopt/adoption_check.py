@@ -152,7 +152,7 @@ def _notes(
         yield f"rows in which {' or '.join(null)} is NULL go to quarantine: it is required there"
     counts = (outside.without_time, outside.before_start, outside.in_future) if outside else ()
     if any(counts):
-        more = "more than " if max(counts) > COUNTED else ""
+        more = "at least " if max(counts) > COUNTED else ""
         yield f"{more}{sum(counts):,} rows of Harper lie outside all windows, and stay as they are"
     if left_out:
         yield (

@@ -22,7 +22,7 @@ from bq_harper_assets.sync.moved.gone_or_moved import times_of_rows
 from bq_harper_assets.sync.source.cell_rows import CellRows, read_here
 from bq_harper_assets.sync.turn_context import SourceReader
 from bq_harper_assets.validation.record_comparison import differing_columns
-from bq_harper_assets.validation.spot.source_sample import TIMES_PER_QUERY
+from bq_harper_assets.validation.spot.source_sample import read_together
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
 
 
@@ -120,10 +120,9 @@ class Comparison:
 
     def _named(self, counts: Mapping[datetime, int]) -> dict[Any, NamedRow]:
         """Reads the source; returns the rows that may be wanted, and those that were found."""
-        plan, times = self.source.rows, sorted(each for each, count in counts.items() if count)
+        plan = self.source.rows
         named: dict[Any, NamedRow] = {}
-        for first in range(0, len(times), TIMES_PER_QUERY):
-            some = times[first : first + TIMES_PER_QUERY]
+        for some in read_together(counts):
             doubled = not plan.key and any(counts[moment] > 1 for moment in some)
             reading = self.source.reading_at(some, self.parts, has_equal_rows=doubled)
             for rows in read_here(reading):

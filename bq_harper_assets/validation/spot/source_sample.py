@@ -1,6 +1,6 @@
 """Picks times at which the source has rows, few enough to be read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from bq_harper_assets.contract.identifiers import quoted
@@ -86,3 +86,17 @@ def uncrowded(counts: Mapping[datetime, int]) -> list[datetime]:
         if total <= MOST_SAMPLED_ROWS:
             kept.append(moment)
     return kept
+
+
+def read_together(counts: Mapping[datetime, int]) -> Iterator[list[datetime]]:
+    """Yields times with rows, as many as one session reads; their rows are in memory at once."""
+    some: list[datetime] = []
+    rows = 0
+    for moment in sorted(each for each, count in counts.items() if count):
+        if some and (len(some) == TIMES_PER_QUERY or rows + counts[moment] > MOST_SAMPLED_ROWS):
+            yield some
+            some, rows = [], 0
+        some.append(moment)
+        rows += counts[moment]
+    if some:
+        yield some

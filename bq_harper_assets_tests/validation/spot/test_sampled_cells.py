@@ -12,6 +12,7 @@ from bq_harper_assets.ledger.records import CellKey, CellState
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.validation.spot.sampled_cells import commits_of, instants, of_some
+from bq_harper_assets.validation.spot.source_sample import MOST_SAMPLED_ROWS, read_together
 from bq_harper_assets_tests.stores.small_tables import utc
 
 NOON = utc(2026, 1, 5, 12)
@@ -84,3 +85,12 @@ def test_only_cells_that_hold_what_their_commit_says_are_looked_at(
     )
     expected = {Cell(Window(NOON, NOON + HOUR), part): each for part, each in of_parts.items()}
     assert found == (expected if kept else {})
+
+
+def test_times_are_read_together_as_long_as_their_rows_fit_into_memory() -> None:
+    times = [NOON + n * HOUR for n in range(5)]
+    half = MOST_SAMPLED_ROWS // 2
+    counts = dict(zip(times, (half, 0, half, 1, 3 * half), strict=True))
+    assert list(read_together(counts)) == [[times[0], times[2]], [times[3]], [times[4]]]
+    many = {NOON + n * timedelta(seconds=1): 1 for n in range(1_001)}
+    assert [len(some) for some in read_together(many)] == [1_000, 1]
