@@ -177,8 +177,8 @@ def guard_before_the_intents(patch: Patch) -> None:
         seen[get_ident()] = scene_.ledger.recent_losses(scene_.table, reconcile.REMEMBERED)
         refuse(scene_, works, allowed=allowed)
 
-    def refused(table: str, losses: Any, others: Any) -> dict[Any, Any]:
-        return decide(table, losses, seen[get_ident()])
+    def refused(table: str, losses: Any, others: Any, **settings: Any) -> dict[Any, Any]:
+        return decide(table, losses, seen[get_ident()], **settings)
 
     patch.setattr(reconcile, "refuse_great_losses", looked_first)
     patch.setattr(reconcile, "refusals", refused)

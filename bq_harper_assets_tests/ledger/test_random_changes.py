@@ -1,6 +1,5 @@
 """Random plans, marks, endings and slice counts against a model that keeps every mark by itself."""
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,6 +20,7 @@ from hypothesis.stateful import (
 from bq_harper_assets.ledger.errors import PlanRefused
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import Batch, CellKey, CellState, Mark, Mode, Wanted
+from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,
     HOUR,
@@ -185,9 +185,8 @@ class Change(RuleBasedStateMachine):
 
 
 @pytest.fixture
-def sqlite_ledger(sqlite_template: Path, tmp_path: Path) -> Iterator[Ledger]:
-    shutil.copy(sqlite_template, tmp_path / "ledger.db")
-    with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as opened:
+def sqlite_ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with open_ledger(empty_ledger(tmp_path / "ledger.db")) as opened:
         yield opened
 
 

@@ -2,17 +2,19 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from bq_harper_assets.local.errors import StackError
 from bq_harper_assets.local.folder import StackFolder, StackState
-from bq_harper_assets.local.ports import Ports
+from bq_harper_assets.local.ports import PREFERRED, Ports
 from bq_harper_assets.local.processes import Process, is_running, start, stop
 from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets_tests.conftest import environ_without_settings
@@ -73,11 +75,14 @@ def test_a_process_with_a_remembered_number_is_not_ours_to_stop(
 @pytest.mark.bigquery
 def test_ctrl_c_stops_what_was_started(project_root: Path, tmp_path: Path) -> None:
     command = [str(Path(sys.executable).with_name("bqh")), "up", "--folder", str(tmp_path)]
+    # Tests of another process may start or expect servers on the preferred ports.
+    for name, port in zip(PREFERRED, _free_ports(len(PREFERRED)), strict=True):
+        command += [f"--{name.replace('_', '-')}-port", str(port)]
     environ = {**environ_without_settings(), "BQH_HOME": str(project_root)}
     folder = StackFolder(tmp_path)
     started: dict[str, Process] = {}
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE) as bqh:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180  # another process's stack may start first
         while len(started) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
             started = folder.read_state().processes
@@ -87,3 +92,11 @@ def test_ctrl_c_stops_what_was_started(project_root: Path, tmp_path: Path) -> No
     assert not any(is_running(process) for process in started.values())
     assert folder.read_state().processes == {}
     assert not (tmp_path / "addresses.json").exists()
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]

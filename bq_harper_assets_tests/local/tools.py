@@ -2,11 +2,13 @@
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from bq_harper_assets.contract.settings.root import local_folder
+from bq_harper_assets.local.locks import locked
 from bq_harper_assets.local.requirements_lock import LOCK, requirement_blocks
 
 
@@ -43,12 +45,19 @@ def installed_package(project_root: Path, package: str, module: str) -> Path:
     if found and found.origin:
         return Path(found.origin).parents[1]
     place = local_folder(project_root) / "software" / "test-wheels" / package
-    if not (place / module).is_dir():
-        place.mkdir(parents=True, exist_ok=True)
-        block = requirement_blocks((project_root / LOCK).read_text(encoding="utf-8"))[package]
-        requirement = place.with_suffix(".lock")
-        requirement.write_text(block, encoding="utf-8")
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-        command += ["--require-hashes", "--target", str(place), "--requirement", str(requirement)]
-        subprocess.run(command, check=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with locked(place.with_suffix(".busy"), print, f"waiting for {package}"):
+        if not (place / module).is_dir():
+            block = requirement_blocks((project_root / LOCK).read_text(encoding="utf-8"))[package]
+            requirement = place.with_suffix(".lock")
+            requirement.write_text(block, encoding="utf-8")
+            # A run that is killed leaves half a package, which must not be taken for a whole one.
+            half = place.with_suffix(".half")
+            shutil.rmtree(half, ignore_errors=True)
+            shutil.rmtree(place, ignore_errors=True)
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+            command += ["--require-hashes", "--target", str(half)]
+            command += ["--requirement", str(requirement)]
+            subprocess.run(command, check=True)
+            half.rename(place)
     return place

@@ -17,7 +17,7 @@ class Decider(NamedTuple):
 
 DECIDERS = (
     Decider("contract/identifiers", "contract/test_identifiers"),
-    Decider("schema/changes", "schema/test_changes schema/test_evolution"),
+    Decider("schema/changes", "schema/test_changes schema/test_change_words schema/test_evolution"),
     Decider("sync/values/from_harper", "sync/values/test_from_harper"),
     Decider("schema/index_strategy", "schema/test_index_strategy"),
     Decider("stores/bigquery/errors", "stores/bigquery/test_errors"),
@@ -28,7 +28,7 @@ DECIDERS = (
     ),
     Decider("stores/breaker", "stores/test_breaker"),
     Decider("stores/retry", "stores/test_retry"),
-    Decider("sync/cells/cell", "sync/cells/test_window"),
+    Decider("sync/cells/cell", "sync/cells/test_cell sync/cells/test_window"),
     Decider("sync/cells/grid", "sync/cells/test_grid sync/cells/test_window"),
     Decider("sync/cells/slicing", "sync/cells/test_slicing sync/identity/test_row_id"),
     Decider("sync/cells/window", "sync/cells/test_window"),
@@ -37,13 +37,17 @@ DECIDERS = (
     Decider("sync/plan/cell_work", "sync/turn/test_judge"),
     Decider("sync/turn/judge", "sync/turn/test_judge"),
     Decider("sync/revisit/due_cells", "sync/revisit/test_due_cells"),
-    Decider("sync/revisit/horizon", "sync/revisit/test_due_cells", "standing"),
+    Decider(
+        "sync/revisit/horizon", "sync/revisit/test_horizon sync/revisit/test_due_cells", "standing"
+    ),
     Decider("sync/revisit/open_window", "sync/revisit/test_open_window"),
-    Decider("sync/revisit/pace", "sync/revisit/test_due_cells"),
-    Decider("sync/revisit/run_requests", "sync/revisit/test_due_cells"),
+    Decider("sync/revisit/pace", "sync/revisit/test_pace sync/revisit/test_due_cells"),
+    Decider(
+        "sync/revisit/run_requests", "sync/revisit/test_run_requests sync/revisit/test_due_cells"
+    ),
     Decider(
         "validation/progress/due_rows",
-        "validation/progress/test_progress_check_by_facts",
+        "validation/progress/test_due_rows validation/progress/test_progress_check_by_facts",
         "sql __str__ source_now waiting_rows waiting_in _waiting _utc",
     ),
     Decider(

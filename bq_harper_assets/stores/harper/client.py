@@ -87,19 +87,21 @@ class HarperClient:
         except HarperUnauthorized as error:
             if not _is_hidden_or_missing(error):
                 raise
-            described = self.describe_all().get(table)
-            if described is None and self._calls.knows_table(table):
+            told = self.describe_all().get(table)
+            if told is None and self._calls.knows_table(table):
                 raise
-            return described
+            return None if told is None else read_description(call, told)
         if isinstance(body, HarperRefused):
             return None
         return read_description(call, read_json(call, body))
 
-    def describe_all(self) -> dict[str, TableDescription]:
-        """Describes all tables of this client's database, by name."""
-        call = self._call("describe_all")
-        tables = self._read(call, {}).get(self._database, {})
-        return {name: read_description(call, told) for name, told in tables.items()}
+    def describe_all(self) -> dict[str, Row]:
+        """Returns what Harper tells of each table of this client's database, by name.
+
+        Of a table that it cannot read, Harper leaves out parts: nobody else's table is in the way.
+        """
+        tables: dict[str, Row] = self._read(self._call("describe_all"), {}).get(self._database, {})
+        return tables
 
     def create_table(
         self, table: str, primary_key: str, attributes: Sequence[Attribute]

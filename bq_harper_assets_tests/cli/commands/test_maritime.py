@@ -103,7 +103,6 @@ def test_start_goes_on_from_initialize_and_from_itself(bqh: Bqh) -> None:
     assert bqh("start", "--once", "--interval", "1s", "--batch", "7").exit_code == 0
     third = rows(bqh)["vessel_positions"]
     assert third > second
-    assert (third - second) % 7 == 0
 
 
 @pytest.mark.bigquery

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.stores.harper.answers import Creation, WriteCount
+from bq_harper_assets.stores.harper.answers import Creation, WriteCount, read_description
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.errors import (
@@ -20,7 +20,7 @@ from bq_harper_assets.stores.harper.errors import (
     HarperUnavailable,
 )
 from bq_harper_assets.stores.harper.transport import Timeouts
-from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.stores.retry import Call, RetryPolicy
 from bq_harper_assets_tests.fault_proxy import (
     CutAnswer,
     Fault,
@@ -78,7 +78,8 @@ def test_a_table_is_made_described_filled_searched_and_emptied(direct: HarperCli
         "n": ("Float", False),
         "port": (None, True),
     }
-    assert direct.describe_all()[table] == described
+    told = direct.describe_all()[table]
+    assert read_description(Call("Harper", "describe_all"), told) == described
     rows = [{"id": f"r{n}", "at": f"2026-11-16T07:0{n}:00.000000Z", "n": n} for n in range(5)]
     assert direct.upsert(table, rows) == WriteCount(5)
     assert direct.upsert_body(table, b'[{"id":"r1","n":null}]') == WriteCount(1)
