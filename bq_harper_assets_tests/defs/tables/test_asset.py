@@ -113,10 +113,10 @@ def test_a_partition_lands_alone_and_a_range_files_what_it_did_by_partition(
     assert harper_connection.user in snapshot
     said = capfd.readouterr()
     assert password not in said.out + said.err + snapshot + str(run.run_config)
-    ours = [child.cmdline() for child in psutil.Process().children(recursive=True)]
-    assert any("org.apache.spark" in word for command in ours for word in command)
-    commands = [process.info["cmdline"] or () for process in psutil.process_iter(["cmdline"])]
-    assert not any(password in word for command in commands for word in command)
+    ours = {child.pid for child in psutil.Process().children(recursive=True)}
+    commands = {p.pid: p.info["cmdline"] or () for p in psutil.process_iter(["cmdline"])}
+    assert any("org.apache.spark" in word for pid in ours for word in commands.get(pid, ()))
+    assert not any(password in word for command in commands.values() for word in command)
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert any(file.name == f"{launched.run_id}.db" for file in files)
     [holder] = [file for file in files if password.encode() in file.read_bytes()]
