@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,11 @@ from bq_harper_assets.local.stack import LocalStack
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 # What a developer may have set for work, and what must not change a test.
 SETTINGS = ("OPERATIONSAPI_", "GOOGLE_", "BIGQUERY_EMULATOR_", "BQH_", "BQEMU_")
+
+# What a script starts with & ignores SIGINT, and Dagster then ignores SIGTERM too: what it starts
+# would not end when it ends them, and each of its runs would wait 30 seconds for them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Java compiles once and lightly: most tests end before more of it pays, on two cores above all.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
