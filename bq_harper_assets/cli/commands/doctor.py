@@ -146,7 +146,7 @@ def dagster_finding(project: Project) -> Finding:
 
 
 def system_table_finding(table: SystemTable) -> Finding:
-    """Whether one of the sync's own tables in Harper is as declared, and what to do if not."""
+    """Says whether one of the sync's own tables in Harper is as declared, and what to do if not."""
     subject = f"harper: {table.name}"
     match table.state:
         case "present":

@@ -205,7 +205,7 @@ def column_rows(version: TableVersion) -> Iterator[tuple[str, ...]]:
 
 
 def _column_row(path: str, column: VersionColumn, live: str) -> tuple[str, ...]:
-    """The cells of a column under the header _COLUMNS; `live` is the state shown if it is live."""
+    """Writes a column under the header _COLUMNS; `live` is what is shown if it is live."""
     is_field = "." in path
     return (
         path,

@@ -260,7 +260,7 @@ def _what_was_seen(found: Round, news: News) -> str:
 def look_figures(
     calls: int, seen_at: datetime, looked_before: datetime | None, verdict: DriftVerdict
 ) -> dict[str, Any]:
-    """What a look cost, and how late at worst it saw the change that it tells of."""
+    """Tells what a look cost, and how late at worst it saw the change that it tells of."""
     figures: dict[str, Any] = {"metadata_calls": calls}
     if looked_before is not None and looked_before < seen_at and not verdict.passed:
         # At worst it has changed directly after the look before.
