@@ -29,20 +29,24 @@ ui: setup ## start the stack and open Dagster on http://127.0.0.1:3000
 	@$(BIN)/bqh up
 	@BQH_HOME="$(CURDIR)" $(BIN)/bqh ui
 
-test: setup ## run all tests against real servers
-	@$(BIN)/pytest -n 2 --dist loadfile
+test: setup ## run the tests against real servers (15 minutes at most on two quiet cores)
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-# `make test-long LONG=short` runs a few minutes' worth of kills and of random histories: what a change must pass.
+# `make test-long LONG=short` runs a few minutes' worth of kills, of random histories and of what ends processes, two at a time:
+# what a change must pass.
 LONG ?= full
 LONG_TESTS_full := bq_harper_assets_tests/long
 LONG_TESTS_short := bq_harper_assets_tests/long/held/test_random_histories.py \
-	bq_harper_assets_tests/long/test_kills.py::test_a_sync_that_is_typed_again_recovers_from_every_kill
+	bq_harper_assets_tests/long/test_kills.py::test_a_sync_that_is_typed_again_recovers_from_every_kill \
+	bq_harper_assets_tests/long/processes bq_harper_assets_tests/long/test_all_histories.py \
+	bq_harper_assets_tests/long/test_open_window_keeps_up.py
+LONG_PROCESSES_short := -n 2 --dist loadfile
 LONG_LIMIT_full := 3h
 LONG_LIMIT_short := 10m
 test-long: setup ## run the tests that are long by nature (3 hours at most; LONG=short: 10 minutes at most)
 	@test -n "$(LONG_LIMIT_$(LONG))" || { echo "error: LONG is full or short, not '$(LONG)'" >&2; exit 1; }
 	@TEST_LONG=$(LONG) timeout --foreground --signal=INT --kill-after=60s $(LONG_LIMIT_$(LONG)) \
-		$(BIN)/pytest -m long $(LONG_TESTS_$(LONG))
+		$(BIN)/pytest -m long $(LONG_PROCESSES_$(LONG)) $(LONG_TESTS_$(LONG))
 
 mutations: setup ## break rules and decisions one by one and print the share that tests notice (about 30 minutes)
 	@$(BIN)/python -m bq_harper_assets_tests.history.mutations; rules=$$?; \

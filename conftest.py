@@ -1,3 +1,3 @@
-"""Registers the test plugins: the parts of the suite, and docs/promises.md held to its word."""
+"""Registers the test plugins: parts and order of the suite, docs/promises.md held to its word."""
 
-pytest_plugins = ["bq_harper_assets_tests.kinds", "bq_harper_assets_tests.promises"]
+pytest_plugins = [f"bq_harper_assets_tests.{name}" for name in ("kinds", "order", "promises")]

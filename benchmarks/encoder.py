@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.stores.harper.encoding.record import encode_batch
+from bq_harper_assets.stores.harper.encoding.request_body import Body, bodies
+from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets.sync.identity.row_hash import row_hashes
 from bq_harper_assets.sync.identity.row_id import identify
-from bq_harper_assets.sync.values.row_plan import RowPlan
-from bq_harper_assets.sync.write.record import encode_batch
-from bq_harper_assets.sync.write.request_body import Body, bodies
 
 BATCH_ROWS = 10_000
 BATCHES = 20

@@ -25,6 +25,7 @@ from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import Sync, TableContract
 from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper, Stores
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.cells.cell import Cell
@@ -35,7 +36,6 @@ from bq_harper_assets.sync.revisit.open_window import Live
 from bq_harper_assets.sync.revisit.pace import LIVE_RUN
 from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets.sync.turn.turn import Turn
-from bq_harper_assets.sync.turn_context import Stores
 from bq_harper_assets.validation.proof.prover import Prover
 
 DATASET = "live"
@@ -128,7 +128,7 @@ class Feed:
 
 def follow(run: Turn, start: datetime, end: datetime) -> Watch:
     """Live runs one after the other; closed windows that are missing come between them."""
-    watch, contract, ledger = Watch(), run.contract, run.stores.ledger
+    watch, contract, ledger = Watch(), run.contract, run.route.ledger
     while (now := ledger.now()) < end:
         if due := standing(ledger, contract, start, now).due:
             run.sync([each.cell for each in due])
@@ -164,8 +164,7 @@ def measure(plan: Plan, *, keep: bool) -> None:
             sync=Sync(start_timestamp=start),
         )
         run = Turn(
-            stores=Stores(bigquery, harper, ledger),
-            contract=contract,
+            route=BigQueryToHarper(Stores(bigquery, harper, ledger), contract),
             spark=spark,
             run_id="benchmark",
         )
@@ -175,7 +174,7 @@ def measure(plan: Plan, *, keep: bool) -> None:
         last = _cells(contract, start, begin + plan.backlog + plan.lasts)
         report = run.sync(last)
         # Harper's own count of a large table is an estimate.
-        proofs = Prover(run.stores, contract, spark, run.retry).prove(last)
+        proofs = Prover(BigQueryToHarper(run.route.stores, contract), spark, run.retry).prove(last)
     rows, steady = feed.rows, _since_steady(watch.phases)
     threshold = timedelta(seconds=contract.sync.steady_threshold)
     share = sum(phase is Phase.STEADY for phase in steady) / max(len(steady), 1)

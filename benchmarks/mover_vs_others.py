@@ -20,8 +20,8 @@ from benchmarks.processes import cpu_seconds
 from benchmarks.rounds import Cost, in_turns, ratios, record
 from benchmarks.sink import sink
 from benchmarks.streams import TIME, Span, batches, stream_server
-from bq_harper_assets.sync.write.write_job import move_all
-from bq_harper_assets.sync.write.write_task import Move
+from bq_harper_assets.sync.write.write_job import write_all
+from bq_harper_assets.sync.write.write_task import WriteJob
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,10 +70,10 @@ def plain_writer(url: str) -> Callable[[Iterable[Any]], None]:
     return write
 
 
-def moved(spark: "SparkSession", move: Move, rows: int, servers: tuple[int, ...]) -> Cost:
+def moved(spark: "SparkSession", job: WriteJob, rows: int, servers: tuple[int, ...]) -> Cost:
     """One job of the mover."""
     began, cpu = time.perf_counter(), cpu_seconds(servers)
-    found = move_all(spark, move)
+    found = write_all(spark, job)
     cost = Cost(rows, time.perf_counter() - began, cpu_seconds(servers) - cpu)
     assert sum(t.written for r in found.receipts for t in r.tallies.values()) == rows
     return cost

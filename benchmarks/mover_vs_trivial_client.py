@@ -33,11 +33,11 @@ from bq_harper_assets.maritime.initialize import SCENARIOS, Sample, Scenario
 from bq_harper_assets.maritime.reports import microseconds
 from bq_harper_assets.maritime.tables import POSITIONS
 from bq_harper_assets.maritime.warehouse import Warehouse
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper, Stores
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.turn.turn import Turn
-from bq_harper_assets.sync.turn_context import Stores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,9 +119,9 @@ class Bench:
         with open_ledger(f"sqlite:///{self.folder / name}.db") as ledger:
             stores = Stores(self.bigquery, harper, ledger)
             began = time.perf_counter()
-            report = Turn(stores=stores, contract=contract, spark=self.spark, run_id=name).sync(
-                self.cells
-            )
+            report = Turn(
+                route=BigQueryToHarper(stores, contract), spark=self.spark, run_id=name
+            ).sync(self.cells)
             return Cost(report.rows, time.perf_counter() - began)
 
     def _new_name(self) -> str:

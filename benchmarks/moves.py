@@ -1,4 +1,4 @@
-"""A Spark session as runs have it, and a move from the stand-in streams to the sink."""
+"""A Spark session as runs have it, and a write job from the stand-in streams to the sink."""
 
 import time
 from collections.abc import Iterator
@@ -11,14 +11,16 @@ from benchmarks.streams import HOUR, TIME, Span
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import Sync, TableContract
 from bq_harper_assets.defs.resources import SPARK_DEFAULTS, prepare_spark
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.schema.harper_types import HarperColumn
-from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.stores.bigquery.source import StreamSplit
+from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
+from bq_harper_assets.stores.harper.target import HarperOfTasks
+from bq_harper_assets.stores.harper.task_login import task_login
 from bq_harper_assets.sync.cells.grid import Grid, Part
-from bq_harper_assets.sync.lease.send_deadline import LeaseTerms
+from bq_harper_assets.sync.protocols import LeaseTerms, WriteOrder
 from bq_harper_assets.sync.source.cell_rows import Reading
-from bq_harper_assets.sync.spark.task_login import harper_of_tasks
-from bq_harper_assets.sync.values.row_plan import RowPlan
-from bq_harper_assets.sync.write.write_task import Move
+from bq_harper_assets.sync.write.write_task import WriteJob
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +44,7 @@ def spark_session(cores: int = 2) -> Iterator["SparkSession"]:
     session.stop()
 
 
-def move_of(span: Span, source: BigQueryConnection, sink: HarperConnection) -> Move:
+def move_of(span: Span, source: BigQueryConnection, sink: HarperConnection) -> WriteJob:
     """All rows of the span, in one task per part, with the defaults of an initial load."""
     schema, batch = positions(1, 0)
     contract = TableContract(
@@ -50,27 +52,35 @@ def move_of(span: Span, source: BigQueryConnection, sink: HarperConnection) -> M
     )
     cells = span.cells(SLICES)
     parts = {cell: Part.whole(cell, number) for number, cell in enumerate(cells, 1)}
-    return Move(
+    return WriteJob(
         reading=Reading(
-            bigquery=source,
-            streams=tuple((stream,) for stream in span.streams),
-            schema=batch.schema.serialize().to_pybytes(),
-            plan=RowPlan(columns=tuple(map(HarperColumn.of, schema)), timestamp=TIME),
+            splits=tuple(
+                (
+                    StreamSplit(
+                        connection=source,
+                        name=stream,
+                        schema=batch.schema.serialize().to_pybytes(),
+                        give_up_after=Sync().give_up_after,
+                    ),
+                )
+                for stream in span.streams
+            ),
+            layout=RowPlan(columns=tuple(map(HarperColumn.of, schema)), timestamp=TIME),
             grid=Grid.of(parts, SLICES),
-            give_up_after=Sync().give_up_after,
         ),
-        harper=harper_of_tasks(sink),
-        target="Positions",
-        lease=LeaseTerms(
-            target="Positions",
-            epochs={},
-            deadline=time.time() + 86_400,
-            effect_within_s=45.0,
-            max_clock_skew_s=0.0,
+        target=HarperOfTasks(login=task_login(sink), table="Positions", retry=RetryPolicy()),
+        table="Positions",
+        order=WriteOrder(
+            lease=LeaseTerms(
+                target="Positions",
+                epochs={},
+                deadline=time.time() + 86_400,
+                effect_within_s=45.0,
+                max_clock_skew_s=0.0,
+            ),
+            synced_at=NOON + len(cells) * HOUR,
+            most_rows=Sync().initial_batch_size,
+            most_bytes=contract.max_request_bytes,
         ),
-        synced_at=NOON + len(cells) * HOUR,
-        most_rows=Sync().initial_batch_size,
-        most_bytes=contract.max_request_bytes,
-        retry=RetryPolicy(),
         rows=span.rows,
     )

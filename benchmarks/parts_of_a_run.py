@@ -16,7 +16,7 @@ Parts = dict[str, tuple[Any, str]]  # by name: whose, and which function
 PARTS: Parts = {
     "fingerprint query": (planned_cells, "fingerprints"),
     "ledger: plan": (Ledger, "plan"),
-    MOVE: (writing, "move_all"),
+    MOVE: (writing, "write_all"),
     "judge": (turn, "judge_cells"),
     "ledger: commit": (Ledger, "commit_cells"),
     WHOLE: (turn.Turn, "sync"),

@@ -18,12 +18,12 @@ from benchmarks.servers import stack
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.maritime.tables import POSITIONS
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper, Stores
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.turn.turn import Turn
-from bq_harper_assets.sync.turn_context import Stores
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 
@@ -56,12 +56,14 @@ class Bench:
             slices=SLICES,
         )
         run = Turn(
-            stores=self.stores, contract=contract, spark=self.spark, run_id=f"round {number}"
+            route=BigQueryToHarper(self.stores, contract),
+            spark=self.spark,
+            run_id=f"round {number}",
         )
         costs = {COPY: self._timed(run)}
         costs[UNCHANGED] = self._timed(run, written=0)
         began = time.perf_counter()
-        proofs = Prover(self.stores, contract, self.spark).prove(self.cells)
+        proofs = Prover(BigQueryToHarper(self.stores, contract), self.spark).prove(self.cells)
         rows = sum(proof.rows for proof in proofs)
         costs[PROOF] = Cost(rows, time.perf_counter() - began)
         assert {proof.status for proof in proofs} == {ProofStatus.PROVED}

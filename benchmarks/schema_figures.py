@@ -8,7 +8,7 @@ on real servers. Without --quick the page's table is written anew too.
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -24,9 +24,12 @@ from benchmarks.servers import stack
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.retries.retry import RetryPolicy
+from bq_harper_assets.routes.bigquery_to_harper import Stores
+from bq_harper_assets.stores.bigquery.source import bigquery_source
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.protocols import Source
 from bq_harper_assets.sync.schema_sync.drift import LOOK_EVERY, Round, look_around
-from bq_harper_assets.sync.turn_context import Stores
 from bq_harper_assets_tests.defs.drifting import LedgerClock
 from bq_harper_assets_tests.stores.racing_tables import race, racing, said_wrong
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
@@ -80,10 +83,13 @@ def drift_figures(sync: Sync, tables: SmallTables, contract: TableContract, size
     source = f"{contract.dataset}.{contract.table}"
     known = ledger.find_table(contract.id)
 
+    def opened() -> AbstractContextManager[Source]:
+        return bigquery_source(bigquery, {"bqh": "drift"}, retry=RetryPolicy(max_retries=0))
+
     def looks(clock: LedgerClock, lasts: timedelta) -> Iterator[Round]:
         for _ in range(lasts // LOOK_EVERY):
             clock.forward(LOOK_EVERY)
-            yield look_around(ledger, bigquery, [contract], "a benchmark", lambda _: nullcontext())
+            yield look_around(ledger, opened, [contract], "a benchmark", lambda _: nullcontext())
 
     def seen_after(clock: LedgerClock) -> float:
         described = tables.queries.client.get_table(source)

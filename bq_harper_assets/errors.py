@@ -6,7 +6,7 @@ BqhError
 ├── SetupError       local/errors.py: a tool is missing, too old or cannot be installed
 ├── StackError       local/errors.py: a local server cannot be started, reached or stopped
 ├── BigQueryError    stores/bigquery/errors.py, HarperError stores/harper/errors.py: a store said no
-├── CircuitOpen      stores/breaker.py: a store said no too often and is left alone for a minute
+├── CircuitOpen      retries/breaker.py: a store said no too often and is left alone for a minute
 ├── LedgerError      ledger/errors.py: a lease, a plan or a commit was refused
 ├── SyncError        sync/errors.py: some cells are not done, or their turn could not begin
 ├── TransientError   below: mixed into those of the others after which trying again may help

@@ -28,6 +28,8 @@ TRANSIENT = {
     "SourceSchemaMoved",
     "SparkGaveUp",
     "SparkIsGone",
+    "SplitsLost",
+    "TargetMoved",
 }
 
 
@@ -64,7 +66,7 @@ def test_every_error_of_sync_is_in_its_tree() -> None:
 def test_a_task_tells_the_driver_whether_its_error_may_heal() -> None:
     lost, refused = ReadSessionLost("the session is gone"), BigQueryRefused("no such column")
     assert failure_of(lost).is_transient
-    assert failure_of(lost).lost_session
+    assert failure_of(lost).lost_splits
     assert isinstance(error_of(failure_of(lost)), TransientError)
     assert not failure_of(refused).is_transient
     assert not isinstance(error_of(failure_of(refused)), TransientError)

@@ -113,7 +113,10 @@ def _judged(tmp_path: Path, root: Path, *options: str) -> subprocess.CompletedPr
     )
 
 
-@pytest.mark.parametrize("options", [[], ["-p", "no:cacheprovider"]])
+IN_TWO_PROCESSES = ["-p", "xdist.plugin", "-n", "2"]
+
+
+@pytest.mark.parametrize("options", [[], ["-p", "no:cacheprovider"], IN_TWO_PROCESSES])
 def test_a_promise_is_kept_if_all_its_tests_pass_and_one_ran(
     tmp_path: Path, project_root: Path, options: list[str]
 ) -> None:
@@ -135,7 +138,13 @@ def test_a_run_in_which_no_test_fails_fails_if_a_promise_is_not_shown(
 
 
 @pytest.mark.parametrize(
-    "options", [["-k", "passes"], ["tests"], ["--deselect", "tests/test_judged.py::test_fails"]]
+    "options",
+    [
+        ["-k", "passes"],
+        ["tests"],
+        ["--deselect", "tests/test_judged.py::test_fails"],
+        [*IN_TWO_PROCESSES, "tests"],
+    ],
 )
 def test_a_part_of_the_suite_is_not_judged(
     tmp_path: Path, project_root: Path, options: list[str]

@@ -12,7 +12,7 @@ import click
 from bq_harper_assets.cli.exit_codes import ExitCode, all_exit_codes, exit_codes
 from bq_harper_assets.cli.storage_errors import storage_errors
 from bq_harper_assets.errors import BqhError, Stopped
-from bq_harper_assets.stores.waiting import TERMINAL, WAITS
+from bq_harper_assets.retries.waiting import TERMINAL, WAITS
 
 # name -> module:attribute. Imported on use: BigQuery's client alone costs seconds.
 COMMANDS = {

@@ -64,10 +64,9 @@ def _ways_out(contract: TableContract, begin: datetime, now: datetime) -> list[s
             break
     if slices := WARN_FROM // count_windows(begin, now, contract.window):
         ways.append(f"slices: {slices}")
-    day = timedelta(days=1)
+    # So many windows always last longer than a day: the start that is named lies before now.
     latest = now - (WARN_FROM // contract.slices - 1) * contract.window
-    if latest + day < now:
-        ways.append(f"sync.startTimestamp: {_day(floor_to_day(latest) + day)}")
+    ways.append(f"sync.startTimestamp: {_day(floor_to_day(latest) + timedelta(days=1))}")
     return ways
 
 

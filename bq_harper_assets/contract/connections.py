@@ -38,7 +38,7 @@ class HarperConnection(BaseModel):
         """Refuses to pickle secrets: a closure is written to files and sent over networks."""
         if self.password.get_secret_value() or self.token is not None:
             raise TypeError(
-                "a connection with a password is not pickled: see sync/spark/task_login.py"
+                "a connection with a password is not pickled: see stores/harper/task_login.py"
             )
         return super().__getstate__()
 

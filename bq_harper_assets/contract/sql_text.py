@@ -143,11 +143,12 @@ def _tokens(text: str) -> Iterator[Token]:
         kind = match.lastgroup or ""
         end = match.end()
         if match["quoted"]:
-            kind, end = "quoted", _end_of_quoted(text, match.end(), match["quote"])
-            if end < 0:
+            closed = _end_of_quoted(text, match.end(), match["quote"])
+            if closed is None:
                 raise ValueError(
                     f"opens {match['quote']} (character {at + 1}) and does not close it"
                 )
+            kind, end = "quoted", closed
         elif kind == "other" and not match[0].isprintable():
             raise ValueError(
                 f"holds the control character U+{ord(match[0]):04X} (character {at + 1})"
@@ -157,7 +158,7 @@ def _tokens(text: str) -> Iterator[Token]:
         at = end
 
 
-def _end_of_quoted(text: str, at: int, quote: str) -> int:
+def _end_of_quoted(text: str, at: int, quote: str) -> int | None:
     # A backslash takes the next character along in raw strings too, so one rule serves all kinds.
     while at < len(text):
         if text[at] == "\\":
@@ -165,7 +166,7 @@ def _end_of_quoted(text: str, at: int, quote: str) -> int:
         elif text.startswith(quote, at):
             return at + len(quote)
         elif text[at] in "\r\n" and len(quote) == 1:
-            return -1
+            return None
         else:
             at += 1
-    return -1
+    return None

@@ -18,11 +18,11 @@ from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.local.java import java_home
+from bq_harper_assets.routes.bigquery_to_harper import Stores
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.spark.session import session
-from bq_harper_assets.sync.spark.task_login import FOLDER_SETTING
-from bq_harper_assets.sync.turn_context import Stores
+from bq_harper_assets.sync.spark.task_waits import FOLDER_SETTING
 
 # A worker that dies is replaced; Spark's local mode tries a task only once unless told.
 LOCAL_TRIES = 4

@@ -198,6 +198,7 @@ class Ledger:
     mark = writing_method(cell_marks.mark)
     intend_deletes = writing_method(intended_deletes.intend)
     commit_cells = writing_method(cell_commits.commit)
+    recognise = writing_method(cell_commits.recognise)
     fail_batch = writing_method(cell_commits.fail)
     refuse_batch = writing_method(cell_commits.refuse)
 

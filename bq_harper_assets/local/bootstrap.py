@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,6 +25,11 @@ PACKAGES_NEED_BYTES = 4 * 1024**3  # 1.8 GB are installed, and unpacking needs a
 UNREACHABLE = (
     "from versions: none", "connect", "dns", "resolve", "timed out", "network", "certificate", "ssl"
 )  # fmt: skip
+# A file that cannot be compiled, such as a template, is passed over.
+COMPILE = (
+    "import compileall, sysconfig;"
+    " compileall.compile_dir(sysconfig.get_path('purelib'), quiet=2, workers=0)"
+)
 
 
 def set_up(root: Path, environ: Mapping[str, str]) -> None:
@@ -33,6 +37,7 @@ def set_up(root: Path, environ: Mapping[str, str]) -> None:
     _require_supported_python()
     python = _ensure_venv(root)
     _ensure_packages(root, python, environ)
+    _ensure_compiled(root, python)
     _ensure_project(root, python)
     _run(
         [str(python), "-m", "bq_harper_assets.local.install"],
@@ -58,15 +63,21 @@ def _ensure_venv(root: Path) -> Path:
     if python.exists() and (folder / "bin" / "pip").exists():
         return python
     print("set-up: making .venv", flush=True)
-    try:
-        venv.create(folder, clear=True, with_pip=True)
-    except (subprocess.CalledProcessError, OSError) as error:
+    # A process of its own installs pip there, and is told where pip's programs keep their files.
+    done = subprocess.run(
+        [sys.executable, "-m", "venv", "--clear", "--copies", str(folder)],
+        env={**os.environ, **caches(root, os.environ)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
         shutil.rmtree(folder, ignore_errors=True)
         raise SetupError(
-            f"a virtual environment cannot be made in {folder}: {error}. On Debian and Ubuntu the "
-            "package python3-venv is missing: sudo apt-get install python3-venv. "
-            f"Next: {SET_UP_AGAIN}"
-        ) from error
+            f"a virtual environment cannot be made in {folder}. On Debian and Ubuntu the package "
+            "python3-venv is missing: sudo apt-get install python3-venv. "
+            f"Next: {SET_UP_AGAIN}\n{_last_lines(done.stdout + done.stderr)}"
+        )
     return python
 
 
@@ -104,6 +115,20 @@ def _ensure_packages(root: Path, python: Path, environ: Mapping[str, str]) -> No
         print(f"set-up: {error}\nset-up: trying again with pip, which is slower", flush=True)
         _run([*pip, str(chosen)], root, "installing the packages")
     _stamp(root, "packages", wanted)
+
+
+def _ensure_compiled(root: Path, python: Path) -> None:
+    """Compiles what uv leaves uncompiled.
+
+    Where PYTHONDONTWRITEBYTECODE is set, as in many containers, each command would else compile
+    all modules that it loads, which takes longer than most commands.
+    """
+    packages = _stamp_file(root, "packages").read_text(encoding="utf-8")
+    if _stamped(root, "compiled", packages):
+        return
+    print("set-up: compiling them (half a minute)", flush=True)
+    _run([str(python), "-c", COMPILE], root, "compiling the packages")
+    _stamp(root, "compiled", packages)
 
 
 def _ensure_project(root: Path, python: Path) -> None:

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bq_harper_assets.local.emulator_gaps import GAPS
+from bq_harper_assets.local.emulator_parsing import remember_parsed_statements
 
 EMULATOR_VERSION = "1.4.0"
 GAPS_OPEN_VARIABLE = "BQH_EMULATOR_GAPS_OPEN"
@@ -42,6 +43,7 @@ def main() -> None:
         )
     for gap in gaps_to_close(os.environ.get(GAPS_OPEN_VARIABLE, "")):
         GAPS[gap]()
+    remember_parsed_statements()
     asyncio.run(_serve(options))
 
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 JAVA_NEEDED = 17
@@ -64,6 +65,18 @@ def any_node(environ: Mapping[str, str]) -> Node | None:
 
 
 def _ask_java(executable: Path, home: Path | None) -> Java | None:
+    try:
+        changed = executable.stat().st_mtime_ns
+    except OSError:
+        return None
+    found = _asked_once(executable, home, changed)
+    if found is None:
+        _asked_once.cache_clear()  # it was perhaps only too slow
+    return found
+
+
+@cache  # it starts a Java, and each run of a process asks
+def _asked_once(executable: Path, home: Path | None, changed: int) -> Java | None:
     # One call gives both; the home of /usr/bin/java cannot be derived from its path.
     answer = _answer([str(executable), "-XshowSettings:properties", "-version"])
     told = re.search(r"^\s*java\.home = (.+)$", answer, re.MULTILINE)

@@ -128,7 +128,8 @@ def impossible_override(column: Column, override: ColumnOverride) -> str | None:
     if override.type is None:
         return None
     native = NATIVE.get(column.kind, Form.TEXT)
-    allowed = ["array"] if column.repeated else sorted({"string", _override_of(native)})
+    # Of a column that is text anyway both are the same.
+    allowed = ["array"] if column.repeated else [*dict.fromkeys((_override_of(native), "string"))]
     if override.type in allowed:
         return None
     source = column.spelling or column.kind

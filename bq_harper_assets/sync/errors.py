@@ -9,7 +9,9 @@ SyncError
 ├── NotATime             the timestamp column holds no times: name another one in the contract
 ├── UnhashableType       rows that differ only there would look equal: leave the column out
 ├── SourceSchemaMoved *  the source's columns changed while a turn was planned: begin again
+├── SplitsLost *         the source no longer knows its splits: new ones give the same rows
 ├── WindowStillOpen      rows of the window may still arrive: its next poll or run covers it
+├── TargetMoved *        somebody else wrote into a transactional target: begin again
 ├── LeaseRanOut *        a task stopped before its lease ended: the next run does its cells
 ├── NotCompared          a task could not read its side to the end, and would fail again
 │   └── NotComparedYet * a task could not read its side to the end, and may do better later
@@ -121,8 +123,16 @@ class SourceSchemaMoved(SyncError, TransientError):
         )
 
 
+class SplitsLost(SyncError, TransientError):
+    """The source no longer knows the splits of a turn: the same rows come from new ones."""
+
+
 class WindowStillOpen(SyncError):
     """Rows of the window may still arrive."""
+
+
+class TargetMoved(SyncError, TransientError):
+    """A transactional target has taken another turn since this one began: nothing was written."""
 
 
 class LeaseRanOut(SyncError, TransientError):

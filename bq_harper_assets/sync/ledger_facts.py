@@ -29,11 +29,15 @@ def record_version(
     by: str,
     cause: str,
 ) -> SchemaVersion:
-    """Records the plan's schema, with what it changes under the current contract."""
-    changes = changes_between(version_of(seen), plan.version, contract)
+    """Records the plan's schema, with what it changes under the current contract.
+
+    A version that an earlier release recorded stays the newest while it says the same in its form.
+    """
+    before = version_of(seen)
+    changes = changes_between(before, plan.version, contract)
     return ledger.record_schema(
         table,
-        plan.version.body(),
+        seen.body if seen and before == plan.version else plan.version.body(),
         seen.version if seen else 0,
         by=by,
         cause=cause,

@@ -15,10 +15,10 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.encoding.text_forms import stored_text
+from bq_harper_assets.stores.harper.mirror.checkpoints import node_id
+from bq_harper_assets.stores.harper.mirror.tables import AUDITS
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.mirror.checkpoints import node_id
-from bq_harper_assets.sync.mirror.tables import AUDITS
-from bq_harper_assets.sync.values.text_forms import stored_text
 from bq_harper_assets.validation.verdict import Verdict, overall
 
 _KIND = "validation"

@@ -6,7 +6,7 @@ from typing import Any
 from bq_harper_assets.contract.identifiers import DELETED_AT
 from bq_harper_assets.schema.errors import UnreadableValue
 from bq_harper_assets.schema.harper_types import HarperColumn
-from bq_harper_assets.sync.values.from_harper import from_harper
+from bq_harper_assets.stores.harper.reading.from_harper import from_harper
 
 
 def differing_columns(

@@ -7,8 +7,8 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.instants import MICROSECOND
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.stores.harper.reading.target_rows import text_of
 from bq_harper_assets.sync.cells.window import Span, Window
-from bq_harper_assets.sync.diff.target_rows import text_of
 from bq_harper_assets.validation.progress.due_rows import (
     Waiting,
     due_until,

@@ -7,9 +7,13 @@ import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.settings.addresses import StackAddresses
+from bq_harper_assets_tests.cli.held_up import declared, never
+from bq_harper_assets_tests.empty_dagster import empty_dagster
 from bq_harper_assets_tests.fault_proxy import FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import TemporaryProject
+
+__all__ = ["declared", "never"]
 
 
 @pytest.fixture
@@ -28,7 +32,7 @@ def project(
 ) -> TemporaryProject:
     """Whose requests to Harper can be spoiled."""
     monkeypatch.setenv("BQH_HOME", str(tmp_path / "project"))
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    monkeypatch.setenv("DAGSTER_HOME", empty_dagster(tmp_path / "dagster"))
     addresses = stack.model_copy(update={"harper_url": proxy.url})
     return TemporaryProject.at(tmp_path / "project", project_root, addresses)
 

@@ -6,7 +6,7 @@ import pytest
 from bq_harper_assets.cli.main import COMMANDS
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.defs.runs.launch import project_instance
-from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets_tests.cli.typed import typed, typed_well
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.contract.budget import JUDGED_SPAN, judge_budget
+from bq_harper_assets.contract.budget import JUDGED_SPAN, BudgetVerdict, judge_budget
 from bq_harper_assets.contract.fields.quantities import WINDOW_MINUTES
 from bq_harper_assets.contract.table import Sync, TableContract
 from bq_harper_assets.instants import count_windows
@@ -69,6 +69,35 @@ def test_without_a_start_a_year_is_judged(window: str, slices: int, fits: bool) 
     if verdict.refused:
         assert "in one year (no startTimestamp is given)" in verdict.refused
     assert "holds 416 days" in str(judge_budget(contract("30m", 5, None), NOW).warning)
+
+
+def test_a_year_is_365_days_up_to_now() -> None:
+    assert judge_budget(contract("60m", 1, None), NOW).cells == 365 * 24
+
+
+@pytest.mark.parametrize(
+    ("window", "slices", "days", "ways"),
+    [
+        ("5m", 4, None, "window: 30m, or sync.startTimestamp: 2026-04-24"),
+        ("5m", 64, None, "window: 1d, or sync.startTimestamp: 2026-06-28"),
+        ("1h", 64, 20_000, "window: 1d and slices: 3, or sync.startTimestamp: 2026-05-11"),
+        ("1d", 64, 2_000, "slices: 39, or sync.startTimestamp: 2023-01-30"),
+    ],
+)
+def test_the_smallest_larger_window_is_advised_and_fewer_slices_where_none_is_enough(
+    window: str, slices: int, days: int | None, ways: str
+) -> None:
+    start = None if days is None else NOW - timedelta(days=days)
+    refused = str(judge_budget(contract(window, slices, start), NOW).refused)
+    assert refused.partition("Set ")[2] == ways
+    span = f"from {start:%Y-%m-%d} to now" if start else "in one year (no startTimestamp is given)"
+    assert span in refused
+
+
+def test_a_start_at_this_moment_is_not_in_the_future() -> None:
+    assert judge_budget(contract("1h", 4, NOW), NOW) == BudgetVerdict(0)
+    later = judge_budget(contract("1h", 4, NOW + timedelta(seconds=1)), NOW)
+    assert (later.cells, later.warning is None) == (0, False)
 
 
 def test_a_start_in_the_future_is_a_warning(disk: Disk) -> None:

@@ -211,3 +211,18 @@ def test_a_query_that_chooses_its_own_moment_or_sample_is_refused(text: str, tol
 def test_a_column_may_be_called_like_a_function() -> None:
     text = "SELECT t.current_date, a AS rand, b AS current_time FROM t"
     assert custom_query(text) == text
+
+
+def test_a_backslash_takes_one_character_along() -> None:
+    for sql in (r"a = '\''", r"a = '\\'", r'a = """\""""', "a = 'x' AND b = 'y'"):
+        assert row_filter(sql) == sql
+    for sql in (r"a = '\'", "a = 'x\ny'", "a = '", "a = '''x'"):
+        with pytest.raises(ValueError, match=r"opens .* and does not close it"):
+            row_filter(sql)
+
+
+@pytest.mark.parametrize("code", [0xD800, 0xDFFF])
+def test_half_a_character_is_refused_with_its_place(code: int) -> None:
+    with pytest.raises(ValueError, match=rf"holds U\+{code:04X} \(character 6\)"):
+        row_filter(f"a = '{chr(code)}'")
+    assert row_filter("a = '\ue000'") == "a = '\ue000'"

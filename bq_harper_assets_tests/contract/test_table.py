@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bq_harper_assets.contract.table import ColumnOverride, Sync, TableContract
+from bq_harper_assets.contract.table import ColumnOverride, QuarantineLimit, Sync, TableContract
 from bq_harper_assets_tests.contract.conftest import Disk
 
 OneTable = Callable[[str], Disk]
@@ -252,3 +252,40 @@ def test_a_number_may_come_from_a_variable(one_table: OneTable) -> None:
     assert "must be a whole number" in disk.refusal(
         {"N": "1.5", "W": "1d", "L": "true", "D": "keep"}
     )
+
+
+def test_more_rows_may_fail_where_there_are_many() -> None:
+    limit = QuarantineLimit()
+    assert [limit.of(rows) for rows in (0, 100_000, 100_100, 200_000)] == [1000, 1000, 1001, 2000]
+    assert QuarantineLimit(rows=0, percent=50).of(7) == 3
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("renames: {old: created_at}", "created_at identifies rows or puts them into windows"),
+        ("key: number\nrenames: {old: number}", "number identifies rows or puts them into"),
+        ("columns: [Created_At]", "created_at, the timestamp column: it is spelled Created_At"),
+        ("columns: [total]", "created_at, the timestamp column: add it, or use ['*']"),
+        ("columns: [created_at]\nkey: number", "columns leaves out number: add it, or use ['*']"),
+    ],
+)
+def test_keys_that_contradict_each_other_are_told_with_the_way_out(
+    lines: str, told: str, one_table: OneTable
+) -> None:
+    refusal = one_table(lines).refusal()
+    assert refusal.startswith("1 problem ")
+    assert told in refusal
+
+
+def test_other_columns_may_be_renamed(one_table: OneTable) -> None:
+    assert contract(one_table("renames: {old: new}")).renames == {"old": "new"}
+    assert contract(one_table("key: number\nrenames: {old: new}")).renames == {"old": "new"}
+
+
+@pytest.mark.parametrize("name", ["dataset", "table"])
+def test_a_source_without_a_query_needs_dataset_and_table(name: str, disk: Disk) -> None:
+    keys = {"id": "a", "dataset": "b", "table": "c", "timestampColumn": "d", "targetTable": "E"}
+    text = ", ".join(f"{key}: {value}" for key, value in keys.items() if key != name)
+    told = disk.tables(f"tables: [{{{text}}}]").refusal()
+    assert f"is missing: name the source's {name}, or give a customQuery" in told

@@ -26,6 +26,7 @@ from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets_tests.defs.drifting import LedgerClock
 from bq_harper_assets_tests.defs.evolving_project import EvolvingProject
+from bq_harper_assets_tests.empty_dagster import empty_dagster
 from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import TemporaryProject
@@ -42,7 +43,7 @@ def project(
     tmp_path: Path, project_root: Path, stack: StackAddresses, monkeypatch: pytest.MonkeyPatch
 ) -> TemporaryProject:
     """Declares nothing yet; Dagster keeps its files beside it."""
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    monkeypatch.setenv("DAGSTER_HOME", empty_dagster(tmp_path / "dagster"))
     return TemporaryProject.at(tmp_path / "project", project_root, stack)
 
 

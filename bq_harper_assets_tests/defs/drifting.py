@@ -22,9 +22,9 @@ from bq_harper_assets.defs.runs.launch import QUIET
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.verbs import schema_versions
 from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.stores.bigquery.source import source_schema
 from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets.sync.schema_sync.drift import LOOK_EVERY
-from bq_harper_assets.sync.source.pinned import source_schema
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 
 if TYPE_CHECKING:  # whose fixtures make what is here

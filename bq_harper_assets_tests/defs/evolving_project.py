@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from bq_harper_assets.defs.resources import build_resources
 from bq_harper_assets.defs.runs.launch import Launched, launch
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.sync.turn_context import Stores
+from bq_harper_assets.routes.bigquery_to_harper import Stores
 from bq_harper_assets_tests.defs.drifting import Drifting, LedgerClock
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync

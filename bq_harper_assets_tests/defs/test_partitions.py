@@ -1,15 +1,21 @@
 """Cells and Dagster partitions are the same thing under two names."""
 
-from datetime import timedelta
+from datetime import timedelta, timezone
 from typing import Any
 
 import pytest
 from dagster import MultiPartitionKey, MultiPartitionsDefinition, TimeWindowPartitionsDefinition
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.defs.partitions import build_partitions, cells_of, range_tags
+from bq_harper_assets.defs.partitions import (
+    build_partitions,
+    cells_of,
+    newest_closed,
+    range_tags,
+    window_cron,
+)
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.window import windows_between
+from bq_harper_assets.sync.cells.window import Window, windows_between
 from bq_harper_assets_tests.stores.small_tables import utc
 
 START = utc(2026, 11, 15)
@@ -93,3 +99,24 @@ def test_the_tags_of_a_range_name_its_corners() -> None:
 def test_a_key_that_names_no_cell_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match=key.partition("|")[0]):
         cells_of(contract(), [key])
+
+
+@pytest.mark.parametrize(
+    ("window", "cron"),
+    [("5m", "*/5 * * * *"), ("30m", "*/30 * * * *"), ("60m", "0 * * * *"), ("1d", "0 0 * * *")],
+)
+def test_a_window_ends_when_cron_says(window: str, cron: str) -> None:
+    assert window_cron(contract(window=window).window) == cron
+
+
+@pytest.mark.parametrize(
+    ("hour", "minute", "second", "newest"),
+    [(10, 1, 0, 9), (10, 0, 59, 8), (10, 0, 0, 8), (10, 59, 59, 9), (11, 1, 0, 10)],
+)
+def test_a_window_is_closed_once_no_row_should_arrive_any_more(
+    hour: int, minute: int, second: int, newest: int
+) -> None:
+    table = contract(window="60m", safetyLag="60s")
+    now = utc(2026, 11, 15, hour, minute, second).astimezone(timezone(timedelta(hours=2)))
+    start = START + timedelta(hours=newest)
+    assert newest_closed(table, now) == Window(start, start + timedelta(hours=1))

@@ -17,6 +17,7 @@ from bq_harper_assets.defs.runs.launch import launch, project_instance
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets_tests.defs.conftest import Dagster
+from bq_harper_assets_tests.empty_dagster import empty_dagster
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, hours_ago, table
@@ -90,7 +91,7 @@ def test_retries_and_their_delay_as_written_in_the_file_are_what_bigquery_sees(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(step_retries, "WAITS_S", ())
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    monkeypatch.setenv("DAGSTER_HOME", empty_dagster(tmp_path / "dagster"))
     start, source = hours_ago(4), tables.make("ts TIMESTAMP")
     with FaultProxy(stack.bigquery_url) as proxy:
         addresses = stack.model_copy(update={"bigquery_url": proxy.url})

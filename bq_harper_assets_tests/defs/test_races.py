@@ -14,11 +14,12 @@ from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.defs.runs.launch import Launched, launch
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.stores.bigquery.source import source_schema
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.ensure_table import TableAction, ensure_table
+from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window, windows_between
-from bq_harper_assets.sync.source.pinned import source_schema
+from bq_harper_assets.sync.protocols import TableAction
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.drifting import Drifting, LedgerClock
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy

@@ -1,5 +1,6 @@
 """A user's first hour in the Dagster UI: each click is the request that the UI sends for it."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,10 @@ from bq_harper_assets_tests.temporary_project import (
     table,
 )
 
+ENDS_WITHIN_S = 30.0
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
+# Of Dagster's other command line, of our dagster.yaml, and of Java: nothing that a user can act on.
+FOREIGN = ("SupersessionWarning", "will not be used", "incubator modules")
 MATERIALISE = """
 mutation ($params: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $params) {
   ... on LaunchBackfillSuccess { backfillId }
@@ -47,17 +51,6 @@ mutation ($schedule: ScheduleSelector!, $at: Float!) {
   } }
 }
 """
-EXECUTE = """
-mutation ($params: ExecutionParams!) { launchPipelineExecution(executionParams: $params) {
-  ... on LaunchRunSuccess { run { runId } }
-  ... on PythonError { message }
-} }
-"""
-RUN_STATUS = """
-query ($id: ID!) { runOrError(runId: $id) { ... on Run { status } } }
-"""
-
-
 RUN_TAGS = """
 query ($id: ID!) { runOrError(runId: $id) { ... on Run { tags { key value } } } }
 """
@@ -74,26 +67,6 @@ def backfilled(dev: DagsterDev, contract_key: list[str], partitions: list[str]) 
 
     found: dict[str, Any] = dev.wait_for(ended, within_s=400)
     return found
-
-
-def executed(dev: DagsterDev, path: list[str], checks: list[str]) -> dict[str, str]:
-    """The button "Execute all" of the checks page: what each check shows then."""
-    names = [{"assetKey": {"path": path}, "name": check} for check in checks]
-    job = {"jobName": "__ASSET_JOB", "assetSelection": [], "assetCheckSelection": names}
-    params = {"mode": "default", "executionMetadata": {}, "runConfigData": "{}"}
-    selector = {"selector": dev.selector(**job)}  # type: ignore[arg-type]
-    launched = dev.ask(EXECUTE, params={**params, **selector})["run"]["runId"]
-
-    def ended() -> str | None:
-        status: str = dev.ask(RUN_STATUS, id=launched)["status"]
-        return status if status in ("SUCCESS", "FAILURE", "CANCELED") else None
-
-    assert dev.wait_for(ended, within_s=400) == "SUCCESS"
-    node = dev.ask(CHECKS, key={"path": path})
-    seen = {each["name"]: each for each in node["assetChecksOrError"]["checks"]}
-    current = {name: Shown(seen).current(name) for name in seen}
-    assert {found and found["runId"] for found in current.values()} == {launched}
-    return {name: found["status"] for name, found in current.items() if found}
 
 
 @pytest.mark.promise("O5", "H1")
@@ -123,13 +96,12 @@ def test_partitions_are_launched_scheduled_and_read_in_the_ui(
         tags = {tag["key"]: tag["value"] for tag in dev.ask(RUN_TAGS, id=run["runId"])["tags"]}
         # By which run monitoring notices that its process was killed.
         assert (tags[HOST], tags[RUN]) == (processes.here(), run["runId"])
-        assert processes.find_process(int(tags[PID])) is None  # it has ended
+        assert _has_ended(int(tags[PID]))
         node = dev.ask(CHECKS, key={"path": path})
         checks = {each["name"]: each for each in node["assetChecksOrError"]["checks"]}
         assert Shown(checks).partitions() == dict.fromkeys(keys, "succeeded")
         for check in ("progress", "smoke", "spot", "proof"):
             assert Shown(checks).listed(check) == "succeeded"
-        assert executed(dev, path, sorted(checks)) == dict.fromkeys(checks, "SUCCEEDED")
         spot = Shown(checks).current("spot")
         assert spot is not None
         assert spot["evaluation"]["success"]
@@ -146,7 +118,16 @@ def test_partitions_are_launched_scheduled_and_read_in_the_ui(
         assert tags["dagster/asset_partition_range_start"] == f"{window}|s00"
         assert tags["dagster/asset_partition_range_end"] == f"{window}|s00"
     said = log.read_text(encoding="utf-8")
-    assert "SupersessionWarning" not in said
-    assert "will not be used" not in said
+    assert [words for words in FOREIGN if words in said] == []
     assert dagster.materialised(contract) == set(keys)
     assert sorted(dagster.rows(contract)) == list(range(40))
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a run's process ends soon after its run, whose status it sets before its own end."""
+    limit = time.monotonic() + ENDS_WITHIN_S
+    while processes.find_process(pid) is not None:
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.05)
+    return True

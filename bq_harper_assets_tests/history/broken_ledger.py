@@ -11,8 +11,8 @@ from bq_harper_assets.ledger.ledger import Ledger, writing_method
 from bq_harper_assets.ledger.records import CellResult, Mode
 from bq_harper_assets.ledger.store.tables import CELLS
 from bq_harper_assets.ledger.verbs import batch_plans, cell_commits, quarantine, slice_leases
+from bq_harper_assets.stores.harper.lease.send_deadline import Deadline
 from bq_harper_assets.sync.lease.keeper import Keeper
-from bq_harper_assets.sync.lease.send_deadline import Deadline
 from bq_harper_assets.sync.turn.turn import Turn
 
 Patch = pytest.MonkeyPatch
@@ -39,7 +39,7 @@ def commit_before_data(patch: Patch) -> None:
     def hasty(self: Turn, scene_: Any, works: Any) -> Any:
         nothing = CellResult(read=0, written=0, unchanged=0, quarantined=0, digest="0:0:0")
         done = [(each.batch, nothing) for each in works]
-        self.stores.ledger.commit_cells(scene_.keeper.leases, done)
+        self.route.ledger.commit_cells(scene_.keeper.leases, done)
         return write(self, scene_, works)
 
     patch.setattr(Turn, "_write", hasty)

@@ -11,17 +11,18 @@ import pyarrow as pa
 import pytest
 
 from bq_harper_assets.ledger.records import Mode
-from bq_harper_assets.stores.bigquery import fingerprint, restriction
-from bq_harper_assets.sync import turn_context
-from bq_harper_assets.sync.diff import cell_diff, diff_job, target_rows
+from bq_harper_assets.stores.bigquery import restriction, source
+from bq_harper_assets.stores.harper import target
+from bq_harper_assets.stores.harper.writing import harper_writer, row_writer
+from bq_harper_assets.stores.harper.writing.removal import HarperRemoval
+from bq_harper_assets.sync import protocols
 from bq_harper_assets.sync.identity import occurrences, row_hash, row_id
 from bq_harper_assets.sync.moved import gone_or_moved
 from bq_harper_assets.sync.plan import cell_work, planned_cells, shared_columns
 from bq_harper_assets.sync.plan.cell_work import Vanished
 from bq_harper_assets.sync.plan.delete_guard import Loss, refusals
 from bq_harper_assets.sync.turn import reconcile
-from bq_harper_assets.sync.write import harper_writer, write_job, write_task
-from bq_harper_assets.sync.write.removal import Removal
+from bq_harper_assets.sync.write import write_job
 from bq_harper_assets_tests.history.broken_ledger import modes_by
 from bq_harper_assets_tests.history.watch import LAG
 from bq_harper_assets_tests.history.world import START, WINDOW
@@ -40,9 +41,9 @@ def after_the_start(patch: Patch) -> None:
 
 def no_window_test(patch: Patch) -> None:
     def everything(place: int, *args: Any) -> list[Any]:
-        return [target_rows.TimeRange(place, "0000", "9999")]
+        return [protocols.TargetRange(place, "0000", "9999")]
 
-    patch.setattr(cell_diff, "ranges_of", everything)
+    patch.setattr(target, "ranges_of", everything)
 
 
 def no_lookup(patch: Patch) -> None:
@@ -78,14 +79,14 @@ def nulls_are_hashed(patch: Patch) -> None:
 
 
 def two_t(patch: Patch) -> None:
-    open_session = turn_context.open_session
+    open_session = source.open_session
 
     def late(
         storage: Any, calls: Any, table: Any, columns: Any, within: Any, at: Any, n: int
     ) -> Any:
         return open_session(storage, calls, table, columns, within, datetime.now(UTC), n)
 
-    patch.setattr(turn_context, "open_session", late)
+    patch.setattr(source, "open_session", late)
 
 
 def unmarked(name: str) -> Callable[[Patch], None]:
@@ -93,7 +94,7 @@ def unmarked(name: str) -> Callable[[Patch], None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Stamped(fingerprint.Fingerprint):
+class _Stamped(protocols.Fingerprint):
     stamp: str = ""
 
     @property
@@ -102,16 +103,16 @@ class _Stamped(fingerprint.Fingerprint):
 
 
 def fingerprint_of_now(patch: Patch) -> None:
-    at_t = planned_cells.fingerprints
+    at_t = source.fingerprints
 
-    def fingerprints(queries: Any, source: Any, *args: Any) -> Any:
-        later = at_t(queries, replace(source, at=datetime.now(UTC)), *args)
+    def fingerprints(queries: Any, pinned: Any, *args: Any) -> Any:
+        later = at_t(queries, replace(pinned, at=datetime.now(UTC)), *args)
         return {
             start: _Stamped(rows=found.rows, distinct=found.distinct, stamp=later[start].text)
-            for start, found in at_t(queries, source, *args).items()
+            for start, found in at_t(queries, pinned, *args).items()
         }
 
-    patch.setattr(planned_cells, "fingerprints", fingerprints)
+    patch.setattr(source, "fingerprints", fingerprints)
 
 
 def fingerprint_of_old_columns(patch: Patch) -> None:
@@ -120,14 +121,12 @@ def fingerprint_of_old_columns(patch: Patch) -> None:
 
 def topup_unseen(patch: Patch) -> None:
     def prefixes(scene_: Any, held_: Any, bases_: Any) -> Any:
-        source, found = scene_.source, {}
+        pin, found = scene_.source.pin, {}
         for cell, record in held_.items():
             commit = record.commit
             if commit is None or not record.is_clean or commit.is_closed:
                 continue
-            prints = planned_cells.fingerprints(
-                source.queries, source.pin.source, cell.window.start, commit.upto, WINDOW
-            )
+            prints = pin.fingerprints(cell.window.start, commit.upto, WINDOW)
             found[cell] = (commit.upto, prints[cell.window.start])
         return found
 
@@ -218,27 +217,29 @@ def slice_by_the_number(patch: Patch) -> None:
 
 
 def kept_rows_deleted(patch: Patch) -> None:
-    remove = Removal.remove
+    remove = HarperRemoval.remove
 
-    def all_the_same(self: Removal, ids: Any, policy: Any, primary_key: str, t: datetime) -> None:
+    def all_the_same(
+        self: HarperRemoval, ids: Any, policy: Any, primary_key: str, t: datetime
+    ) -> None:
         remove(self, ids, "mirror", primary_key, t)
 
-    patch.setattr(Removal, "remove", all_the_same)
+    patch.setattr(HarperRemoval, "remove", all_the_same)
 
 
 def flag_stays(patch: Patch) -> None:
-    encode = write_task.encode_batch
+    encode = row_writer.encode_batch
 
     def unflagged(batch: Any, plan: Any, *args: Any, **named: Any) -> Any:
         return encode(batch, replace(plan, flags_deletes=False), *args, **named)
 
-    patch.setattr(write_task, "encode_batch", unflagged)
+    patch.setattr(row_writer, "encode_batch", unflagged)
 
 
 def flag_unseen(patch: Patch) -> None:
-    read = diff_job.read_held
+    read = target.read_held
 
     def unflagged(client: Any, table: str, plan: Any, *args: Any) -> Any:
         return read(client, table, replace(plan, flags_deletes=False), *args)
 
-    patch.setattr(diff_job, "read_held", unflagged)
+    patch.setattr(target, "read_held", unflagged)

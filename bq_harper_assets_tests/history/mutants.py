@@ -54,7 +54,7 @@ MUTANTS = (
     Mutant(
         name="newest batch told to Harper only at the end",
         apply=broken_ledger.batch_told_at_the_end,
-        elsewhere="sync/lease/test_ledger_agreement.py::"
+        elsewhere="stores/harper/lease/test_ledger_agreement.py::"
         "test_a_harper_restored_after_a_run_that_did_not_end_well_is_noticed",
     ),
     Mutant(

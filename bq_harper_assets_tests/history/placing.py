@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from bq_harper_assets.schema.harper_types import NATIVE, Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
 from bq_harper_assets.sync.identity.row_id import identify
-from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets_tests.history.source import Row
 
 _KINDS = {"ts": Kind.TIMESTAMP, "v": Kind.FLOAT64, "c": Kind.STRING}

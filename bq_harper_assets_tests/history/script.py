@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.sync.write.removal import DeletePolicy
+from bq_harper_assets.sync.protocols import DeletePolicy
 from bq_harper_assets_tests.history.stage import STOPS
 
 _OFTEN = {"go": 18, "change": 12, "start": 4, "race": 3, "poll": 2, "loss": 2}

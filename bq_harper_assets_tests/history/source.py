@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.sync.protocols import Fingerprint
 from bq_harper_assets_tests.history.clock import Clock
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 

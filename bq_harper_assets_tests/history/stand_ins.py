@@ -15,16 +15,15 @@ from pyspark import TaskContext
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.stores.bigquery import source
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper import transport
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync import turn_context
+from bq_harper_assets.stores.harper.lease.send_deadline import Deadline
+from bq_harper_assets.stores.harper.writing import removal, row_writer
 from bq_harper_assets.sync.lease.keeper import Keeper
-from bq_harper_assets.sync.lease.send_deadline import Deadline
-from bq_harper_assets.sync.plan import delete_guard, planned_cells
-from bq_harper_assets.sync.source import cell_rows, pinned
+from bq_harper_assets.sync.plan import delete_guard
 from bq_harper_assets.sync.turn import turn
-from bq_harper_assets.sync.write import removal, write_task
 from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.history.clock import Beats, Clock
 from bq_harper_assets_tests.history.script import Setting
@@ -132,19 +131,19 @@ def _stand_ins(world: World) -> Iterator[None]:
     def fingerprints(queries: Any, pinned: Any, *span: Any) -> Any:
         return world.source.fingerprints(pinned.at, *span, keyed=world.watch.is_keyed)
 
-    made_source = pinned._source
-    opened, read = turn_context.open_session, cell_rows.read_stream
+    made_source = source._source
+    opened, read = source.open_session, source.read_stream
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(turn, "Keeper", keeper)
-        patch.setattr(write_task, "Deadline", deadline)
+        patch.setattr(row_writer, "Deadline", deadline)
         patch.setattr(removal, "Deadline", deadline)
-        patch.setattr(pinned, "server_time", server_time)
-        patch.setattr(pinned, "_source", source_at)
+        patch.setattr(source, "server_time", server_time)
+        patch.setattr(source, "_source", source_at)
         # They have tests of their own, and cost the emulator more than all else.
-        patch.setattr(planned_cells, "fingerprints", fingerprints)
+        patch.setattr(source, "fingerprints", fingerprints)
         # BigQuery promises no order of rows, and cuts them into streams as it likes.
-        patch.setattr(turn_context, "open_session", open_session)
-        patch.setattr(cell_rows, "read_stream", read_stream)
+        patch.setattr(source, "open_session", open_session)
+        patch.setattr(source, "read_stream", read_stream)
         patch.setattr(delete_guard, "MOST_UNGUARDED_ROWS", MOST_DELETES)
         # A connection's age is real time, which means nothing here.
         patch.setattr(transport, "STALE_AFTER_S", 1e9)

@@ -19,44 +19,27 @@ from bq_harper_assets_tests.history.watch import Violation
 from bq_harper_assets_tests.history.world import Servers, World
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
-KINDS = {
-    *("row inserted", "row doubled", "row changed", "row moved", "row deleted", "row comes back"),
-    *("row as it was before", "bad row", "window emptied"),
-    *("time NULL", "time before the start", "time in the future", "time in a cell that was not"),
-    *("time in a cell that was committed", "row late"),
-    *("mode copy", "mode number", "mode reconcile", "mode topup", "cell committed"),
-    *("top-up of a keyed table", "top-up of a keyless table", "commit of a keyless table in 2"),
-    *("row kept", "row flagged", "row not flagged any more"),
-    *("upsert answered", "upsert unanswered", "upsert lost", "upsert late"),
-    *("delete answered", "delete unanswered", "delete lost", "delete late"),
-    *("a row moved away", "a row moved here", "refused by the guard"),
-    *("run stalled", "lease taken over", "task tried twice"),
-    *(killed_at(stop) for stop in STOPS),
-}
-# What the first have missed by chance, others may show.
-MOST_HISTORIES = 2 * len(SETTINGS)
+# Tables with and without a key, of one slice and of two, whose lost rows go, are marked or stay.
+SOME = (0, 2, 5, 6)
 
 
 def test_whatever_happens_no_clean_cell_is_wrong_and_in_the_end_all_is_equal(
     servers: Servers, tmp_path: Path, quiet: None
 ) -> None:
-    """A failure prints a short history that fails too, and how to play it again."""
+    """Some histories; long/test_all_histories.py plays one of each table, and more.
+
+    A failure prints a short history that fails too, and how to play it again.
+    """
     counts: Counter[str] = Counter()
-
-    def holds(script: Script) -> None:
-        play(servers, tmp_path, script, counts)
-
-    for number in range(len(SETTINGS)):
-        check_script(number, holds)
-    for number in range(len(SETTINGS), MOST_HISTORIES):
-        if all(counts[kind] for kind in KINDS):
-            break
-        missed = [stop for stop in STOPS if not counts[killed_at(stop)]]
-        check_script(number, holds, kill_at=missed)
-    print(f"{counts['history']} histories:")
-    for kind in sorted({*KINDS, *counts}):
-        print(f"{counts[kind]:6} {kind}")
-    assert not [kind for kind in KINDS if not counts[kind]]
+    for number in SOME:
+        check_script(number, lambda script: play(servers, tmp_path, script, counts))
+    print(counts)
+    assert counts["history"] == len(SOME)
+    for mode in ("copy", "number", "reconcile", "topup"):
+        assert counts[f"mode {mode}"], mode
+    assert counts["cell committed"] > counts["history"]
+    killed = {stop for stop in STOPS if counts[killed_at(stop)]}
+    assert len(killed) >= len(SOME), killed
 
 
 def test_a_history_that_fails_is_cut_down_to_the_steps_it_fails_by() -> None:

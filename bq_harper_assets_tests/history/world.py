@@ -9,14 +9,14 @@ from typing import Any
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.retries.retry import RetryPolicy
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper, Stores
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.lease.keeper import LeaseTimes
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets.sync.turn.turn import Turn
-from bq_harper_assets.sync.turn_context import Stores
 from bq_harper_assets_tests.fault_proxy import Seen
 from bq_harper_assets_tests.history.clock import Clock
 from bq_harper_assets_tests.history.local_frames import Attempt
@@ -93,8 +93,9 @@ class World:
                 ledger: Any = StagedLedger(self.ledger, staged, self._recorded)
                 spark: Any = staged.spark(self.attempt, self._task_dies)
                 return Turn(
-                    stores=Stores(self.servers.bigquery, proxy.connection, ledger),
-                    contract=self.contract,
+                    route=BigQueryToHarper(
+                        Stores(self.servers.bigquery, proxy.connection, ledger), self.contract
+                    ),
                     spark=spark,
                     run_id=name,
                     times=TIMES,

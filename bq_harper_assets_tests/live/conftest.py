@@ -15,8 +15,13 @@ from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.lease.send_deadline import mirror_id
-from bq_harper_assets.sync.mirror.tables import AUDITS, CHECKPOINTS, MIRRORED_LEASES, SCHEMAS
+from bq_harper_assets.stores.harper.lease.send_deadline import mirror_id
+from bq_harper_assets.stores.harper.mirror.tables import (
+    AUDITS,
+    CHECKPOINTS,
+    MIRRORED_LEASES,
+    SCHEMAS,
+)
 from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.temporary_project import TemporaryProject
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bq_harper_assets.defs.runs.launch import project_instance
-from bq_harper_assets.sync.mirror.tables import SCHEMAS
+from bq_harper_assets.stores.harper.mirror.tables import SCHEMAS
 from bq_harper_assets_tests.cli.typed import told, typed_well
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.drifting import Drifting, LedgerClock

@@ -40,6 +40,26 @@ def test_a_java_that_does_not_work_is_none(tmp_path: Path) -> None:
     assert find_java({"JAVA_HOME": str(tmp_path / "nowhere"), "PATH": ""}) is None
 
 
+def test_a_java_is_asked_once_and_again_when_it_was_replaced(tmp_path: Path) -> None:
+    home, asked = java(tmp_path / "home", "17"), tmp_path / "asked"
+    executable = home / "bin" / "java"
+
+    def replaced(version: str, changed_at: int) -> None:
+        java(home, version)
+        script = executable.read_text(encoding="utf-8")
+        executable.write_text(f"{script}echo >> {asked}\n", encoding="utf-8")
+        os.utime(executable, (changed_at, changed_at))
+
+    environ = {"JAVA_HOME": str(home), "PATH": ""}
+    for number, version in enumerate(("17", "21"), start=1):
+        replaced(version, changed_at=number)
+        for _ in range(3):
+            found = find_java(environ)
+            assert found
+            assert found.version == int(version)
+        assert asked.read_text(encoding="utf-8").count("\n") == number
+
+
 ASK_AGAIN = """
 import sys
 from pathlib import Path

@@ -6,6 +6,10 @@ from typing import TypeVar
 
 import pytest
 
+from bq_harper_assets_tests.history.conftest import quiet, servers
+from bq_harper_assets_tests.sync.conftest import ledger, spark, sync, tables
+
+__all__ = ["ledger", "quiet", "servers", "spark", "sync", "tables"]
 SWITCH = "TEST_LONG"
 T = TypeVar("T")
 

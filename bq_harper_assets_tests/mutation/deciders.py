@@ -1,7 +1,8 @@
 """The modules that decide, each with the files of its unit tests.
 
 Of a module that also fetches, the functions that do are named and left out: they are tested on real
-servers.
+servers. The ledger's verbs and questions are tested on SQLite here; on PostgreSQL, where rows are
+locked one by one, they are tested beside.
 """
 
 from typing import NamedTuple
@@ -16,26 +17,100 @@ class Decider(NamedTuple):
 
 
 DECIDERS = (
-    Decider("contract/identifiers", "contract/test_identifiers"),
-    Decider("schema/changes", "schema/test_changes schema/test_change_words schema/test_evolution"),
-    Decider("sync/values/from_harper", "sync/values/test_from_harper"),
-    Decider("schema/index_strategy", "schema/test_index_strategy"),
-    Decider("stores/bigquery/errors", "stores/bigquery/test_errors"),
+    Decider("instants", "test_instants"),
+    Decider("contract/budget", "contract/test_budget"),
     Decider(
-        "stores/bigquery/partition_times",
-        "stores/bigquery/test_partition_times",
-        "partition_times",
+        "contract/fields/column_lists",
+        "contract/fields/test_column_lists contract/test_json_schema",
     ),
-    Decider("stores/breaker", "stores/test_breaker"),
-    Decider("stores/retry", "stores/test_retry"),
+    Decider(
+        "contract/fields/quantities",
+        "contract/fields/test_quantities contract/test_table contract/test_json_schema",
+    ),
+    Decider("contract/identifiers", "contract/test_identifiers"),
+    Decider("contract/settings/urls", "contract/settings/test_urls"),
+    Decider("contract/sql_text", "contract/test_sql_text"),
+    Decider("contract/table", "contract/test_table contract/test_json_schema"),
+    Decider("schema/change", "schema/test_change"),
+    Decider("schema/change_words", "schema/test_change_words schema/test_changes"),
+    Decider("schema/changes", "schema/test_changes schema/test_change_words schema/test_evolution"),
+    Decider("schema/evolution", "schema/test_evolution"),
+    Decider("schema/harper_types", "schema/test_harper_types"),
+    Decider("schema/index_strategy", "schema/test_index_strategy"),
+    Decider("schema/reserved_names", "schema/test_reserved_names"),
+    Decider("schema/schema_rules", "schema/test_schema_rules schema/test_evolution"),
+    Decider("schema/selection", "schema/test_selection schema/test_table_plan"),
+    Decider(
+        "schema/table_plan", "schema/test_table_plan schema/test_evolution schema/test_version"
+    ),
+    Decider("schema/version", "schema/test_version schema/test_evolution"),
+    Decider(
+        "ledger/questions/losses",
+        "ledger/questions/test_losses ledger/verbs/test_intended_deletes",
+    ),
+    Decider("ledger/questions/progress", "ledger/questions/test_progress ledger/test_open_windows"),
+    Decider(
+        "ledger/questions/status",
+        "ledger/questions/test_status ledger/test_open_windows"
+        " ledger/verbs/test_fingerprint_changes ledger/verbs/test_slice_leases",
+    ),
+    Decider(
+        "ledger/store/cell_keys",
+        "ledger/store/test_cell_keys ledger/test_open_windows"
+        " ledger/verbs/test_batch_plans ledger/verbs/test_cell_marks",
+    ),
+    Decider(
+        "ledger/verbs/batch_plans",
+        "ledger/verbs/test_batch_plans ledger/store/test_cell_keys"
+        " ledger/test_open_windows ledger/verbs/test_cell_marks",
+    ),
+    Decider(
+        "ledger/verbs/cell_commits",
+        "ledger/verbs/test_cell_commits ledger/test_open_windows"
+        " ledger/questions/test_losses ledger/verbs/test_cell_marks",
+    ),
+    Decider("ledger/verbs/cell_marks", "ledger/verbs/test_cell_marks"),
+    Decider("ledger/verbs/claims", "ledger/verbs/test_claims"),
+    Decider("ledger/verbs/distrust", "ledger/verbs/test_distrust"),
+    Decider("ledger/verbs/fingerprint_changes", "ledger/verbs/test_fingerprint_changes"),
+    Decider(
+        "ledger/verbs/intended_deletes",
+        "ledger/verbs/test_intended_deletes ledger/questions/test_losses",
+    ),
+    Decider("ledger/verbs/proofs", "ledger/verbs/test_proofs"),
+    Decider("ledger/verbs/quarantine", "ledger/verbs/test_quarantine ledger/test_open_windows"),
+    Decider(
+        "ledger/verbs/registry",
+        "ledger/verbs/test_registry ledger/verbs/test_slice_counts"
+        " ledger/verbs/test_batch_plans ledger/verbs/test_distrust",
+    ),
+    Decider(
+        "ledger/verbs/schema_versions",
+        "ledger/verbs/test_schema_versions ledger/verbs/test_schema_versions_numbers"
+        " ledger/verbs/test_batch_plans",
+    ),
+    Decider("ledger/verbs/slice_counts", "ledger/verbs/test_slice_counts"),
+    Decider(
+        "ledger/verbs/slice_leases",
+        "ledger/verbs/test_slice_leases ledger/verbs/test_slice_counts"
+        " ledger/verbs/test_distrust ledger/verbs/test_registry",
+    ),
+    Decider(
+        "ledger/verbs/transitions",
+        "ledger/verbs/test_batch_plans ledger/verbs/test_cell_commits",
+    ),
     Decider("sync/cells/cell", "sync/cells/test_cell sync/cells/test_window"),
     Decider("sync/cells/grid", "sync/cells/test_grid sync/cells/test_window"),
     Decider("sync/cells/slicing", "sync/cells/test_slicing sync/identity/test_row_id"),
-    Decider("sync/cells/window", "sync/cells/test_window"),
+    Decider("sync/cells/window", "sync/cells/test_window sync/cells/test_cell"),
+    Decider("sync/identity/digest", "sync/identity/test_digest"),
+    Decider("sync/identity/occurrences", "sync/identity/test_occurrences"),
+    Decider("sync/identity/row_hash", "sync/identity/test_row_hash"),
+    Decider("sync/identity/row_id", "sync/identity/test_row_id"),
     Decider("sync/phases", "sync/test_phases"),
+    Decider("sync/plan/cell_work", "sync/turn/test_judge sync/plan/test_cell_work"),
     Decider("sync/plan/delete_guard", "sync/plan/test_delete_guard"),
-    Decider("sync/plan/cell_work", "sync/turn/test_judge"),
-    Decider("sync/turn/judge", "sync/turn/test_judge"),
+    Decider("sync/plan/shared_columns", "sync/plan/test_shared_columns"),
     Decider("sync/revisit/due_cells", "sync/revisit/test_due_cells"),
     Decider(
         "sync/revisit/horizon", "sync/revisit/test_horizon sync/revisit/test_due_cells", "standing"
@@ -45,6 +120,21 @@ DECIDERS = (
     Decider(
         "sync/revisit/run_requests", "sync/revisit/test_run_requests sync/revisit/test_due_cells"
     ),
+    Decider("stores/harper/reading/conversions", "stores/harper/reading/test_conversions"),
+    Decider("sync/turn/judge", "sync/turn/test_judge"),
+    Decider("stores/harper/reading/from_harper", "stores/harper/reading/test_from_harper"),
+    Decider("stores/bigquery/errors", "stores/bigquery/test_errors"),
+    Decider(
+        "stores/bigquery/partition_times",
+        "stores/bigquery/test_partition_times",
+        "partition_times",
+    ),
+    Decider("stores/bigquery/restriction", "stores/bigquery/test_restriction"),
+    Decider("retries/breaker", "retries/test_breaker"),
+    Decider("stores/harper/answers", "stores/harper/test_answers_read"),
+    Decider("stores/harper/ensure_table", "stores/harper/test_ensure_table"),
+    Decider("stores/harper/fitting", "stores/harper/test_fitting"),
+    Decider("retries/retry", "retries/test_retry"),
     Decider(
         "validation/progress/due_rows",
         "validation/progress/test_due_rows validation/progress/test_progress_check_by_facts",
@@ -55,6 +145,24 @@ DECIDERS = (
         "validation/progress/test_progress_check_by_facts",
         "check_progress _judged _message _verdict",
     ),
+    Decider(
+        "validation/proof/cell_proof",
+        "validation/proof/test_cell_proof_judged validation/proof/test_proof_records",
+    ),
+    Decider(
+        "validation/proof/proof_records", "validation/proof/test_proof_records", "record_checks"
+    ),
+    Decider(
+        "validation/proof/table_proof",
+        "validation/proof/test_table_proof validation/proof/test_proof_records",
+        "check_table",
+    ),
     Decider("validation/record_comparison", "validation/test_record_comparison"),
+    Decider("validation/schema_drift", "validation/test_schema_drift"),
+    Decider("validation/spot/sampled_cells", "validation/spot/test_sampled_cells"),
+    Decider("validation/spot/spot_verdict", "validation/spot/test_spot_verdict_of_rows"),
     Decider("validation/verdict", "validation/test_verdict"),
+    Decider("cli/exit_codes", "cli/test_exit_codes"),
+    Decider("cli/output/equality", "cli/output/test_equality"),
+    Decider("defs/partitions", "defs/test_partitions defs/test_partitions_ranges"),
 )

@@ -173,3 +173,59 @@ def test_a_frozen_column_that_is_back_is_told_with_the_way_to_sync_it() -> None:
         "not synced: the policy is freeze; to sync it again, set the policy to approve and type:"
         " bqh schema apply orders",
     )
+
+
+def test_all_that_is_new_or_lost_inside_a_column_is_told_in_order() -> None:
+    names = [f"f{number}" for number in range(8)]
+    fields = tuple(of(name, Kind.STRING) for name in names)
+    whole = of("address", Kind.STRUCT, fields[0], *fields[1:])
+    narrow = of("address", Kind.STRUCT, fields[0])
+    [widened] = told(story((narrow,)), story((narrow,), (whole,)))
+    new = ", ".join(f"address.{name}" for name in names[1:])
+    assert widened.action == f"synced into {new} from now on"
+    [lost] = told(story((whole,)), story((whole,), (narrow,)))
+    assert lost.action == (
+        f"without {new}; synced into address_v2 from now on; address keeps the values it has, and"
+        " is listed by bqh schema cleanup orders"
+    )
+    [flat] = told(story((whole,)), story((whole,), (of("address", Kind.STRING),)))
+    assert flat.action.startswith("synced into address_v2")
+
+
+def test_a_column_that_the_contract_names_no_more_is_told_with_what_harper_keeps() -> None:
+    declared = {"columns": ["event_time", "number"]}
+    [left] = told(story((TEXT,)), seen(story((TEXT,)), TEXT, **declared), **declared)
+    assert (left.severity, left.action) == (
+        "warn",
+        "left out from now on: the contract's columns do not name it any more; Harper keeps the"
+        " values of speed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("indexed", "declared", "text"),
+    [
+        (
+            (False, True),
+            {},
+            "Harper builds it at the next sync if the column came after the table was made; to an"
+            " older one it adds none, and searches by it read the whole table. See: bqh schema"
+            " indexes orders",
+        ),
+        (
+            (False, True),
+            {"manage": "adopt"},
+            "Harper has one only if the table is declared with it. See: bqh schema indexes orders",
+        ),
+        ((True, False), {}, "the index stays in Harper"),
+    ],
+)
+def test_an_index_that_comes_or_goes_is_told_with_what_harper_does(
+    indexed: tuple[bool, bool], declared: dict[str, Any], text: str
+) -> None:
+    before, after = (
+        {"schema_overrides": {"speed": {"indexed": each}}} | declared for each in indexed
+    )
+    first = story((TEXT,), **before)
+    [change] = told(first, seen(first, TEXT, **after), **after)
+    assert (change.kind, change.severity, change.action) == ("index", "warn", text)

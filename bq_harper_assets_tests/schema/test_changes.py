@@ -152,6 +152,19 @@ def test_fields_that_come_inside_a_column_are_told_as_one_change_that_waits(
     ]
 
 
+def test_a_field_that_is_taken_back_is_told_at_any_depth() -> None:
+    policy = {"schema_policy": "approve"}
+    zip_, city = of("zip", Kind.STRING), of("city", Kind.STRING)
+    narrow, wide = (
+        of("address", Kind.STRUCT, of("place", Kind.STRUCT, *fields))
+        for fields in ((zip_,), (zip_, city))
+    )
+    first = story((narrow,), **policy)
+    waits = seen(first, wide, **policy)
+    changes = told(waits, seen(waits, narrow, **policy), **policy)
+    assert "address.place.city removed (STRING): it was never synced" in map(str, changes)
+
+
 def test_fields_that_are_taken_back_before_they_were_synced_are_told_as_removed() -> None:
     policy = {"schema_policy": "approve"}
     city, place = of("city", Kind.STRING), of("place", Kind.STRUCT, of("port", Kind.INT64))

@@ -79,6 +79,8 @@ def test_a_source_column_of_a_name_that_is_taken_gets_another() -> None:
         (TEXT, replace(TEXT, repeated=True), False),
         (WHOLE, PART, False),
         (of("p", Kind.RANGE, spelling="RANGE<DATE>"), of("p", Kind.RANGE), False),
+        (*[of("p", Kind.RANGE, spelling="RANGE<DATE>")] * 2, True),
+        (MONEY, replace(MONEY, spelling="NUMERIC(9, 2)"), True),
         (of("a", Kind.STRUCT, STREET), of("a", Kind.STRUCT, STREET, ZIP), True),
         (of("a", Kind.STRUCT, STREET), of("a", Kind.STRUCT, ZIP, STREET), True),
         (of("a", Kind.STRUCT, STREET, ZIP), of("a", Kind.STRUCT, STREET), False),
@@ -220,6 +222,66 @@ def test_a_column_with_a_change_that_waits_has_a_successor_that_waits() -> None:
     assert states(back) == {"address": "waiting"}
     assert applied(back).live_paths >= {"address.street", "address.zip"}
     assert applied(successor).live_paths >= {"address_v2.street", "address_v2.zip"}
+
+
+def test_a_field_that_was_applied_stays_synced_when_its_column_changes_its_type_again() -> None:
+    address, wider = of("address", Kind.STRUCT, STREET), of("address", Kind.STRUCT, STREET, ZIP)
+    waits = seen(story((address,)), wider, schema_policy="approve")
+    second, third = (
+        of("address", Kind.STRUCT, replace(STREET, kind=kind), ZIP)
+        for kind in (Kind.INT64, Kind.DATE)
+    )
+    live = applied(seen(waits, second), {"address"})
+    assert states(live) == {"address_v2": "live", "address": "retired"}
+    again = seen(seen(live, second), third)
+    assert states(again) == {"address_v3": "live", "address_v2": "retired", "address": "retired"}
+    assert "address_v3.zip" in again.live_paths
+
+
+def test_new_fields_of_a_column_that_follows_are_synced_at_once() -> None:
+    address, wider = of("address", Kind.STRUCT, STREET), of("address", Kind.STRUCT, STREET, ZIP)
+    assert "address.zip" in seen(story((address,)), wider).live_paths
+    # No row has a value of a column that waits, so that it takes its new fields in as they come.
+    waits = seen(seen(story(()), address, schema_policy="approve"), wider, schema_policy="approve")
+    [column] = waits.waiting
+    assert ([field.name for field in column.fields], column.offered) == (["street", "zip"], ())
+
+
+def test_a_column_that_follows_the_source_does_not_wait_for_an_old_one_of_its_former_name() -> None:
+    first = story((TEXT,))
+    aside = rolled_back(seen(first, TEXT, of("knots", Kind.BOOL)), first)
+    gone = seen(aside, TEXT)
+    declared = {"renames": {"knots": "speed"}}
+    retyped = seen(gone, WHOLE, **declared)
+    assert states(retyped)["speed_v2"] == "live"
+
+
+def test_a_rename_that_took_effect_long_ago_is_not_followed_again() -> None:
+    declared = {"renames": {"speed": "knots"}}
+    knots, whole = replace(TEXT, name="knots"), replace(WHOLE, name="knots")
+    renamed = story((TEXT,), (knots,), (whole,), **declared)
+    assert states(renamed) == {"speed_v2": "live", "speed": "retired"}
+    assert {column.source for column in renamed.columns[2:]} == {"knots"}
+    # Another column of the old name comes and goes; its values are not those of knots.
+    another = seen(renamed, whole, TEXT, **declared)
+    [name] = [column.name for column in another.live if column.source == "speed"]
+    back = seen(another, knots, **declared)
+    assert [column.name for column in back.live if column.source == "knots"] != [name]
+
+
+def test_a_rename_of_what_is_gone_altogether_changes_no_name() -> None:
+    after = story((TEXT,), (), renames={"speed": "knots"})
+    assert {column.name: column.source for column in after.columns}["speed"] == "speed"
+
+
+def test_numbers_go_on_from_the_highest_of_both_names() -> None:
+    knots = of("knots", Kind.STRING)
+    before = story((TEXT,), (WHOLE,), (knots,))
+    after = seen(before, of("knots", Kind.DATE), renames={"speed": "knots"})
+    assert states(after)["knots_v3"] == "live"
+    taken = {"key": ("number", "event_time")}  # so that ids are hashes in the attribute id
+    second = story((), (of("id", Kind.STRING),), (of("id", Kind.DATE),), **taken)
+    assert states(second) == {"id_v3": "live", "id_v2": "retired"}
 
 
 def test_an_attribute_of_ours_is_no_place_for_a_column() -> None:

@@ -2,11 +2,14 @@
 
 import pytest
 
+from bq_harper_assets.contract.table import ColumnOverride
 from bq_harper_assets.schema.harper_types import (
     Form,
     HarperColumn,
     HarperType,
+    form_of,
     harper_column,
+    impossible_override,
 )
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table
@@ -108,6 +111,58 @@ def test_an_override_wins_over_a_policy() -> None:
         schema_overrides={"c": {"type": "number"}},
     )
     assert column.form is Form.NUMBER
+
+
+def test_an_override_of_a_field_is_about_that_field_alone() -> None:
+    fields = (Column(name="n", kind=Kind.INT64), Column(name="m", kind=Kind.INT64))
+    column = stored(
+        Column(name="c", kind=Kind.STRUCT, fields=fields),
+        schema_overrides={"c.n": {"type": "string"}, "m": {"type": "string"}},
+    )
+    assert [field.form for field in column.fields] == [Form.TEXT, Form.NUMBER]
+    assert column.form is Form.OBJECT
+
+
+def test_an_override_of_the_index_leaves_the_form_alone() -> None:
+    column = Column(name="c", kind=Kind.INT64)
+    assert form_of(column, contract(schema_overrides={"c": {"indexed": True}})) is Form.NUMBER
+    assert form_of(column, contract(schema_overrides={"c": {"type": "string"}})) is Form.TEXT
+
+
+def test_a_form_that_the_kind_does_not_have_is_refused() -> None:
+    assert HarperColumn(name="c", kind=Kind.INT64, form=Form.NUMBER).type is HarperType.LONG
+    assert HarperColumn(name="c", kind=Kind.INT64, form=Form.TEXT).type is HarperType.STRING
+    with pytest.raises(ValueError, match="c: INT64 is stored as number or text, not boolean"):
+        HarperColumn(name="c", kind=Kind.INT64, form=Form.BOOLEAN)
+
+
+def test_a_column_of_another_name_in_the_source_is_read_by_that_name() -> None:
+    renamed = HarperColumn.of(Column(name="c_v2", kind=Kind.INT64, source_name="c"))
+    assert (renamed.name, renamed.read_as) == ("c_v2", "c")
+    assert HarperColumn.of(Column(name="c", kind=Kind.INT64)).read_as == "c"
+
+
+@pytest.mark.parametrize(
+    ("column", "possible"),
+    [
+        (Column(name="c", kind=Kind.INT64), "number or string"),
+        (Column(name="c", kind=Kind.BOOL), "boolean or string"),
+        (Column(name="c", kind=Kind.STRUCT), "object or string"),
+        (Column(name="c", kind=Kind.DATE), "string"),
+        (Column(name="c", kind=Kind.INT64, repeated=True), "array"),
+    ],
+)
+def test_only_the_native_form_and_text_can_be_asked_for(column: Column, possible: str) -> None:
+    source = f"ARRAY<{column.kind}>" if column.repeated else column.kind
+    for type_ in ("number", "string", "boolean", "array", "object"):
+        override = ColumnOverride.model_validate({"type": type_})
+        told = None
+        if type_ not in possible.split(" or "):
+            told = (
+                f"is {source} in BigQuery, which cannot be stored as {type_}; it can be {possible}"
+            )
+        assert impossible_override(column, override) == told
+    assert impossible_override(column, ColumnOverride(indexed=True)) is None
 
 
 @pytest.mark.promise("B9")

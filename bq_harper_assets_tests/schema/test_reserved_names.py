@@ -20,7 +20,17 @@ def test_a_column_named_like_our_metadata_is_refused_with_the_way_out(name: str)
 
 @pytest.mark.parametrize(
     "name",
-    ["constructor", "toString", "__proto__", "then", "__createdtime__", "getRecord", "x" * 251],
+    [
+        "constructor",
+        "toString",
+        "__proto__",
+        "then",
+        "__createdtime__",
+        "getRecord",
+        "a/b",
+        "a`b",
+        "x" * 251,
+    ],
 )
 def test_a_name_that_harper_cannot_keep_is_refused(name: str) -> None:
     assert "customQuery" in problems_of(schema(Column(name=name, kind=Kind.STRING)))

@@ -74,3 +74,31 @@ def test_a_time_column_that_is_gone_is_told_with_those_that_could_take_its_place
         "  - timestampColumn: the source has no column event_time; candidates are seen\n"
         "Correct this, then look again with: bqh schema show orders"
     )
+
+
+def test_a_column_that_the_contract_leaves_out_is_not_called_gone() -> None:
+    declared = {"key": None, "columns": ["event_time", "number", "speed"]}
+    first = seen(None, TEXT, **declared)
+    fewer = {"key": None, "columns": ["event_time", "number"]}
+    with pytest.raises(SchemaRefused, match="  - speed is not named by columns any more, to which"):
+        seen(first, TEXT, **fewer)
+    with pytest.raises(SchemaRefused, match="  - speed is gone from BigQuery, and rows without"):
+        seen(first, **declared)
+
+
+def test_ids_are_not_stored_in_another_form_without_a_word() -> None:
+    first = story(())
+    with pytest.raises(SchemaRefused) as caught:
+        seen(first, values={"int64": "string"})
+    assert "  - number was stored as number and would now be stored as text, and" in str(
+        caught.value
+    )
+
+
+def test_a_renamed_column_is_told_by_the_name_that_the_source_has_for_it() -> None:
+    declared = {"key": None, "renames": {"speed": "knots"}}
+    first = story((TEXT,), (replace(TEXT, name="knots"),), **declared)
+    with pytest.raises(SchemaRefused, match="  - knots is gone from BigQuery, and rows without"):
+        seen(first, **declared)
+    with pytest.raises(SchemaRefused, match="  - knots was STRING and is now INT64 in BigQuery"):
+        seen(first, of("knots", Kind.INT64), **declared)

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.schema.errors import SchemaMismatch
+from bq_harper_assets.schema.harper_types import Form
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
 from bq_harper_assets.schema.selection import select_columns
+from bq_harper_assets.schema.version import TableVersion, VersionColumn
 from bq_harper_assets_tests.schema.samples import TS, contract, schema
 
 MMSI = Column(name="mmsi", kind=Kind.INT64)
@@ -139,4 +141,124 @@ def test_an_override_of_no_column_is_refused() -> None:
 def test_the_timestamp_column_cannot_lose_its_index() -> None:
     assert "take indexed: false out" in problems_of(
         schema(), schema_overrides={"event_time": {"indexed": False}}
+    )
+
+
+BEFORE = TableVersion(
+    columns=(
+        VersionColumn(name="old_v2", source="old", kind=Kind.STRING, form=Form.TEXT),
+        VersionColumn(
+            name="address",
+            source="address",
+            kind=Kind.STRUCT,
+            form=Form.OBJECT,
+            fields=(VersionColumn(name="zip", source="zip", kind=Kind.INT64, form=Form.NUMBER),),
+        ),
+    ),
+    key=("name",),
+    primary_key="_id",
+)
+ADDRESS = Column(
+    name="address",
+    kind=Kind.STRUCT,
+    fields=(MMSI, Column(name="deep", kind=Kind.STRUCT, fields=(NAME,))),
+)
+
+
+def test_rows_keep_the_key_and_the_name_of_the_id_that_they_have() -> None:
+    source = schema(MMSI, NAME, primary_key=("mmsi",))
+    selection = select_columns(contract(), source, BEFORE)
+    assert (selection.key, selection.primary_key) == (("name",), "_id")
+    assert (selection.id_column, selection.columns) == (NAME, (TS, MMSI, NAME))
+    assert selection.timestamp == TS
+
+
+@pytest.mark.parametrize(
+    ("key", "id_column"),
+    [("mmsi", MMSI), ("name", NAME), (["mmsi", "name"], None), ("knots", None), (None, None)],
+)
+def test_one_column_whose_values_can_be_ids_is_the_id(
+    key: str | list[str] | None, id_column: Column | None
+) -> None:
+    source = schema(MMSI, NAME, Column(name="knots", kind=Kind.FLOAT64))
+    assert select_columns(contract(key=key), source).id_column == id_column
+
+
+def test_a_column_that_went_or_a_field_of_it_may_still_be_named() -> None:
+    gone = {"old": {"type": "string"}, "address.zip": {"type": "string"}}
+    listed = ["event_time", "name", "old", "address"]
+    for columns, overrides in ((listed, {}), (["*"], gone)):
+        declared = contract(columns=columns, schema_overrides=overrides)
+        assert select_columns(declared, schema(NAME), BEFORE).columns == (TS, NAME)
+    assert "columns: the source has no column old; it has event_time, name" in problems_of(
+        schema(NAME), columns=["event_time", "old"]
+    )
+
+
+def test_a_column_is_listed_by_its_old_name_after_a_declared_rename() -> None:
+    declared = contract(columns=["event_time", "called"], renames={"called": "name"})
+    assert select_columns(declared, schema(MMSI, NAME)).columns == (TS, NAME)
+    told = problems_of(
+        schema(MMSI), renames={"ship": "mmsi"}, schema_overrides={"ship": {"type": "array"}}
+    )
+    assert "schemaOverrides: ship is INT64 in BigQuery, which cannot be stored as array" in told
+
+
+def test_a_source_without_any_time_is_told_how_to_make_one() -> None:
+    told = problems_of(TableSchema(columns=(NAME,)))
+    assert "no such column: make one in customQuery, a TIMESTAMP, DATETIME or DATE" in told
+
+
+def test_a_key_that_went_from_the_source_is_told_as_such() -> None:
+    with pytest.raises(SchemaMismatch, match="key: the source has no column name; it has"):
+        select_columns(contract(), schema(MMSI, primary_key=("mmsi",)), BEFORE)
+
+
+def test_only_columns_of_the_key_have_to_identify_a_row() -> None:
+    source = schema(MMSI, Column(name="more", kind=Kind.JSON))
+    assert select_columns(contract(key="mmsi"), source).key == ("mmsi",)
+
+
+def test_a_field_that_harper_cannot_keep_is_told_by_its_path() -> None:
+    then = Column(name="then", kind=Kind.INT64)
+    deep = Column(name="deep", kind=Kind.STRUCT, fields=(MMSI, then))
+    source = schema(Column(name="address", kind=Kind.STRUCT, fields=(then, deep)))
+    told = problems_of(source)
+    assert "(2 problems)" in told
+    for path in ("address.then", "address.deep.then"):
+        assert f"field {path}: Harper cannot keep a field of this name. Rename it" in told
+
+
+def test_only_a_whole_attribute_can_have_an_index() -> None:
+    told = problems_of(schema(ADDRESS), schema_overrides={"address.mmsi": {"indexed": True}})
+    assert "schemaOverrides: address.mmsi is inside address, and Harper indexes whole" in told
+    for overrides in (
+        {"address.mmsi": {"type": "string"}},
+        {"name": {"indexed": False}},
+        {"event_time": {"indexed": True}},
+        {"event_time": {"type": "string"}},
+    ):
+        declared = contract(schema_overrides=overrides)
+        assert select_columns(declared, schema(ADDRESS, NAME)).columns == (TS, ADDRESS, NAME)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("home.zip", "home.zip: the source has no home"),
+        ("home.deep.zip", "home.deep.zip: the source has no home.deep"),
+        ("ports.zip", "ports.zip: ports is ARRAY<INT64>, which has no fields"),
+        ("name.zip", "name.zip: name is STRING(9), which has no fields"),
+        ("address.zip", "address.zip: address has no field zip; it has mmsi, deep"),
+        ("address.deep.zip", "address.deep.zip: address.deep has no field zip; it has name"),
+    ],
+)
+def test_an_override_of_no_field_is_told_where_its_path_ends(path: str, told: str) -> None:
+    source = schema(
+        ADDRESS,
+        replace(NAME, spelling="STRING(9)"),
+        Column(name="ports", kind=Kind.INT64, repeated=True),
+    )
+    assert f"schemaOverrides: {told}" in problems_of(
+        source, schema_overrides={path: {"type": "string"}}
     )

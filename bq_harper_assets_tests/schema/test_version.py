@@ -153,3 +153,28 @@ def test_ids_that_no_row_has_yet_are_made_of_the_columns_of_the_next_version() -
     free = seen(replace(first, id_paths=()), city, key=None)
     assert free.id_paths == ("event_time", "number", "city")  # and not of one that is retired
     assert seen(free, city, speed, key=None).id_paths == free.id_paths
+
+
+def test_a_column_is_single_and_may_be_empty_unless_it_says_otherwise() -> None:
+    column = VersionColumn(name="a_v2", source="a", kind=Kind.STRING, form=Form.TEXT)
+    assert (column.repeated, column.required, column.mode) == (False, False, "NULLABLE")
+    assert (column.indexed, column.logical.read_as, column.stored.read_as) == (False, "a", "a")
+    assert (column.logical.source_name, column.stored.source_name) == ("a", "a")
+    own = replace(column, name="a")
+    assert (own.logical.source_name, own.stored.source_name) == ("", "")
+
+
+@pytest.mark.promise("F1")
+def test_of_several_fields_one_that_waited_is_enough_for_its_column_to_wait() -> None:
+    fields = [of(name, Kind.STRING) for name in ("zip", "city", "land")]
+    wider = seen(None, of("address", Kind.STRUCT, *fields))
+    body = wider.body()
+    body["columns"][-1]["fields"][1] |= {"state": "waiting", "written": False}
+    version = TableVersion.parse(body)
+    assert [column.source for column in version.waiting] == ["address"]
+    assert applied(version) == wider
+    # Before a release noted which fields rows hold, they held all of them.
+    del body["columns"][-1]["fields"][1]["written"]
+    assert TableVersion.parse(body) == wider
+    first = {key: body["columns"][-1][key] for key in ("name", "kind", "repeated", "required")}
+    assert VersionColumn.parse({**first, "fields": []}).indexed is False

@@ -4,6 +4,10 @@ import socket
 
 import pytest
 
+from bq_harper_assets_tests.sync.conftest import ledger, spark, sync, tables
+
+__all__ = ["ledger", "spark", "sync", "tables"]
+
 
 @pytest.fixture
 def nowhere() -> str:

@@ -10,11 +10,11 @@ from typing import Any
 import requests
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.stores.breaker import Breakers
+from bq_harper_assets.retries.breaker import Breakers
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.transport import Timeouts
-from bq_harper_assets.stores.retry import RetryPolicy
 
 ROWS = "ClientRows"
 COLUMNS = (

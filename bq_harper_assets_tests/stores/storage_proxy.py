@@ -12,6 +12,9 @@ from google.cloud.bigquery_storage_v1 import types
 _SERVICE = "/google.cloud.bigquery.storage.v1.BigQueryRead"
 
 
+MOST_READS = 20  # more than any test needs: what reads on without end must fail, not hang
+
+
 class StorageProxy:
     """Passes requests on; some reads are answered NOT_FOUND, and some fall silent."""
 
@@ -48,6 +51,8 @@ class StorageProxy:
             is_lost = len(self.offsets) in self.lost
             is_cancelled = len(self.offsets) in self.cancelled
             self.offsets.append(types.ReadRowsRequest.deserialize(request).offset)
+        if len(self.offsets) > MOST_READS:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a stream is opened again for ever")
         if is_cancelled:
             context.abort(grpc.StatusCode.CANCELLED, "The server is going away")
         call = self._channel.unary_stream(f"{_SERVICE}/ReadRows")

@@ -16,14 +16,15 @@ from bq_harper_assets.contract.connections import BigQueryConnection, HarperConn
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.local.java import java_home
+from bq_harper_assets.retries.retry import RetryPolicy
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper, Stores
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets.sync.turn.turn import Turn
-from bq_harper_assets.sync.turn_context import Stores
+from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 
@@ -95,13 +96,16 @@ class Sync:
     def run(self, contract: TableContract, cells: Sequence[Cell], **settings: Any) -> TurnReport:
         """One run in this process."""
         return Turn(
-            stores=self.stores,
-            contract=contract,
+            route=BigQueryToHarper(self.stores, contract),
             spark=self.spark,
             run_id=f"test-{uuid.uuid4()}",
             retry=self.retry,
             **settings,
         ).sync(cells)
+
+    def prover(self, contract: TableContract) -> Prover:
+        """What proves its cells."""
+        return Prover(BigQueryToHarper(self.stores, contract), self.spark, self.retry)
 
     def rows(self, contract: TableContract) -> list[dict[str, Any]]:
         """All that Harper holds of the contract, by id."""

@@ -8,7 +8,9 @@ from typing import Any
 from google.cloud.bigquery import SchemaField
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper
 from bq_harper_assets.stores.bigquery.queries import Answer, Queries
+from bq_harper_assets.stores.bigquery.source import BigQuerySource
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.revisit.changed_windows import look
@@ -118,8 +120,8 @@ class Evolving:
 
     def drift(self) -> Drift:
         """A look at the columns."""
-        ledger, queries = self.sync.stores.ledger, self.tables.queries
-        return look_for_drift(ledger, queries, self.contract, "a test")
+        ledger, source = self.sync.stores.ledger, BigQuerySource(self.tables.queries)
+        return look_for_drift(ledger, source, self.contract, "a test")
 
     def run(self, *days: int, **settings: Any) -> TurnReport:
         """All cells of these days."""
@@ -134,7 +136,8 @@ class Evolving:
         """The days before today that are not what was synced."""
         ranges = [(self.today + OLDER * DAY, self.today)]
         ledger = self.sync.stores.ledger
-        found = look(ledger, queries or self.tables.queries, self.contract, ranges)
+        source = BigQuerySource(queries or self.tables.queries)
+        found = look(ledger, source, self.contract, ranges)
         return {(start - self.today) // DAY for start in found.changed}
 
     def noted(self) -> NotedQueries:
@@ -145,7 +148,9 @@ class Evolving:
 
     def proofs(self, *days: int) -> dict[int, CellProof]:
         """By day."""
-        prover = Prover(self.sync.stores, self.contract, self.sync.spark, self.sync.retry)
+        prover = Prover(
+            BigQueryToHarper(self.sync.stores, self.contract), self.sync.spark, self.sync.retry
+        )
         found = prover.prove(self.cells(*days))
         return {(proof.cell.window.start - self.today) // DAY: proof for proof in found}
 

@@ -21,11 +21,11 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.resources import SPARK_DEFAULTS
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.retries.retry import RetryPolicy
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper, Stores
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.lease.keeper import LeaseTimes
 from bq_harper_assets.sync.turn.turn import Turn
-from bq_harper_assets.sync.turn_context import Stores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +107,7 @@ def _run(spark: SparkSession, told: dict[str, Any]) -> dict[str, Any]:
         stores = Stores(BigQueryConnection.model_validate(told["bigquery"]), harper, ledger)
         # Patient: what ends a run here is its lease.
         run = Turn(
-            stores=stores,
-            contract=contract,
+            route=BigQueryToHarper(stores, contract),
             spark=spark,
             run_id=told["owner"],
             times=times,

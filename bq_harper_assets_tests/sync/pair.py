@@ -10,9 +10,9 @@ import pytest
 
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import Mode
+from bq_harper_assets.stores.harper.lease.full_reconcile import distrust_everything
+from bq_harper_assets.stores.harper.mirror.tables import MIRRORED_LEASES
 from bq_harper_assets.sync.errors import OutOfStep
-from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
-from bq_harper_assets.sync.revisit.full_reconcile import distrust_everything
 from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets_tests.sync.changing_table import DAY, THREE, Table
 

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper, Stores
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.turn.turn import Turn
-from bq_harper_assets.sync.turn_context import Stores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class Errand:
         with open_ledger(self.ledger_url) as ledger:
             stores = Stores(self.bigquery, self.harper, ledger)
             rows = (
-                Turn(stores=stores, contract=self.contract, spark=spark, run_id="elsewhere")
+                Turn(route=BigQueryToHarper(stores, self.contract), spark=spark, run_id="elsewhere")
                 .sync(self.cells)
                 .rows
             )

@@ -9,8 +9,8 @@ from bq_harper_assets.ledger.questions.status import QuarantinedRow
 from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.stores.bigquery.schema_reader import read_schema
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.stores.harper.reading.from_harper import from_harper
 from bq_harper_assets.sync.turn.report import TurnReport
-from bq_harper_assets.sync.values.from_harper import from_harper
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
 

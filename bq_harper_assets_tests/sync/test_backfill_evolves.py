@@ -3,7 +3,6 @@
 import pytest
 
 from bq_harper_assets.ledger.records import CellState
-from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -58,5 +57,5 @@ def test_a_type_that_changes_in_the_middle_of_ten_windows_stops_none_and_loses_n
             assert values == (f"{number}", number)  # synced before and after
         else:
             assert values == (None, 15 if number == 115 else number)
-    proofs = Prover(sync.stores, contract, sync.spark, sync.retry).prove(cells)
+    proofs = sync.prover(contract).prove(cells)
     assert [each.status for each in proofs] == [ProofStatus.PROVED] * 10

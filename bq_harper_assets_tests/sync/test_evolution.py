@@ -4,7 +4,7 @@ import pytest
 
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.schema.errors import SchemaRefused
-from bq_harper_assets.stores.harper.ensure_table import TableAction
+from bq_harper_assets.sync.protocols import TableAction
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.evolving import (

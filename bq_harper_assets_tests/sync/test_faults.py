@@ -20,8 +20,8 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable, Mode
 from bq_harper_assets.local.stack import LocalStack
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
 from bq_harper_assets.sync.lease.keeper import LeaseTimes

@@ -4,7 +4,6 @@ import pytest
 from google.cloud import bigquery
 
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -38,7 +37,7 @@ def test_a_table_with_a_dash_and_columns_of_reserved_names_is_synced_and_proved(
         tuple(n + number for number in range(len(RESERVED))) for n in range(100)
     ]
     cells = sync.cells(contract, START, END)
-    proofs = Prover(sync.stores, contract, sync.spark, sync.retry).prove(cells, deep=True)
+    proofs = sync.prover(contract).prove(cells, deep=True)
     assert {proof.status for proof in proofs} == {ProofStatus.PROVED}
 
 

@@ -12,7 +12,6 @@ from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.errors import HarperRowBroken
 from bq_harper_assets.sync.errors import NotCompared
-from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -47,7 +46,7 @@ def keyed_by_text(sync: Sync, tables: SmallTables) -> Table:
 
 def prove(table: Table, *, deep: bool = False) -> set[ProofStatus]:
     sync = table.sync
-    prover = Prover(sync.stores, table.contract, sync.spark, sync.retry)
+    prover = sync.prover(table.contract)
     cells = sync.cells(table.contract, DAY, ONE)
     return {proof.status for proof in prover.prove(cells, deep=deep)}
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from bq_harper_assets.ledger.records import Mode
-from bq_harper_assets.stores.harper.ensure_table import TableAction
 from bq_harper_assets.sync.errors import KeyNotUnique, WindowStillOpen
+from bq_harper_assets.sync.protocols import TableAction
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.side_by_side import (

@@ -17,12 +17,11 @@ from bq_harper_assets.maritime.tables import POSITIONS
 from bq_harper_assets.maritime.warehouse import parquet_bytes
 from bq_harper_assets.stores.bigquery.dataset import Dataset
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
 from bq_harper_assets.sync.cells.window import Window, windows_between
 from bq_harper_assets.sync.identity.row_id import identify
-from bq_harper_assets.sync.values.row_plan import RowPlan
-from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus
 from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.stores.small_tables import DATASET, SmallTables, utc
@@ -88,7 +87,7 @@ def _plant_and_mend(
     sync: Sync, contract: TableContract, cells: Sequence[Cell], ids: list[str]
 ) -> None:
     """One missing, one changed and one phantom row: found, named and mended, and nothing else."""
-    prover = Prover(sync.stores, contract, sync.spark, sync.retry)
+    prover = sync.prover(contract)
     missing, changed, twin = ids
     target = contract.target_table
     [row] = sync.harper.search_by_id(target, [twin])

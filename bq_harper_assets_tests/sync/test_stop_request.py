@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.stores.retry import Call, RetryPolicy
+from bq_harper_assets.retries.retry import Call, RetryPolicy
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.errors import RunStopped

@@ -20,15 +20,15 @@ from bq_harper_assets.ledger.records import (
     Mode,
     Wanted,
 )
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.stores.bigquery.source import source_schema
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.stores.harper.encoding.text_forms import stored_text
 from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.ledger_facts import table_facts, version_of
-from bq_harper_assets.sync.source.pinned import source_schema
-from bq_harper_assets.sync.values.text_forms import stored_text
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import ledger, spark, sync, tables

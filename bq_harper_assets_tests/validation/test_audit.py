@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.stores.breaker import Breakers
+from bq_harper_assets.retries.breaker import Breakers
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.stores.harper.mirror.tables import AUDITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
-from bq_harper_assets.sync.mirror.tables import AUDITS
 from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.verdict import (
     Difference,

@@ -7,7 +7,7 @@ import pytest
 
 from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.sync.diff.target_rows import text_of
+from bq_harper_assets.stores.harper.reading.target_rows import text_of
 from bq_harper_assets.validation.record_comparison import differing_columns
 from bq_harper_assets.validation.subject import instant_of
 from bq_harper_assets_tests.stores.small_tables import utc
@@ -46,6 +46,8 @@ def test_values_that_mean_the_same_do_not_differ(
         ({"c": 1}, {"c": 1.5}, NUMBER),
         ({"c": 0}, {"c": None}, NUMBER),
         ({"c": 1}, {"c": "1"}, NUMBER),
+        ({"c": "x"}, {"c": "y"}, NUMBER),
+        ({"c": "x"}, {"c": None}, NUMBER),
         ({"c": [1, 2]}, {"c": [2, 1]}, LIST),
         ({"c": NOON_TEXT}, {"c": "2026-01-05T12:00:00Z"}, TIME),
     ],

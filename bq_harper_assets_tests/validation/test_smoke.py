@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.retries.breaker import Breakers
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.validation.progress.progress_check import check_progress
 from bq_harper_assets.validation.smoke import MOST_COUNTED, check_smoke

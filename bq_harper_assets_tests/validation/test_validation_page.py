@@ -13,9 +13,9 @@ from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.answers import Attribute
-from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
-from bq_harper_assets.sync.mirror.tables import AUDITS, CHECKPOINTS
-from bq_harper_assets.sync.values.text_forms import stored_text
+from bq_harper_assets.stores.harper.encoding.text_forms import stored_text
+from bq_harper_assets.stores.harper.mirror.checkpoints import mirror_checkpoints
+from bq_harper_assets.stores.harper.mirror.tables import AUDITS, CHECKPOINTS
 from bq_harper_assets.validation import verdict
 from bq_harper_assets.validation.audit import record_validation
 from bq_harper_assets.validation.verdict import ProgressStatus, Severity, Verdict

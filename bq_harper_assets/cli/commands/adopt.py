@@ -12,16 +12,16 @@ from rich.table import Table
 
 from bq_harper_assets.cli.exit_codes import ExitCode, exit_codes
 from bq_harper_assets.cli.options import OUTPUT, PROFILE
-from bq_harper_assets.cli.runs.asked_table import AskedTable, asked_table
+from bq_harper_assets.cli.runs.asked_table import AskedTable, contract_named, open_project
 from bq_harper_assets.cli.runs.reachability import require_servers
 from bq_harper_assets.contract.table import TableContract
 
 if TYPE_CHECKING:
     from bq_harper_assets.stores.bigquery.queries import Queries
+    from bq_harper_assets.stores.bigquery.source import Pinned
     from bq_harper_assets.stores.harper.client import HarperClient
-    from bq_harper_assets.sync.adopt.existing_table import WindowDiff
-    from bq_harper_assets.sync.source.pinned import Pinned
     from bq_harper_assets.validation.adopt.adoption_check import Beginning, Inspection
+    from bq_harper_assets.validation.adopt.existing_table import WindowDiff
 
 _LOOKED_AT = timedelta(days=1)  # of a source that is a query and has no row
 _WORDS = {"fits": "", "added": "comes with the first row", "cannot": "cannot hold it"}
@@ -47,13 +47,19 @@ def adopt(table: str, yes: bool, profile: str | None, output: str) -> None:
     compared with BigQuery, row by row, and the ledger takes the table over; no row is moved before
     the next sync.
     """
-    with asked_table(table, profile) as asked:
-        if yes and asked.contract.manage != "adopt":
-            raise click.UsageError(
-                f"the contract {asked.contract.id} says manage: {asked.contract.manage}; write"
-                " manage: adopt in config/tables.yaml, then type this again"
-            )
-        require_servers(asked.project)
+    project = open_project(profile)
+    contract = contract_named(project, table)
+    if yes and contract.manage != "adopt":
+        raise click.UsageError(
+            f"the contract {contract.id} says manage: {contract.manage}; write manage: adopt in"
+            " config/tables.yaml, then type this again"
+        )
+    require_servers(project)
+    # Here and not above: a command that only asks for help does not wait for SQLAlchemy.
+    from bq_harper_assets.ledger.ledger import open_ledger
+
+    with open_ledger(project.ledger.url) as ledger:
+        asked = AskedTable(project, contract, ledger)
         with asked.queries("adopt") as queries, asked.harper() as harper:
             sys.exit(_adopt(asked, queries, harper, yes, output))
 
@@ -62,14 +68,14 @@ def _adopt(
     asked: AskedTable, queries: "Queries", harper: "HarperClient", yes: bool, output: str
 ) -> int:
     # Here and not above: google's libraries take seconds to import.
-    from bq_harper_assets.sync.adopt.existing_table import take_over
+    from bq_harper_assets.stores.bigquery.source import pinned
     from bq_harper_assets.sync.ledger_facts import version_of
-    from bq_harper_assets.sync.source.pinned import pinned
     from bq_harper_assets.validation.adopt.adoption_check import (
         adoption_json,
         find_beginning,
         inspect,
     )
+    from bq_harper_assets.validation.adopt.existing_table import take_over
 
     contract, ledger = asked.contract, asked.ledger
     found = harper.describe_table(contract.target_table)
@@ -108,23 +114,22 @@ def _compared(
 ) -> "Iterator[WindowDiff]":
     """Compares the range that the plugin has ingested with BigQuery, window by window."""
     from bq_harper_assets.defs.resources import build_resources
-    from bq_harper_assets.sync.adopt.existing_table import compare_range
-    from bq_harper_assets.sync.turn_context import Stores, TurnSource
+    from bq_harper_assets.stores.harper.target import HarperTarget
+    from bq_harper_assets.sync.turn_context import TurnSource
+    from bq_harper_assets.validation.adopt.existing_table import compare_range
 
     project, start = asked.project, beginning.start
     until = beginning.plugin.covered_until if beginning.plugin else None
     if start is None or until is None or min(until, pin.t) <= start:
         return
     resources = build_resources(project)
+    target = HarperTarget(asked.contract, harper)
     source = TurnSource(
-        stores=Stores(project.bigquery, project.harper, asked.ledger),
         contract=asked.contract,
         spark=resources["spark"].spark_session,
-        queries=queries,
-        harper=harper,
         pin=pin,
-        retry=resources["harper"].retry(),
-        tasks=project.harper.requests_in_flight or harper.server_threads() or 1,
+        target=target,
+        tasks=target.tasks,
     )
     if output == "text":
         click.echo(" ".join(("window".ljust(16), *(count.rjust(12) for count in _COUNTS))))

@@ -24,12 +24,16 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.local.dagster_home import SETTINGS, make_dagster_home
 from bq_harper_assets.local.errors import SetupError
 from bq_harper_assets.local.java import java_home
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.bigquery.probe import probe_bigquery
 from bq_harper_assets.stores.finding import Finding
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.mirror.tables import (
+    MIRRORED_LEASES,
+    SystemTable,
+    look_at_system_tables,
+)
 from bq_harper_assets.stores.harper.probe import probe_harper
-from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES, SystemTable, look_at_system_tables
 
 LOW_SPACE_BYTES = 2 * 1024**3
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -121,12 +125,11 @@ def _ready(project: Project, findings: list[Finding]) -> Iterator[Finding]:
     for contract in project.tables:
         subject = f"table {contract.id}"
         try:
-            is_asked = require_ready(project, contract)
+            readiness = require_ready(project, contract)
         except BqhError as error:
             yield Finding(subject, "fail", str(error))
         else:
-            in_step = "the ledger is in step with Harper" if is_asked else "Harper was not asked"
-            yield Finding(subject, "ok", f"declared as it was first synced; {in_step}")
+            yield Finding(subject, "ok", readiness.value)
 
 
 def dagster_finding(project: Project) -> Finding:

@@ -41,7 +41,7 @@ def read(
     """
     # Here and not above: a command that only asks for help does not wait for them.
     from bq_harper_assets.schema.version import TableVersion
-    from bq_harper_assets.sync.schema_sync.rows_as_version import read_rows_as
+    from bq_harper_assets.stores.harper.reading.rows_as_version import read_rows_as
     from bq_harper_assets.sync.schema_sync.version_history import version_named
 
     start, end = (moment.replace(tzinfo=UTC) if moment else None for moment in (from_, to))
@@ -65,7 +65,7 @@ def read(
 
 def json_value(value: Any) -> Any:
     """Writes a value as JSON has it: what is none of its types is a text, as in Harper."""
-    from bq_harper_assets.sync.values.text_forms import stored_text
+    from bq_harper_assets.stores.harper.encoding.text_forms import stored_text
 
     match value:
         case dict():

@@ -14,6 +14,7 @@ from bq_harper_assets.cli.runs.asked_cells import cells_between
 from bq_harper_assets.cli.runs.asked_table import contract_named, open_project
 from bq_harper_assets.cli.runs.ranged_runs import run_cells
 from bq_harper_assets.cli.runs.reachability import require_servers
+from bq_harper_assets.cli.runs.readiness import require_source
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
@@ -37,6 +38,7 @@ def reconcile(table: str, allow_deletes: bool, profile: str | None, output: str)
     project = open_project(profile)
     contract = contract_named(project, table)
     require_servers(project)
+    require_source(project, contract)
     start = _distrust(project, contract)
     cells = cells_between(contract, start, None, None, None)
     what = f"reconciling {contract.id}"
@@ -55,10 +57,10 @@ def _distrust(project: Project, contract: TableContract) -> datetime:
     from bq_harper_assets.instants import floor_to_day
     from bq_harper_assets.ledger.ledger import open_ledger
     from bq_harper_assets.stores.harper.client import HarperClient
-    from bq_harper_assets.sync.adopt.existing_table import oldest_held
-    from bq_harper_assets.sync.adopt.plugin_checkpoints import moment_of
+    from bq_harper_assets.stores.harper.lease.full_reconcile import distrust_everything
+    from bq_harper_assets.stores.harper.mirror.plugin_checkpoints import moment_of
     from bq_harper_assets.sync.ledger_facts import refused_declaration
-    from bq_harper_assets.sync.revisit.full_reconcile import distrust_everything
+    from bq_harper_assets.validation.adopt.existing_table import oldest_held
 
     with (
         open_ledger(project.ledger.url) as ledger,
@@ -86,7 +88,7 @@ def _start(project: Project, contract: TableContract, ledger: "Ledger") -> datet
     from bq_harper_assets.instants import floor_to_day, floor_to_window
     from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
     from bq_harper_assets.stores.bigquery.queries import Queries
-    from bq_harper_assets.sync.source.pinned import oldest_row
+    from bq_harper_assets.stores.bigquery.source import oldest_row
 
     if contract.sync.start_timestamp is not None:
         return floor_to_window(contract.sync.start_timestamp, contract.window)
@@ -105,8 +107,8 @@ def _outside(project: Project, contract: TableContract, start: datetime) -> dict
     """Counts the rows of Harper that are in no window, by where they are."""
     from bq_harper_assets.ledger.ledger import open_ledger
     from bq_harper_assets.stores.harper.client import HarperClient
-    from bq_harper_assets.sync.adopt.existing_table import held_outside
     from bq_harper_assets.sync.ledger_facts import version_of
+    from bq_harper_assets.validation.adopt.existing_table import held_outside
 
     with open_ledger(project.ledger.url) as ledger:
         table = ledger.find_table(contract.id)

@@ -92,6 +92,10 @@ def _in_words(before: Equality, wrong: "Sequence[CellProof]", after: Equality | 
     name = before.contract.id
     if not wrong or after is None:
         told = f"nothing was repaired: no cell of {name} differs from what BigQuery had"
+        if before.moving:
+            judged = any(proof.t for proof in before.proofs)
+            told = f"nothing was repaired: {'some' if judged else 'all'} cells of {name} were"
+            told += f" {before.not_judged}"
         if before.changed:
             told += (
                 f", and BigQuery has changed since in {some_windows(before.changed)}; "

@@ -74,8 +74,8 @@ def _forget_checkpoints(project: Project, contract: TableContract, was: int) -> 
     """Deletes checkpoints of slices that are gone: Harper would show them as stuck nodes."""
     from bq_harper_assets.stores.harper.client import HarperClient
     from bq_harper_assets.stores.harper.errors import HarperNotFound
-    from bq_harper_assets.sync.mirror.checkpoints import checkpoint_id
-    from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
+    from bq_harper_assets.stores.harper.mirror.checkpoints import checkpoint_id
+    from bq_harper_assets.stores.harper.mirror.tables import CHECKPOINTS
 
     gone = [checkpoint_id(contract.id, number) for number in range(contract.slices, was)]
     if not gone:

@@ -17,7 +17,7 @@ from bq_harper_assets.cli.runs.asked_cells import cells_between, require_range
 from bq_harper_assets.cli.runs.asked_table import contract_named, open_project
 from bq_harper_assets.cli.runs.ranged_runs import run_cells
 from bq_harper_assets.cli.runs.reachability import require_servers
-from bq_harper_assets.cli.runs.readiness import require_ready
+from bq_harper_assets.cli.runs.readiness import require_ready, require_source
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 
@@ -54,6 +54,7 @@ def sync(
     require_range(from_, to)
     require_servers(project)
     require_ready(project, contract)
+    require_source(project, contract)
     # Here and not above: dagster and google's libraries take seconds to import.
     from bq_harper_assets.defs.tables.first_window import first_window_start
     from bq_harper_assets.ledger.ledger import open_ledger

@@ -117,11 +117,12 @@ class Equality:
             yield f"no cell of {name} is known to be equal to BigQuery {as_of}"
         for what, proofs in (
             ("equal so far, in a window that is still open", self._open()),
-            ("not judged, because a run is writing them or has to", self._with("moving")),
             ("not looked at, because a store did not answer", self._with("check_failed")),
         ):
             if proofs:
                 yield f"  {what}: {_cells(proofs)}"
+        if self.moving:
+            yield f"  {self.not_judged}"
         if differing := self._with("differs"):
             windows = some_windows(proof.cell.window for proof in differing)
             # What only the deep form sees, only the deep repair mends.
@@ -135,6 +136,20 @@ class Equality:
             is_due = self.unseen.never_synced or self.unseen.closed_since
             then = f"; type: bqh sync {name} --changed" if is_due else ""
             yield f"  not looked at: {self.unseen}{then}"
+
+    @property
+    def moving(self) -> bool:
+        """Says whether some cells cannot be judged before their next commit."""
+        return bool(self._with("moving"))
+
+    @property
+    def not_judged(self) -> str:
+        """Says how many cells were not judged, why, and what to type if nobody moves them."""
+        cells = _cells(self._with("moving"))
+        return (
+            f"not judged, because a run is writing them or has to: {cells}; if no run is at"
+            f" work, type: bqh sync {self.contract.id} --changed"
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Returns the answer as programs read it."""

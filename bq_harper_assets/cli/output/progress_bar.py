@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bq_harper_assets.activity import ActivityStep, CellTally, now_doing, tallying
-from bq_harper_assets.stores.waiting import TERMINAL, WAITS
+from bq_harper_assets.retries.waiting import TERMINAL, WAITS
 
 _LOOK_EVERY_S = 1.0
 LINE_EVERY_S = 30.0

@@ -78,7 +78,7 @@ class AskedTable:
     def planned(self, before: TableVersion | None) -> "TablePlan":
         """Plans what a look at BigQuery would lead to now; nothing is recorded."""
         from bq_harper_assets.schema.table_plan import plan_table
-        from bq_harper_assets.sync.source.pinned import source_schema
+        from bq_harper_assets.stores.bigquery.source import source_schema
 
         with self.queries() as queries:
             return plan_table(self.contract, source_schema(queries, self.contract), before)

@@ -65,8 +65,7 @@ def find_due(
 ) -> DueCells:
     """Finds which of these cells are due; all windows are compared with BigQuery, however old."""
     from bq_harper_assets.ledger.ledger import open_ledger
-    from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
-    from bq_harper_assets.stores.bigquery.queries import Queries
+    from bq_harper_assets.stores.bigquery.source import bigquery_source
     from bq_harper_assets.sync.ledger_facts import table_facts
     from bq_harper_assets.sync.revisit.changed_open_window import open_cells_due
     from bq_harper_assets.sync.revisit.changed_windows import look
@@ -74,9 +73,11 @@ def find_due(
     from bq_harper_assets.sync.revisit.horizon import standing
 
     labels = {"bqh": "changed", "bqh_table": contract.id}
-    queries = Queries(BigQueryCalls(project.bigquery), labels=labels)
     wanted = set(cells)
-    with open_ledger(project.ledger.url) as ledger, queries.client:
+    with (
+        open_ledger(project.ledger.url) as ledger,
+        bigquery_source(project.bigquery, labels) as source,
+    ):
         if ledger.find_table(contract.id):
             ledger.register_table(table_facts(contract, project.bigquery))
         now = ledger.now()
@@ -85,7 +86,7 @@ def find_due(
         changed = {}
         if closed:
             first, last = min(closed).window.start, max(closed).window.end
-            changed = dict(look(ledger, queries, contract, [(first, last)]).changed)
+            changed = dict(look(ledger, source, contract, [(first, last)]).changed)
         by_reason: dict[str, list[Cell]] = {}
         for due in standing(ledger, contract, start, now, changed).due:
             if due.cell in wanted:
@@ -94,7 +95,7 @@ def find_due(
             cell for cells_due in by_reason.values() for cell in cells_due
         }
         still_open = [cell for cell in cells if cell.window.end > until]
-        if still_open and (due_there := open_cells_due(ledger, queries, contract, still_open)):
+        if still_open and (due_there := open_cells_due(ledger, source, contract, still_open)):
             by_reason[OPEN] = due_there
     return DueCells(
         table=contract.id, looked_at=len(cells), at=now, by_reason=by_reason, at_work=len(at_work)

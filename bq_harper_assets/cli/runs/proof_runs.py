@@ -16,6 +16,7 @@ from bq_harper_assets.cli.output.outside_rows import outside_lines
 from bq_harper_assets.cli.output.proof_text import PROOF_HEADER, window_lines
 from bq_harper_assets.cli.runs.asked_cells import cells_between, require_range, slices_asked
 from bq_harper_assets.cli.runs.reachability import require_servers
+from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 
@@ -41,6 +42,7 @@ class Proving:
     cells: "Sequence[Cell]"
     ledger: "Ledger"
     prover: "Prover"
+    harper: HarperConnection
     due: "Sequence[Due]" = ()  # of closed windows in the range, that need work by the ledger
 
     def unseen(self, cells: "Sequence[Cell]", *, given_up: int) -> Unseen:
@@ -80,7 +82,7 @@ class Proving:
 
         table = self.ledger.find_table(self.contract.id)
         retry = self.prover.retry.within(self.contract.sync.give_up_after)
-        with HarperClient(self.prover.stores.harper, retry=retry) as harper:
+        with HarperClient(self.harper, retry=retry) as harper:
             found = check_presence(harper, self.ledger, self.contract)
             if table is not None and found is not None:
                 note_presence(self.ledger, table, found)
@@ -95,7 +97,7 @@ class Proving:
         table = self.ledger.find_table(self.contract.id)
         if table is None:
             return set()
-        with HarperClient(self.prover.stores.harper, retry=self.prover.retry) as harper:
+        with HarperClient(self.harper, retry=self.prover.retry) as harper:
             return record_checks(self.ledger, harper, table, [], proofs)
 
 
@@ -113,8 +115,8 @@ def proving(
     # Here and not above: dagster and google's libraries take seconds to import.
     from bq_harper_assets.defs.resources import build_resources
     from bq_harper_assets.ledger.ledger import open_ledger
+    from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper, Stores
     from bq_harper_assets.sync.ledger_facts import table_facts
-    from bq_harper_assets.sync.turn_context import Stores
     from bq_harper_assets.validation.proof.prover import Prover
 
     bigquery, harper = project.bigquery, project.harper
@@ -124,9 +126,17 @@ def proving(
         cells = synced_cells(contract, ledger, from_, to, slices)
         due = _due(project, contract, ledger, from_, to, slices)
         resources = build_resources(project)
-        stores, retry = Stores(bigquery, harper, ledger), resources["harper"].retry()
-        prover = Prover(stores, contract, resources["spark"].spark_session, retry)
-        yield Proving(contract=contract, cells=cells, ledger=ledger, prover=prover, due=due)
+        route = BigQueryToHarper(Stores(bigquery, harper, ledger), contract)
+        spark, retry = resources["spark"].spark_session, resources["harper"].retry()
+        prover = Prover(route, spark, retry)
+        yield Proving(
+            contract=contract,
+            cells=cells,
+            ledger=ledger,
+            prover=prover,
+            harper=harper,
+            due=due,
+        )
 
 
 def prove(

@@ -1,20 +1,36 @@
 """What would stop every run of a table is found before one is made, in a second."""
 
 from contextlib import suppress
+from enum import Enum
 
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import LogicalTable
 
 
-def require_ready(project: Project, contract: TableContract) -> bool:
-    """Raises TableChanged or OutOfStep; False if Harper, which the run will ask, did not answer."""
+class SourceMissing(BqhError):
+    """BigQuery does not have the table that a contract names."""
+
+    exit_code = 2  # what the user wrote is wrong, and nothing was started
+
+
+class Readiness(Enum):
+    """A readiness says what is known of a table that nothing stops."""
+
+    IN_STEP = "declared as it was first synced; the ledger is in step with Harper"
+    HARPER_NOT_ASKED = "declared as it was first synced; Harper was not asked"
+    NEVER_SYNCED = "never synced yet, and nothing stops its first sync"
+
+
+def require_ready(project: Project, contract: TableContract) -> Readiness:
+    """Raises TableChanged or OutOfStep; the run asks a Harper again that did not answer."""
     # Here and not above: they take a moment to import.
+    from bq_harper_assets.retries.retry import RetryPolicy
     from bq_harper_assets.stores.harper.client import HarperClient
     from bq_harper_assets.stores.harper.errors import HarperError
-    from bq_harper_assets.stores.retry import RetryPolicy
-    from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
+    from bq_harper_assets.stores.harper.lease.ledger_agreement import require_in_step
     from bq_harper_assets.sync.ledger_facts import refused_declaration, table_facts
 
     with open_ledger(project.ledger.url) as ledger:
@@ -22,11 +38,49 @@ def require_ready(project: Project, contract: TableContract) -> bool:
             raise refused
         # One that this ledger does not know yet may be known to another.
         never_synced = LogicalTable(0, table_facts(contract, project.bigquery))
-        table = ledger.find_table(contract.id) or never_synced
+        known = ledger.find_table(contract.id)
         with (
             suppress(HarperError),
             HarperClient(project.harper, retry=RetryPolicy(max_retries=0)) as harper,
         ):
-            require_in_step(ledger, harper, table, adopted=contract.manage == "adopt")
-            return True
-    return False
+            adopted = contract.manage == "adopt"
+            require_in_step(ledger, harper, known or never_synced, adopted=adopted)
+            return Readiness.IN_STEP if known else Readiness.NEVER_SYNCED
+    return Readiness.HARPER_NOT_ASKED if known else Readiness.NEVER_SYNCED
+
+
+def require_source(project: Project, contract: TableContract) -> None:
+    """Raises SourceMissing if BigQuery has no such table, SchemaMismatch if a column is wrong.
+
+    All else is told by the run.
+    """
+    # Here and not above: google's libraries take seconds to import.
+    from bq_harper_assets.retries.retry import RetryPolicy
+    from bq_harper_assets.schema.errors import SchemaRefused
+    from bq_harper_assets.schema.table_plan import plan_table
+    from bq_harper_assets.stores.bigquery.errors import BigQueryError, BigQueryMissing
+    from bq_harper_assets.stores.bigquery.source import bigquery_source
+    from bq_harper_assets.sync.ledger_facts import version_of
+
+    bigquery = project.bigquery
+    try:
+        once = RetryPolicy(max_retries=0)
+        with bigquery_source(bigquery, {"bqh": "readiness"}, retry=once) as source:
+            schema = source.schema(contract)
+    except BigQueryMissing as error:
+        if contract.custom_query is None:
+            name = f"{bigquery.project}.{contract.dataset}.{contract.table}"
+            happened = f"BigQuery has no table {name}, which {contract.id} names as its source"
+        else:
+            happened = f"BigQuery does not have a table that the customQuery of {contract.id} reads"
+        raise SourceMissing(
+            f"{happened}. Nothing was started. Correct it in config/tables.yaml (location is "
+            f"{bigquery.location}), or create it in BigQuery; then type: bqh sync {contract.id}"
+        ) from error
+    except BigQueryError:
+        return  # the run asks again, and is patient
+    with open_ledger(project.ledger.url) as ledger:
+        table = ledger.find_table(contract.id)
+        before = version_of(ledger.newest_schema(table)) if table else None
+    with suppress(SchemaRefused):  # rows that only the run sees may make the change harmless
+        plan_table(contract, schema, before)

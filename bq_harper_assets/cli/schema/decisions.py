@@ -22,8 +22,8 @@ from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
 from bq_harper_assets.schema.version import TableVersion
 
 if TYPE_CHECKING:
+    from bq_harper_assets.stores.harper.schema_evolution import Evolved
     from bq_harper_assets.sync.schema_sync.requested_version import Deciding, Decision
-    from bq_harper_assets.sync.schema_sync.target_evolution import Evolved
 
 _QUIET = "  ~ nothing that rows depend on, such as descriptions, order or clustering"
 _YES = click.option("--yes", is_flag=True, help="Do it.  [default: only show what would be done]")
@@ -204,15 +204,17 @@ def rollback_notes(wanted: TableVersion, now: TableVersion) -> list[str]:
 
 
 def _deciding(asked: AskedTable, queries: Any) -> "Deciding":
+    from bq_harper_assets.stores.bigquery.source import BigQuerySource
     from bq_harper_assets.sync.schema_sync.requested_version import Deciding
 
     require_servers(asked.project)  # what is decided is put on record before Harper hears of it
-    return Deciding(asked.ledger, queries, asked.contract, getpass.getuser())
+    source = BigQuerySource(queries)
+    return Deciding(asked.ledger, source, asked.contract, getpass.getuser())
 
 
 def _evolved(asked: AskedTable) -> "Evolved":
     """Makes in Harper what the newest version needs."""
-    from bq_harper_assets.sync.schema_sync.target_evolution import evolve_table
+    from bq_harper_assets.stores.harper.schema_evolution import evolve_table
 
     with asked.harper() as harper:
         return evolve_table(asked.ledger, harper, asked.contract)

@@ -32,10 +32,10 @@ from bq_harper_assets.defs.runs.early_end import require_going_on, stoppable
 from bq_harper_assets.instants import EPOCH
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.verbs.audit import AuditEntry, Note
+from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
-from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.errors import RunStopped

@@ -12,11 +12,12 @@ from bq_harper_assets.defs.names import target_key
 from bq_harper_assets.defs.resources import RunResources
 from bq_harper_assets.defs.runs.early_end import require_going_on, stoppable
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.retries.breaker import PROCESS_BREAKERS
+from bq_harper_assets.retries.waiting import WAITS
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.stop_request import Stop, cancelled_by
 from bq_harper_assets.validation import smoke
@@ -90,7 +91,8 @@ def validate_cells(
             to_prove = cells if prove is None else prove
             if to_prove and cell_proof.PROOF_CHECK in checks:
                 session = resources.spark.spark_session
-                prover = Prover(resources.stores(opened), contract, session, harper.retry())
+                route = BigQueryToHarper(resources.stores(opened), contract)
+                prover = Prover(route, session, harper.retry())
                 with doing(f"proving {len(to_prove):,} cells"):
                     proofs = stoppable(
                         context, lambda stop: _proved(stop, prover, to_prove, deep=deep)

@@ -8,8 +8,8 @@ from typing import TypeVar
 from dagster import AssetExecutionContext, Failure, OpExecutionContext
 
 from bq_harper_assets.activity import doing
-from bq_harper_assets.stores.retry import StepDeadline
-from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets.retries.retry import StepDeadline
+from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.sync.errors import SparkIsGone
 from bq_harper_assets.sync.stop_request import Stop
 

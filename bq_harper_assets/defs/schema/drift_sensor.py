@@ -8,7 +8,7 @@ tells at once.
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -38,11 +38,13 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import NewestVersion
 from bq_harper_assets.ledger.verbs.claims import Claim, ClaimRecord
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
+from bq_harper_assets.stores.bigquery.source import bigquery_source
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.mirror.schemas import mirror_claim, unmirror_claim
 from bq_harper_assets.stores.harper.resource import HarperResource
-from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.mirror.schemas import mirror_claim, unmirror_claim
+from bq_harper_assets.sync.protocols import Source
 from bq_harper_assets.sync.schema_sync.drift import (
     LOOK_EVERY,
     LastLook,
@@ -190,7 +192,9 @@ def build_drift_sensor(
             why = f"the next look is at {cursor.next_look:%F %T} UTC"
             if now >= cursor.next_look:
                 shown = partial(_mirrored, context, harper)
-                found = look_around(opened, bigquery.connection(), contracts, _node_id(), shown)
+                found = look_around(
+                    opened, partial(_source, bigquery), contracts, _node_id(), shown
+                )
                 if isinstance(found, Round):
                     return _looked(news, contracts, cursor.looked(found), found)
                 why = _who_looks(found)
@@ -198,6 +202,11 @@ def build_drift_sensor(
             return _told(news, cursor, "; ".join([*news.said, why]))
 
     return schema_drift
+
+
+def _source(bigquery: BigQueryConnectionResource) -> AbstractContextManager[Source]:
+    # What is away now is looked at again in five minutes, so that nothing is sent twice.
+    return bigquery_source(bigquery.connection(), {"bqh": "drift"}, retry=_ONCE)
 
 
 def _node_id() -> str:

@@ -31,12 +31,12 @@ from bq_harper_assets.defs.runs.early_end import stoppable
 from bq_harper_assets.defs.runs.step_retries import retried
 from bq_harper_assets.defs.tables.source_assets import source_key
 from bq_harper_assets.errors import BqhError, TransientError
+from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
-from bq_harper_assets.stores.waiting import WAITS
-from bq_harper_assets.sync.schema_sync.target_evolution import Evolved, evolve_table
+from bq_harper_assets.stores.harper.schema_evolution import Evolved, evolve_table
 from bq_harper_assets.sync.schema_sync.version_history import VersionStep
 from bq_harper_assets.validation.schema_drift import as_markdown
 

@@ -30,17 +30,18 @@ from bq_harper_assets.defs.tables.materialisations import cell_metadata, record_
 from bq_harper_assets.defs.tables.source_assets import source_key
 from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.retries.retry import RetryPolicy as StoreRetries
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.mirror.checkpoints import mirror_checkpoints
+from bq_harper_assets.stores.harper.mirror.schemas import mirror_schemas
+from bq_harper_assets.stores.harper.mirror.tables import make_system_tables
 from bq_harper_assets.stores.harper.resource import HarperResource
-from bq_harper_assets.stores.retry import RetryPolicy as StoreRetries
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.errors import RunStopped, TurnFailed
 from bq_harper_assets.sync.lease.keeper import LEASE_LASTS, lease_times
 from bq_harper_assets.sync.ledger_facts import refused_declaration
-from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
-from bq_harper_assets.sync.mirror.schemas import mirror_schemas
-from bq_harper_assets.sync.mirror.tables import make_system_tables
 from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets.sync.turn.turn import Turn
@@ -133,8 +134,7 @@ def sync_cells(
             def once() -> TurnReport:
                 session = resources.spark.spark_session
                 run = Turn(
-                    stores=resources.stores(opened),
-                    contract=contract,
+                    route=BigQueryToHarper(resources.stores(opened), contract),
                     spark=session,
                     run_id=context.run.run_id,
                     times=lease_times(session.conf.get("spark.master", "") or "", PATIENCE),

@@ -8,10 +8,10 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.instants import floor_to_day, floor_to_window
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.source.pinned import oldest_row
+from bq_harper_assets.stores.bigquery.source import oldest_row
 
 _log = logging.getLogger(__name__)
 

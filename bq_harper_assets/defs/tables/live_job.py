@@ -21,6 +21,7 @@ from dagster import (
 from dagster_pyspark import LazyPySparkResource
 from pydantic import BaseModel, ConfigDict, Field
 
+from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.names import live_job
@@ -33,14 +34,15 @@ from bq_harper_assets.defs.tables.materialisations import record_done
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellState
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.lease.keeper import lease_times
 from bq_harper_assets.sync.ledger_facts import cell_key, refused_declaration
-from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.sync.revisit.open_window import Live, left_open, open_window
 from bq_harper_assets.sync.revisit.pace import ASK_AGAIN_AFTER, LIVE_RUN, tick_seconds
 from bq_harper_assets.sync.stop_request import Stop
@@ -94,8 +96,7 @@ def build_live_job(contract: TableContract) -> JobDefinition:
                     context.log.info(line)
                 session = spark.spark_session
                 run = Turn(
-                    stores=resources.stores(opened),
-                    contract=contract,
+                    route=BigQueryToHarper(resources.stores(opened), contract),
                     spark=session,
                     run_id=run_id,
                     times=lease_times(session.conf.get("spark.master", "") or ""),
@@ -103,7 +104,8 @@ def build_live_job(contract: TableContract) -> JobDefinition:
                     say=context.log.info,
                     stop=stop,
                 )
-                return _follow(context, run, spark, timedelta(seconds=config.seconds))
+                lasts = timedelta(seconds=config.seconds)
+                return _follow(context, run, spark, harper.connection(), lasts)
 
         followed = stoppable(context, follow)
         cells = [each.cell for each in followed.cells] if followed else []
@@ -123,12 +125,16 @@ def build_live_job(contract: TableContract) -> JobDefinition:
 
 
 def _follow(
-    context: OpExecutionContext, run: Turn, spark: LazyPySparkResource, lasts: timedelta
+    context: OpExecutionContext,
+    run: Turn,
+    spark: LazyPySparkResource,
+    connection: HarperConnection,
+    lasts: timedelta,
 ) -> TurnReport | None:
     """Follows the window; files what all polls did as one materialisation of each cell."""
-    contract, ledger = run.contract, run.stores.ledger
+    contract, ledger = run.contract, run.route.ledger
 
-    with HarperClient(run.stores.harper, retry=run.retry) as harper:
+    with HarperClient(connection, retry=run.retry) as harper:
 
         def after_look(report: TurnReport) -> None:
             context.log.info(f"{report.rows:,} rows at {report.t:%F %T}, {report.phase}")

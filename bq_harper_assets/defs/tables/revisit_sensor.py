@@ -34,10 +34,8 @@ from bq_harper_assets.defs.tables.first_window import find_start, known_start
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.schema.version import TableVersion
-from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
-from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
-from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
+from bq_harper_assets.stores.bigquery.source import bigquery_source
 from bq_harper_assets.sync.cells.window import Span, Window
 from bq_harper_assets.sync.ledger_facts import refused_declaration
 from bq_harper_assets.sync.phases import rows_per_request
@@ -237,11 +235,9 @@ def _looks(
     labels = {"bqh": "revisit", "bqh_table": contract.id}
     looks: dict[Span, SourceChanges] = {}
     try:
-        calls = BigQueryCalls(bigquery.connection(), breakers=PROCESS_BREAKERS)
-        queries = Queries(calls, labels=labels)
-        with queries.client:
+        with bigquery_source(bigquery.connection(), labels) as source:
             for each in ranges:
-                looks[each] = look(ledger, queries, contract, [each])
+                looks[each] = look(ledger, source, contract, [each])
     except BqhError as error:
         return looks, str(error)
     return looks, ""

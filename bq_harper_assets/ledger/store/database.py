@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from bq_harper_assets.contract.secrets import without_secrets
 from bq_harper_assets.contract.settings.private_files import make_private_file, tighten_file
 from bq_harper_assets.ledger.errors import LedgerNotWritable, LedgerRefused, LedgerUnavailable
-from bq_harper_assets.stores.waiting import WAITS, clock_text
+from bq_harper_assets.retries.waiting import WAITS, clock_text
 
 _NOT_WRITABLE = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM)
 _PG_DISK_FULL, _PG_READ_ONLY = "53100", "25006"

@@ -1,6 +1,6 @@
 """Commits cells that were written, or records that their batches failed or were refused."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -36,15 +36,68 @@ def commit(
     Leases must be live, batches planned under them, and rows accounted for. If someone allowed the
     deletes, they are not counted against later turns.
     """
-    table = leases.table
     if not done:
         return
     for batch, result in done:
         _conserve(batch, result)
-    slices = sorted({batch.cell.slice for batch, _ in done})
+    slices = {batch.cell.slice for batch, _ in done}
     _, now = slice_leases.lock_live(connection, leases, slices, "commit cells")
+    recorded = list(_recorded(connection, leases, [batch for batch, _ in done]))
+    _commit(connection, leases.table, done, recorded, now, deletes_allowed=deletes_allowed)
+
+
+def recognise(
+    connection: Connection, leases: Leases, applied: Mapping[int, CellResult]
+) -> tuple[int, ...]:
+    """Commits batches that a transactional target has taken and their run did not record.
+
+    The target itself says so, so it does not matter under whose lease they were planned. Batches
+    that are not planned any more are left alone; the numbers of those committed are returned.
+    """
+    table = leases.table
+    query = select(BATCHES).where(
+        BATCHES.c.table_id == table.id,
+        BATCHES.c.seq.in_(applied),
+        BATCHES.c.state == BatchState.PLANNED,
+        BATCHES.c.slice.in_(leases.slices),
+    )
+    planned = connection.execute(query).all()
+    if not planned:
+        return ()
+    slices = sorted({row.slice for row in planned})
+    _, now = slice_leases.lock_live(connection, leases, slices, "recognise batches")
+    done = [(_planned_batch(table, row), applied[row.seq]) for row in planned]
+    for batch, result in done:
+        _conserve(batch, result)
+    _commit(connection, table, done, planned, now, deletes_allowed=False)
+    return tuple(row.seq for row in planned)
+
+
+def fail(connection: Connection, batch: Batch, error: str) -> None:
+    """Ends a batch without a commit; its cell may hold some of its rows.
+
+    This needs no lease: a failed cell is trusted no more than a planned one, whoever reports it.
+    """
+    _give_up(connection, batch, BatchState.FAILED, CellState.FAILED, error)
+
+
+def refuse(
+    connection: Connection, batch: Batch, reason: str, until: datetime | None = None
+) -> None:
+    """Ends a batch that the guard stopped; its cell waits for a person, or for the time `until`."""
+    _give_up(connection, batch, BatchState.REFUSED, CellState.REFUSED, reason, refused_until=until)
+
+
+def _commit(
+    connection: Connection,
+    table: LogicalTable,
+    done: Sequence[tuple[Batch, CellResult]],
+    recorded: Sequence[Row[Any]],  # each batch as it was planned
+    now: datetime,
+    *,
+    deletes_allowed: bool,
+) -> None:
     batches = [batch for batch, _ in done]
-    recorded = _recorded(connection, leases, batches)
     held = _held_rows(connection, table, [one.cell for one in batches if one.mode is Mode.TOPUP])
     for (batch, result), planned in zip(done, recorded, strict=True):
         end_batch(
@@ -87,19 +140,19 @@ def commit(
     audit.record(connection, table, now, *(_note(batch, result) for batch, result in done))
 
 
-def fail(connection: Connection, batch: Batch, error: str) -> None:
-    """Ends a batch without a commit; its cell may hold some of its rows.
-
-    This needs no lease: a failed cell is trusted no more than a planned one, whoever reports it.
-    """
-    _give_up(connection, batch, BatchState.FAILED, CellState.FAILED, error)
-
-
-def refuse(
-    connection: Connection, batch: Batch, reason: str, until: datetime | None = None
-) -> None:
-    """Ends a batch that the guard stopped; its cell waits for a person, or for the time `until`."""
-    _give_up(connection, batch, BatchState.REFUSED, CellState.REFUSED, reason, refused_until=until)
+def _planned_batch(table: LogicalTable, row: Row[Any]) -> Batch:
+    start = row.window_start
+    return Batch(
+        table=table,
+        seq=row.seq,
+        cell=CellKey(start, start + table.facts.window, row.slice),
+        mode=Mode(row.mode),
+        t=row.snapshot,
+        schema_version=row.schema_version,
+        epoch=row.epoch,
+        upto=row.upto,
+        since=row.since,
+    )
 
 
 def _give_up(

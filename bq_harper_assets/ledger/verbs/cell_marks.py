@@ -43,7 +43,7 @@ def mark(
             f"cannot mark cells of {table.name}: {'; '.join(problems)}. Nothing was marked, and"
             f" nothing may be written. See where the table stands with: bqh status {table.name}"
         )
-    slices = sorted({one.cell.slice for one in marks})
+    slices = {one.cell.slice for one in marks}
     _, now = slice_leases.lock_live(connection, leases, slices, "mark cells")
     if unless_committed_at_t:
         marks = list(_not_held(connection, table, t, marks))

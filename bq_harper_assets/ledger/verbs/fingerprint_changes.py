@@ -37,7 +37,7 @@ def rebase(
             f" changed. See where the table stands with: bqh status {table.name}"
         )
     # The locks are taken in the order of a commit, so that neither waits for the other.
-    _, now = slice_leases.lock(connection, table, sorted({cell.slice for cell, _, _ in prints}))
+    _, now = slice_leases.lock(connection, table, {cell.slice for cell, _, _ in prints})
     rows = [
         {
             "of_table": table.id,

@@ -23,7 +23,7 @@ def intend(
     if not intents:
         return
     table = leases.table
-    slices = sorted({intent.batch.cell.slice for intent in intents})
+    slices = {intent.batch.cell.slice for intent in intents}
     _, now = slice_leases.lock_live(connection, leases, slices, "record what is to be deleted")
     for intent in intents:
         change_batch(

@@ -1,7 +1,7 @@
 """A lease says who may write a slice now; each step locks the rows, reads the time and decides."""
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,8 +32,7 @@ def acquire(
     sent: float,
 ) -> Leases:
     """Takes all leases or none: each must be released, or expired by the database's clock."""
-    wanted = tuple(sorted(set(slices)))
-    rows, now = lock(connection, table, wanted)
+    rows, now = lock(connection, table, slices)
     _check_slices(connection, table)
     if held := [row for row in rows if not _is_free(row, now)]:
         raise LeaseHeld(table.name, _with_hosts(connection, table, held), asked_by=owner)
@@ -108,31 +107,32 @@ def note_mirrored(connection: Connection, leases: Leases, batch: int) -> None:
 
 
 def lock(
-    connection: Connection, table: LogicalTable, slices: Sequence[int]
+    connection: Connection, table: LogicalTable, slices: Iterable[int]
 ) -> tuple[list[Row[Any]], datetime]:
     """Locks the lease rows until the transaction ends, and then reads the time.
 
     The rows are locked in ascending order, which keeps two owners of overlapping slices from
     waiting for each other. The time is read last, because waiting for a lock may outlast a lease.
     """
+    wanted = sorted(set(slices))
     query = (
         select(LEASES)
-        .where(LEASES.c.table_id == table.id, LEASES.c.slice.in_(slices))
+        .where(LEASES.c.table_id == table.id, LEASES.c.slice.in_(wanted))
         .order_by(LEASES.c.slice)
         .with_for_update()
     )
     rows = list(connection.execute(query))
-    if not slices or len(rows) != len(slices):
+    if not wanted or len(rows) != len(wanted):
         _check_slices(connection, table)
         raise LedgerConflict(
-            f"{table.name} has the slices 0 to {table.facts.slices - 1}, and {list(slices)} were"
+            f"{table.name} has the slices 0 to {table.facts.slices - 1}, and {wanted} were"
             f" asked for. Nothing was changed. See them with: bqh status {table.name}"
         )
     return rows, database_now(connection)
 
 
 def lock_live(
-    connection: Connection, leases: Leases, slices: Sequence[int], step: str
+    connection: Connection, leases: Leases, slices: Iterable[int], step: str
 ) -> tuple[list[Row[Any]], datetime]:
     """Locks the rows; raises LeaseLost unless each is this owner's, in this epoch, and live."""
     rows, now = lock(connection, leases.table, slices)

@@ -6,6 +6,9 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.retries.breaker import Breakers, patiently
+from bq_harper_assets.retries.retry import Call, Retry, RetryPolicy
+from bq_harper_assets.retries.waiting import WAITS, clock_text
 from bq_harper_assets.stores.bigquery.errors import (
     BigQueryRefused,
     BigQueryUnavailable,
@@ -16,9 +19,6 @@ from bq_harper_assets.stores.bigquery.errors import (
     is_storm,
     retry_after_s,
 )
-from bq_harper_assets.stores.breaker import Breakers, patiently
-from bq_harper_assets.stores.retry import Call, Retry, RetryPolicy
-from bq_harper_assets.stores.waiting import WAITS, clock_text
 
 REQUEST_TIMEOUT_S = 60.0
 # The library would repeat a failed request for ten minutes. It takes None, against its own types.
@@ -63,6 +63,7 @@ class BigQueryCalls:
         self._retry = policy.within(give_up_after) if give_up_after else policy
         self._breakers = breakers or Breakers()
         self._on_retry = on_retry
+        self.sent = 0  # calls so far, each try counted
 
     @property
     def request_s(self) -> float:
@@ -97,6 +98,7 @@ class BigQueryCalls:
         failures: list[BigQueryUnavailable] = []
 
         def watched() -> _Result:
+            self.sent += 1
             try:
                 with google_errors(self.connection, str(call), feature):
                     return send()

@@ -16,6 +16,7 @@ from typing import Any
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.errors import BqhError, TransientError
+from bq_harper_assets.sync.errors import SplitsLost
 
 # The same status means different things: BigQuery's own word for the reason comes first.
 _BUSY = {
@@ -52,7 +53,7 @@ class BigQueryBusy(BigQueryUnavailable):
     """BigQuery got too many requests, or a quota is used up: later it may work."""
 
 
-class ReadSessionLost(BigQueryUnavailable):
+class ReadSessionLost(BigQueryUnavailable, SplitsLost):
     """BigQuery no longer knows a session or its streams: the same rows come from a new one."""
 
 

@@ -15,25 +15,9 @@ from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.row_text import row_hash
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.sync.protocols import Fingerprint
 
 _LOW = 0xFFFFFFFF
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fingerprint:
-    """A fingerprint identifies the rows of one window, whatever their order."""
-
-    rows: int = 0
-    distinct: int = 0  # it is less than rows if some rows are equal in the columns that make ids
-    xor: int = 0
-    low: int = 0  # the halves of the hashes are summed apart: a whole sum would overflow
-    high: int = 0
-
-    @property
-    def text(self) -> str:
-        """Returns the text that the ledger stores."""
-        xor = self.xor & (2**64 - 1)
-        return f"{self.rows}:{self.distinct}:{xor:016x}:{self.low:x}:{self.high:x}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from bq_harper_assets.retries.retry import Call
 from bq_harper_assets.stores.harper.errors import (
     HarperError,
     HarperExists,
@@ -19,7 +20,6 @@ from bq_harper_assets.stores.harper.errors import (
     HarperUnauthorized,
     HarperUnavailable,
 )
-from bq_harper_assets.stores.retry import Call
 
 # The pattern is anchored, because a refused value is quoted in the text and may say anything.
 _EXISTS = re.compile(r"(?:Table|database|schema|attribute) '.*' already exists\b", re.IGNORECASE)

@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.stores.breaker import Breakers, patiently
+from bq_harper_assets.retries.breaker import Breakers, patiently
+from bq_harper_assets.retries.retry import Call, Retry, RetryPolicy
 from bq_harper_assets.stores.harper.errors import (
     HarperError,
     HarperIndexing,
@@ -13,7 +14,6 @@ from bq_harper_assets.stores.harper.errors import (
     HarperUnavailable,
 )
 from bq_harper_assets.stores.harper.transport import Request, Timeouts, Transport
-from bq_harper_assets.stores.retry import Call, Retry, RetryPolicy
 
 # A server thread may not know yet of a table that another thread has just made.
 NEW_TABLE_S = 5.0

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.stores.breaker import PROCESS_BREAKERS, Breakers
+from bq_harper_assets.retries.breaker import PROCESS_BREAKERS, Breakers
+from bq_harper_assets.retries.retry import Call, Retry, RetryPolicy
 from bq_harper_assets.stores.harper.answers import (
     Attribute,
     Creation,
@@ -27,7 +28,6 @@ from bq_harper_assets.stores.harper.errors import (
     HarperUnauthorized,
 )
 from bq_harper_assets.stores.harper.transport import Timeouts
-from bq_harper_assets.stores.retry import Call, Retry, RetryPolicy
 
 IDS_PER_REQUEST = 1_000  # of a search by ids
 DATABASE = "data"  # Harper's database for a table that names none
@@ -53,6 +53,8 @@ class HarperClient:
         on_retry: Callable[[Retry], None] = lambda retry: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.connection = connection
+        self.retry = retry
         self._calls = Calls(
             connection,
             retry=retry,

@@ -19,8 +19,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from enum import StrEnum
+from itertools import count
 from typing import Protocol
 
 from bq_harper_assets.errors import BqhError
@@ -28,6 +27,7 @@ from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.answers import Attribute, Creation, TableDescription
 from bq_harper_assets.stores.harper.fitting import conflicts, read_back_by, undeclared, unfit
 from bq_harper_assets.stores.harper.index_parity import SearchVerbs, still_built, wait_for_indexes
+from bq_harper_assets.sync.protocols import Ensured, TableAction
 
 ATTEMPTS = 3
 WAIT_S = 0.1  # it is multiplied by the attempt, and up to half of that is added
@@ -47,23 +47,6 @@ class TableVerbs(SearchVerbs, Protocol):
     def create_attribute(self, table: str, name: str) -> Creation: ...
 
 
-class TableAction(StrEnum):
-    """A table action says what had to be done to a table."""
-
-    CREATED = "created"
-    UP_TO_DATE = "up_to_date"
-    MIGRATED = "migrated"
-
-
-@dataclass(frozen=True)
-class Ensured:
-    """Ensured is the result of ensure_table: what was done, and what the table cannot offer."""
-
-    action: TableAction
-    added: tuple[str, ...] = ()  # attributes that have got an index now
-    unindexed: tuple[str, ...] = ()  # they were declared without one, and Harper adds none later
-
-
 class TableNotEnsured(BqhError):
     """The table is not as planned after all attempts."""
 
@@ -78,7 +61,7 @@ class TableNotEnsured(BqhError):
 class TableConflict(BqhError):
     """A table of that name exists, and it cannot store the contract's rows."""
 
-    def __init__(self, table: str, found: Sequence[str], *, adopted: bool = False) -> None:
+    def __init__(self, table: str, found: Sequence[str], *, adopted: bool) -> None:
         self.table = table
         lines = "".join(f"\n  - {conflict}" for conflict in found)
         way_out = (
@@ -146,7 +129,7 @@ def _change(
     action, added = TableAction.UP_TO_DATE, dict[str, None]()
     said, last = "", "it was there a moment ago, and is not"
     # There is one description more than there are attempts, to check the last change too.
-    for attempt in range(1, ATTEMPTS + 2):
+    for attempt in count(1):
         found = client.describe_table(plan.table)
         missing = _missing(found, plan, adopted) if found is not None else ()
         if found is not None and not missing:

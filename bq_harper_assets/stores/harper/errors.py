@@ -14,7 +14,7 @@ HarperError
 """
 
 from bq_harper_assets.errors import BqhError, TransientError
-from bq_harper_assets.stores.retry import Call
+from bq_harper_assets.retries.retry import Call
 
 
 class HarperError(BqhError):

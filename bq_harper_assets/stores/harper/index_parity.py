@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any, Protocol
 
 from bq_harper_assets.errors import TransientError
+from bq_harper_assets.retries.waiting import WAITS, clock_text
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.errors import HarperIndexing, HarperRefused
 from bq_harper_assets.stores.harper.index_keys import is_lost
-from bq_harper_assets.stores.waiting import WAITS, clock_text
 
 SAMPLE = 10  # rows from each end of the primary key, because Harper builds in its order
 MOST_ALIKE = 50_000  # at most so many rows of one value are read to find the sampled ones

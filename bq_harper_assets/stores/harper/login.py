@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.secrets import HIDDEN, without_secrets
 from bq_harper_assets.contract.settings.urls import HARPER_URL, is_loopback
+from bq_harper_assets.retries.retry import Call
 from bq_harper_assets.stores.harper.errors import HarperUnsafe
-from bq_harper_assets.stores.retry import Call
 
 LONGEST_QUOTE = 500
 

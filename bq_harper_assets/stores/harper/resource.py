@@ -7,8 +7,8 @@ from pydantic import ConfigDict, Field, SecretStr, field_validator
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.settings.urls import HARPER_URL
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.harper.client import DATABASE, HarperClient
-from bq_harper_assets.stores.retry import RetryPolicy
 
 
 class HarperResource(dg.ConfigurableResource[HarperClient]):

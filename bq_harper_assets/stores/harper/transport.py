@@ -11,6 +11,8 @@ import requests
 from urllib3.exceptions import ReadTimeoutError
 
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.retries.retry import Call
+from bq_harper_assets.retries.waiting import WAITS, clock_text
 from bq_harper_assets.stores.harper.answers import (
     error_class,
     error_text,
@@ -26,8 +28,6 @@ from bq_harper_assets.stores.harper.errors import (
     HarperUnsafe,
 )
 from bq_harper_assets.stores.harper.login import login_to
-from bq_harper_assets.stores.retry import Call
-from bq_harper_assets.stores.waiting import WAITS, clock_text
 
 # Harper closes a connection that is idle for 5 s, so one that is nearly so is not used again.
 LONGEST_IDLE_S = 4.0

@@ -1,4 +1,4 @@
-"""Cells of a pinned source are compared with Harper's rows of now."""
+"""Cells of a pinned source are compared with the target's rows of now."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,7 +6,7 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid, Part
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.diff.diff_job import CellDiff, DiffJob, compare
-from bq_harper_assets.sync.diff.target_rows import TimeRange, ranges_of
+from bq_harper_assets.sync.protocols import TargetRange
 from bq_harper_assets.sync.spark.hash_blobs import bins_per_place
 from bq_harper_assets.sync.turn_context import TurnSource
 
@@ -28,10 +28,8 @@ def compare_cells(
     reading = source.reading(parts, has_equal_rows=has_equal_rows)
     job = DiffJob(
         reading=reading,
-        harper=source.harper_of_tasks,
-        target=source.contract.target_table,
+        target=source.target.of_tasks(source.spark),
         ranges=_dealt(_held_ranges(source, parts, rows, reading.grid), source.tasks),
-        retry=source.retry,
         per_place=bins_per_place(max(rows.values())),
         deep=deep,
         as_written=as_written,
@@ -42,16 +40,17 @@ def compare_cells(
 
 def _held_ranges(
     source: TurnSource, parts: Mapping[Cell, Part], rows: Mapping[Window, int], grid: Grid
-) -> Iterator[TimeRange]:
-    kind = source.pin.plan.selection.timestamp.kind
+) -> Iterator[TargetRange]:
     ends: dict[Window, Part] = {}
     for cell, part in parts.items():
         ends[cell.window] = max(part, ends.get(cell.window, part), key=lambda each: each.end)
     for window, part in sorted(ends.items(), key=lambda item: item[0]):
         first = grid.place_of(Cell(window, 0))
-        yield from ranges_of(first, window.start, part.end, rows[window], kind)
+        yield from source.target.ranges(
+            source.pin.plan, first, window.start, part.end, rows[window]
+        )
 
 
-def _dealt(ranges: Iterator[TimeRange], tasks: int) -> tuple[tuple[TimeRange, ...], ...]:
+def _dealt(ranges: Iterator[TargetRange], tasks: int) -> tuple[tuple[TargetRange, ...], ...]:
     everything = list(ranges)
     return tuple(tuple(everything[n::tasks]) for n in range(min(tasks, len(everything))))

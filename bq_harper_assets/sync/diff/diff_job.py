@@ -13,12 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
-from bq_harper_assets.sync.diff.deep_hash import RecordHashes, source_hashes
-from bq_harper_assets.sync.diff.target_rows import FLAGGED, StoredHashes, TimeRange, read_held
 from bq_harper_assets.sync.identity.digest import Digest, digests_by_place
+from bq_harper_assets.sync.protocols import FLAGGED, Split, TargetOfTasks, TargetRange
 from bq_harper_assets.sync.source.cell_rows import Reading, cell_rows
 from bq_harper_assets.sync.spark.hash_blobs import (
     PACKED_DDL,
@@ -38,7 +35,6 @@ from bq_harper_assets.sync.spark.receipts import (
     failure_of,
     merged,
 )
-from bq_harper_assets.sync.spark.task_login import HarperOfTasks
 from bq_harper_assets.sync.spark.task_waits import noted_for_driver
 from bq_harper_assets.sync.spark.tasks import task_rows
 
@@ -61,10 +57,8 @@ class DiffJob:
     """A diff job says what is compared and how; it is sent to the executors."""
 
     reading: Reading
-    harper: HarperOfTasks
-    target: str
-    ranges: tuple[tuple[TimeRange, ...], ...]  # of the target, by task
-    retry: RetryPolicy
+    target: TargetOfTasks
+    ranges: tuple[tuple[TargetRange, ...], ...]  # of the target, by task
     per_place: int = 1  # bins
     deep: bool = False  # by every stored value, not by the stored hash
     as_written: bool = False  # if deep: by the stored hash too
@@ -100,12 +94,12 @@ def compare(spark: "SparkSession", job: DiffJob) -> Mapping[int, CellDiff]:
     Raises NotCompared if a task could not read its side to the end.
     """
     parts: list[Callable[[], Iterator[pa.RecordBatch]]] = [
-        *(partial(_read_source, job, streams) for streams in job.reading.streams),
+        *(partial(_read_source, job, splits) for splits in job.reading.splits),
         *(partial(_read_target, job, ranges) for ranges in job.ranges),
     ]
 
     def run(part: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-        with noted_for_driver(job.harper.waits):
+        with noted_for_driver(job.target.waits):
             yield from part()
 
     def join(rows: pa.Table) -> pa.Table:
@@ -135,20 +129,20 @@ def compare(spark: "SparkSession", job: DiffJob) -> Mapping[int, CellDiff]:
     return found
 
 
-def _read_source(job: DiffJob, streams: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _read_source(job: DiffJob, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     packer = SourcePacker(per_place=job.per_place)
     tallies: dict[int, Tally] = {}
     failure: Failure | None = None
     try:
-        for rows in cell_rows(job.reading, streams):
+        for rows in cell_rows(job.reading, splits):
             for place, digest in digests_by_place(rows.places, rows.identity.row_hashes).items():
                 tallies.setdefault(place, Tally()).__iadd__(Tally(digest.count, digest=digest))
             named = rows.where(rows.identity.ids.is_valid().to_numpy(zero_copy_only=False))
             identity = named.identity
             hashes = identity.row_hashes
             if job.deep:
-                plan = job.reading.plan
-                hashes = source_hashes(named, plan, as_written=job.as_written)
+                layout = job.reading.layout
+                hashes = job.target.value_hashes(named, layout, as_written=job.as_written)
             yield from packer.add(named.places, identity.whole_id_hashes, hashes)
     except BqhError as error:
         failure = failure_of(error)
@@ -160,25 +154,20 @@ def _read_source(job: DiffJob, streams: Sequence[str]) -> Iterator[pa.RecordBatc
     )
 
 
-def _read_target(job: DiffJob, ranges: Sequence[TimeRange]) -> Iterator[pa.RecordBatch]:
+def _read_target(job: DiffJob, ranges: Sequence[TargetRange]) -> Iterator[pa.RecordBatch]:
     failure: Failure | None = None
     reading = job.reading
-    by_values = RecordHashes(job.as_written)
-    with HarperClient(job.harper.connection(), retry=job.retry) as client:
-        try:
-            for each, held in read_held(
-                client,
-                job.target,
-                reading.plan,
-                ranges,
-                reading.grid.slices,
-                by_values if job.deep else StoredHashes(),
-            ):
+    extras: frozenset[str] = frozenset()
+    try:
+        with job.target.reader(
+            reading.layout, reading.grid.slices, deep=job.deep, as_written=job.as_written
+        ) as reader:
+            for each, held in reader.rows(ranges):
                 places = held.slices + each.place
                 yield pack_held(places, held.ids, held.hashes, held.keys, job.per_place)
-        except BqhError as error:
-            failure = failure_of(error)
-    extras = frozenset(by_values.extras)
+            extras = frozenset(reader.extras)
+    except BqhError as error:
+        failure = failure_of(error)
     yield receipt_row(
         Receipt(
             tallies={},

@@ -48,8 +48,8 @@ class Counter:
     """A counter gives out the numbers of one stream, batch by batch."""
 
     def __init__(self, numbers: Numbers | None) -> None:
-        self._hashes = numbers.hashes if numbers else np.empty(0, np.uint64)
-        self._next = numbers.firsts.copy() if numbers else np.empty(0, np.int64)
+        self._hashes = numbers.hashes if numbers else np.array([], np.uint64)
+        self._next = numbers.firsts.copy() if numbers else np.array([], np.int64)
 
     def number(self, row_hashes: UInt64s) -> pa.Int64Array:
         """Returns the number of each row; it is 0 for a row that shares its id with no other."""

@@ -36,7 +36,7 @@ from bq_harper_assets.sync.arrays.splitmix import (
     sums_of_runs,
 )
 from bq_harper_assets.sync.errors import UnhashableType
-from bq_harper_assets.sync.values.decimals import decimal_texts
+from bq_harper_assets.sync.identity.decimals import decimal_texts
 
 _NAN = 0x7FF8000000000000  # NaNs may differ in bits that carry no meaning
 

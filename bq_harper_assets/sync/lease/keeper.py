@@ -11,22 +11,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
-from typing import Any
 
 from bq_harper_assets.activity import doing
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LeaseHeld, LedgerError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Leases, LogicalTable
-from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.waiting import WAITS, clock_text
+from bq_harper_assets.retries.waiting import WAITS, clock_text
 from bq_harper_assets.sync.errors import LeaseRanOut
-from bq_harper_assets.sync.lease.send_deadline import LeaseTerms, mirror_id
-from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
+from bq_harper_assets.sync.protocols import LeaseMirror, LeaseTerms
 from bq_harper_assets.sync.stop_request import Stop
 
 RENEWALS_PER_TTL = 6
-RENEW_AGAIN_S = 5.0  # after a renewal that failed, or that was not mirrored to Harper
+RENEW_AGAIN_S = 5.0  # after a renewal that failed, or that was not mirrored
 LEASE_LASTS = timedelta(minutes=3)
 ASK_EVERY_S = 1.0  # for a lease of another run; less than the pause between two polls of a live run
 RENEWAL_ENDS_WITHIN_S = 2.0  # where the run was asked to stop
@@ -37,7 +34,7 @@ CLUSTER_CLOCK_SKEW = timedelta(seconds=2)
 class LeaseTimes:
     """Lease times are how long a lease lasts, how far clocks may differ, and how long to wait.
 
-    `effect_within` is the longest time from a request to its effect, because Harper queues writes.
+    `effect_within` is the longest time from a request to its effect, because a target may queue.
     """
 
     ttl: timedelta = LEASE_LASTS
@@ -56,32 +53,29 @@ def lease_times(spark_master: str, patience: timedelta = timedelta(0)) -> LeaseT
 class Keeper:
     """A keeper has the leases of some slices of a table for as long as its `with` block runs.
 
-    Renewals are mirrored through the client `mirror`, which should give up soon: while it waited
-    for a busy Harper, the lease would run out.
+    A target whose tasks must learn of renewals has a `mirror`; a transactional one needs none.
     """
 
     def __init__(
         self,
         ledger: Ledger,
-        harper: HarperClient,
+        mirror: LeaseMirror | None,
         table: LogicalTable,
         slices: Sequence[int],
         owner: str,
         times: LeaseTimes,
         *,
         stop: Stop | None = None,
-        mirror: HarperClient | None = None,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ledger = ledger
-        self._harper = harper
+        self._mirror = mirror
         self._table = table
         self._slices = slices
         self._owner = owner
         self._times = times
         self._stop = stop or Stop()
-        self._mirror_client = mirror or harper
         self._wall = wall
         self._monotonic = monotonic
         self._ended = threading.Event()
@@ -89,13 +83,13 @@ class Keeper:
         # Only one copy is sent at a time: Harper merges each into the row as it read it before.
         self._mirroring = threading.Lock()
         self._may_release = True
-        self._is_unanswered = False  # a copy that names a batch may still take effect
 
     def __enter__(self) -> "Keeper":
-        MIRRORED_LEASES.create(self._harper)
+        if self._mirror is not None:
+            self._mirror.create()
         self.leases = self.acquire()
         try:
-            self._mirror(self._harper)
+            self._show()
         except BaseException:
             self._release()
             raise
@@ -112,14 +106,15 @@ class Keeper:
         self._ended.set()
         # A renewal that Harper does not answer must not delay a run that is to end.
         self._renewing.join(RENEWAL_ENDS_WITHIN_S if self._stop.is_asked else None)
-        if not self._may_release or self._is_unanswered or self._renewing.is_alive():
+        is_unanswered = self._mirror is not None and self._mirror.is_unanswered
+        if not self._may_release or is_unanswered or self._renewing.is_alive():
             return
-        if kind is not None:
+        if kind is not None or self._mirror is None:
             self._release()
         elif (batch := self._mirror_end()) is not None:
             self._release(batch)
-        # Otherwise that copy may still take effect. If it overwrote the next owner's, Harper would
-        # look as if it was restored from a backup.
+        # Otherwise that copy may still take effect. If it overwrote the next owner's, the target
+        # would look as if it was restored from a backup.
 
     def leave_to_expire(self) -> None:
         """Lets the leases expire after the block, because a request may still take effect.
@@ -133,14 +128,16 @@ class Keeper:
         self._may_release = True
 
     def note_planned(self) -> None:
-        """Writes the newest batch into Harper's copies, and notes that in the ledger.
+        """Writes the newest batch into the target's copies, and notes that in the ledger.
 
         This happens before the first write: a run that is killed leaves no other trace that
-        distinguishes a Harper restored from a backup from one that nobody wrote to.
+        distinguishes a target restored from a backup from one that nobody wrote to.
         """
+        if self._mirror is None:
+            return
         batch = self._ledger.newest(self._table).batch
         with self._mirroring:
-            self._mirror_batch(self._harper, {"batch": batch})
+            self._show_batch(self._mirror, batch)
         self._ledger.note_mirrored(self.leases, batch)
 
     @property
@@ -194,13 +191,14 @@ class Keeper:
         The batch shows later whether ledger and Harper still belong together. The deadline is set
         to now, so that nobody waits for this run.
         """
+        assert self._mirror is not None
         with suppress(BqhError):
             batch = self._ledger.newest(self._table).batch
-            self._mirror_batch(self._mirror_client, {"batch": batch, "deadline": self._wall()})
+            self._show_batch(self._mirror, batch, self._wall())
             return batch
         return None
 
-    def _mirror_batch(self, harper: HarperClient, values: dict[str, Any]) -> None:
+    def _show_batch(self, mirror: LeaseMirror, batch: int, deadline: float | None = None) -> None:
         """Sends copies that name a batch, if their latest effect comes before the lease ends.
 
         Raises LeaseRanOut if it would come later, when another owner may write.
@@ -210,12 +208,7 @@ class Keeper:
                 f"the lease of {self._table.name} could not be renewed in time. Rows written so far"
                 f" are safe and nothing else is sent. Next: bqh sync {self._table.name}"
             )
-        unanswered = harper.last_unanswered_at
-        try:
-            harper.upsert(MIRRORED_LEASES.name, [row | values for row in self._copies()])
-        finally:
-            # A second try that succeeded does not take back the first one.
-            self._is_unanswered |= harper.last_unanswered_at != unanswered
+        mirror.show_batch(self.leases, batch, deadline)
 
     def _renew(self) -> None:
         usual_s = self._times.ttl.total_seconds() / RENEWALS_PER_TTL
@@ -226,10 +219,10 @@ class Keeper:
                 renewed = self._ledger.renew(self.leases, self._times.ttl)
                 with self._lock:
                     self.leases = renewed
-                # The ledger's lease must not run out while a copy waits for a Harper that is busy.
+                # The ledger's lease must not run out while a copy waits for a target that is busy.
                 if self._mirroring.acquire(blocking=False):
                     try:
-                        self._mirror(self._mirror_client)
+                        self._show(at_once=True)
                     finally:
                         self._mirroring.release()
                 else:
@@ -238,19 +231,6 @@ class Keeper:
                 # The tasks stop by themselves when the deadline is near.
                 pause_s = min(usual_s, RENEW_AGAIN_S)
 
-    def _mirror(self, harper: HarperClient) -> None:
-        # `batch` is left out: Harper merges, so that the copy still names the one before.
-        deadline = {"deadline": self._wall_deadline(self.leases)}
-        harper.upsert(MIRRORED_LEASES.name, [row | deadline for row in self._copies()])
-
-    def _copies(self) -> list[dict[str, Any]]:
-        ledger = str(self._ledger.identity())
-        return [
-            {
-                "id": mirror_id(self._table.facts.target, lease.slice),
-                "ledger": ledger,
-                "owner": self._owner,
-                "epoch": lease.epoch,
-            }
-            for lease in self.leases.held
-        ]
+    def _show(self, *, at_once: bool = False) -> None:
+        if self._mirror is not None:
+            self._mirror.show(self.leases, self._wall_deadline(self.leases), at_once=at_once)

@@ -11,9 +11,9 @@ from bq_harper_assets.instants import instant_at
 from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.cells.slicing import id_hashes
 from bq_harper_assets.sync.plan.cell_work import CellWork
-from bq_harper_assets.sync.source.pinned import Pinned
+from bq_harper_assets.sync.protocols import PinnedSource
 from bq_harper_assets.sync.turn_context import TurnContext, TurnSource
-from bq_harper_assets.sync.write.write_job import Moved, move_all
+from bq_harper_assets.sync.write.write_job import WriteResult, write_all
 from bq_harper_assets.sync.write.write_task import Chosen
 
 INSTANTS_PER_SESSION = 1_000
@@ -21,7 +21,7 @@ INSTANTS_PER_SESSION = 1_000
 ByTime = dict[int, list[tuple[Any, CellWork]]]  # ids, by microseconds
 
 
-def write_moved(turn: TurnContext, works: Sequence[CellWork]) -> list[Moved]:
+def write_moved(turn: TurnContext, works: Sequence[CellWork]) -> list[WriteResult]:
     """Writes the rows that left their window as they are now, each into its new cell."""
     written = [work for work in works if not work.refusal]
     moved = [
@@ -37,7 +37,7 @@ def write_moved(turn: TurnContext, works: Sequence[CellWork]) -> list[Moved]:
     return moved
 
 
-def _seen_in(work: CellWork, pin: Pinned) -> dict[Any, int]:
+def _seen_in(work: CellWork, pin: PinnedSource) -> dict[Any, int]:
     return {i: seen.micros for i, seen in work.vanished.later.items() if seen.pin is pin}
 
 
@@ -54,7 +54,7 @@ def _by_time(
         yield {time: by_time[time] for time in times[first : first + INSTANTS_PER_SESSION]}
 
 
-def _write_at(turn: TurnContext, source: TurnSource, by_time: ByTime) -> Moved:
+def _write_at(turn: TurnContext, source: TurnSource, by_time: ByTime) -> WriteResult:
     parts = {}
     for micros, rows in by_time.items():
         for _, work in rows:
@@ -67,4 +67,4 @@ def _write_at(turn: TurnContext, source: TurnSource, by_time: ByTime) -> Moved:
         np.zeros(len(reading.grid.batches), np.bool_),
         np.sort(id_hashes(pa.array(ids), keyless=False)),
     )
-    return move_all(source.spark, turn.move(reading, rows=len(ids), chosen=chosen))
+    return write_all(source.spark, turn.write_job(reading, rows=len(ids), chosen=chosen))

@@ -5,21 +5,17 @@ old one, whose commit is then no longer true; so the old cell is marked first.
 """
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.stores.harper.answers import require_ids
-from bq_harper_assets.stores.harper.client import IDS_PER_REQUEST, HarperClient
-from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.sync.diff.target_times import stored_micros
+from bq_harper_assets.sync.cells.grid import Grid
+from bq_harper_assets.sync.protocols import Split, TargetOfTasks
 from bq_harper_assets.sync.source.cell_rows import CellRows, Reading, cell_rows
 from bq_harper_assets.sync.spark.receipts import Failure, error_of, failure_of
-from bq_harper_assets.sync.spark.task_login import HarperOfTasks
 from bq_harper_assets.sync.spark.tasks import task_rows
 from bq_harper_assets.sync.write.write_task import Chosen
 
@@ -36,11 +32,8 @@ class PreviousCellSearch:
     """A search says which rows are about to be written, and where to find their older versions."""
 
     reading: Reading
-    harper: HarperOfTasks
-    target: str
-    timestamp_kind: Kind
+    target: TargetOfTasks
     chosen: Chosen
-    retry: RetryPolicy
 
 
 def cells_elsewhere(spark: "SparkSession", look: PreviousCellSearch) -> OldCells:
@@ -48,14 +41,14 @@ def cells_elsewhere(spark: "SparkSession", look: PreviousCellSearch) -> OldCells
 
     Their keys and times are in microseconds.
     """
-    if not look.reading.streams:
+    if not look.reading.splits:
         return {}
 
-    def run(streams: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        yield pa.record_batch([[pickle.dumps(_look(look, streams))]], names=["found"])
+    def run(splits: tuple[Split, ...]) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch([[pickle.dumps(_look(look, splits))]], names=["found"])
 
     merged: OldCells = {}
-    for row in task_rows(spark, look.reading.streams, run, _FOUND_DDL).collect():
+    for row in task_rows(spark, look.reading.splits, run, _FOUND_DDL).collect():
         answer = pickle.loads(bytes(row.found))
         if isinstance(answer, Failure):
             raise error_of(answer)
@@ -63,40 +56,32 @@ def cells_elsewhere(spark: "SparkSession", look: PreviousCellSearch) -> OldCells
     return merged
 
 
-def _look(look: PreviousCellSearch, streams: Sequence[str]) -> OldCells | Failure:
+def _look(look: PreviousCellSearch, splits: Sequence[Split]) -> OldCells | Failure:
     found: OldCells = {}
-    with HarperClient(look.harper.connection(), retry=look.retry) as client:
-        try:
-            for rows in cell_rows(look.reading, streams):
+    try:
+        with look.target.row_times(look.reading.layout) as row_times:
+            for rows in cell_rows(look.reading, splits):
                 written = rows.where(look.chosen.among(rows))
                 named = written.where(
                     written.identity.ids.is_valid().to_numpy(zero_copy_only=False)
                 )
-                _merge(found, _held_elsewhere(look, client, named))
-        except BqhError as error:
-            return failure_of(error)
+                held = row_times(named.identity.ids)
+                _merge(found, _held_elsewhere(look.reading.grid, named, held))
+    except BqhError as error:
+        return failure_of(error)
     return found
 
 
-def _held_elsewhere(look: PreviousCellSearch, client: HarperClient, rows: CellRows) -> OldCells:
-    grid, plan = look.reading.grid, look.reading.plan
-    ids, places = rows.identity.ids, rows.places
+def _held_elsewhere(grid: Grid, rows: CellRows, held: Iterable[tuple[Any, int | None]]) -> OldCells:
+    own = dict(zip(rows.identity.ids.to_pylist(), rows.places.tolist(), strict=True))
     found: OldCells = {}
-    for first in range(0, len(ids), IDS_PER_REQUEST):
-        some = ids.slice(first, IDS_PER_REQUEST).to_pylist()
-        held = client.search_by_id(look.target, some, (plan.primary_key, plan.timestamp))
-        if not held:
+    for row_id, time in held:
+        if time is None:
             continue
-        own = dict(zip(some, places[first : first + IDS_PER_REQUEST].tolist(), strict=True))
-        times = stored_micros([row.get(plan.timestamp) for row in held], look.timestamp_kind)
-        found_ids = require_ids(held, plan.primary_key, "search_by_id", look.target)
-        for row_id, time in zip(found_ids, times, strict=True):
-            if time is None:
-                continue
-            window, slice_number = divmod(own[row_id], grid.slices)
-            start = time - time % grid.length
-            if start != grid.first + window * grid.length:
-                _merge(found, {(start, slice_number): time})
+        window, slice_number = divmod(own[row_id], grid.slices)
+        start = time - time % grid.length
+        if start != grid.first + window * grid.length:
+            _merge(found, {(start, slice_number): time})
     return found
 
 

@@ -9,7 +9,7 @@ from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.identity.digest import Digest
 from bq_harper_assets.sync.plan.delete_guard import Loss
-from bq_harper_assets.sync.source.pinned import Pinned
+from bq_harper_assets.sync.protocols import PinnedSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +17,7 @@ class LaterRow:
     """A later row is one that a query returned after T; `pin` keeps the result of that query."""
 
     micros: int
-    pin: Pinned
+    pin: PinnedSource
 
 
 @dataclass

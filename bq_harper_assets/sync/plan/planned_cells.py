@@ -6,7 +6,6 @@ from datetime import datetime
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.questions.status import CellRecord
 from bq_harper_assets.ledger.records import Mode, Wanted
-from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.errors import WindowStillOpen
@@ -14,6 +13,7 @@ from bq_harper_assets.sync.identity.digest import Digest
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.plan.shared_columns import SharedColumns
+from bq_harper_assets.sync.protocols import Fingerprint
 from bq_harper_assets.sync.turn_context import TurnContext
 
 
@@ -25,7 +25,7 @@ def plan_cells(
     uptos = {cell.window: _upto(source.contract, cell.window, turn.t) for cell in cells}
     start, end = min(uptos).start, max(uptos.values())
     length = source.contract.window
-    prints = fingerprints(source.queries, source.pin.source, start, end, length)
+    prints = source.pin.fingerprints(start, end, length)
     held = _held_before(turn, cells)
     shared = SharedColumns.of(turn.ledger, turn.table, source.pin.plan.version)
     # A top-up does not compare the rows that the target has already.
@@ -119,9 +119,7 @@ def _prefixes(
         extent = (cell.window, commit.upto)
         if extent not in seen:
             length = source.contract.window
-            found = fingerprints(
-                source.queries, source.pin.source, cell.window.start, commit.upto, length
-            )
+            found = source.pin.fingerprints(cell.window.start, commit.upto, length)
             seen[extent] = found[cell.window.start]
         if seen[extent].text == commit.fingerprint:
             unchanged[cell] = (commit.upto, seen[extent])

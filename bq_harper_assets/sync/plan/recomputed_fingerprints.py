@@ -9,41 +9,30 @@ from datetime import datetime, timedelta
 from bq_harper_assets.ledger.questions.status import CellCommit
 from bq_harper_assets.ledger.records import CellKey
 from bq_harper_assets.schema.version import TableVersion
-from bq_harper_assets.stores.bigquery.fingerprint import fingerprints
-from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.sync.source.pinned import Pinned
-
-# BigQuery keeps the past of a table for a week; the hour less gives a query time to run.
-TIME_TRAVEL = timedelta(days=6, hours=23)
-
-
-def is_kept(pin: Pinned, t: datetime) -> bool:
-    """Says whether BigQuery can still read the table as it was at `t`."""
-    return pin.t - t < TIME_TRAVEL
+from bq_harper_assets.sync.protocols import PinnedSource
 
 
 def told_anew(
-    queries: Queries,
-    pin: Pinned,
+    pin: PinnedSource,
     window: timedelta,
     cells: Mapping[CellKey, CellCommit],
     versions: Mapping[int, TableVersion],
 ) -> dict[CellKey, str]:
     """Recomputes fingerprints of cells over the columns of `pin`, as of each commit's own instant.
 
-    Each such instant costs a query. Cells whose instant BigQuery no longer keeps are left out.
+    Each such instant costs a query. Cells whose instant the source no longer keeps are left out.
     """
-    if pin.source.at is None:
+    if not pin.has_past:
         return {}
     groups: dict[tuple[datetime, datetime | None, int], list[CellKey]] = {}
     for cell, commit in cells.items():
-        if is_kept(pin, commit.t):
+        if pin.keeps(commit.t):
             upto = None if commit.is_closed else commit.upto
             groups.setdefault((commit.t, upto, commit.schema_version), []).append(cell)
     told = {}
     for (t, upto, version), group in groups.items():
         start = min(cell.window_start for cell in group)
         end = upto or max(cell.window_end for cell in group)
-        then = fingerprints(queries, pin.at(t, versions[version]).source, start, end, window)
+        then = pin.at(t, versions[version]).fingerprints(start, end, window)
         told.update({cell: then[cell.window_start].text for cell in group})
     return told

@@ -5,28 +5,26 @@ from collections.abc import Sequence
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.status import CellRecord
-from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
-from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.ledger_facts import cell_key, version_of
-from bq_harper_assets.sync.source.pinned import pinned
+from bq_harper_assets.sync.protocols import Fingerprint, Source
 
 
 def open_cells_due(
-    ledger: Ledger, queries: Queries, contract: TableContract, cells: Sequence[Cell]
+    ledger: Ledger, source: Source, contract: TableContract, cells: Sequence[Cell]
 ) -> list[Cell]:
-    """Returns the cells of one open window that a sync would change; BigQuery is asked once.
+    """Returns the cells of one open window that a sync would change; the source is asked once.
 
     If no row came, the fingerprint up to now equals the one of the commit.
     """
     window = cells[0].window
     table = ledger.find_table(contract.id)
     before = version_of(ledger.newest_schema(table)) if table else None
-    with pinned(queries, contract, window.start, window.end, before) as pin:
+    with source.pinned(contract, window.start, window.end, before) as pin:
         upto = max(window.start, min(pin.t - contract.safety_lag, window.end))
         if upto == window.start:
             return []
-        found = fingerprints(queries, pin.source, window.start, upto, contract.window)
+        found = pin.fingerprints(window.start, upto, contract.window)
     records = ledger.cells(table, window.start, window.end) if table else ()
     known = {record.cell: record for record in records}
     return [cell for cell in cells if _is_due(known.get(cell_key(cell)), found[window.start])]

@@ -1,6 +1,6 @@
 """Windows whose source has changed since they were synced are found by their fingerprints.
 
-BigQuery computes both fingerprints, at the sync and now, so equal ones mean equal rows.
+The source computes both fingerprints, at the sync and now, so equal ones mean equal rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,20 +11,17 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord, GuardRefusal
 from bq_harper_assets.ledger.records import CellKey, LogicalTable
-from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
-from bq_harper_assets.stores.bigquery.partition_times import is_untouched, partition_times
-from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.cells.window import Span, Window
 from bq_harper_assets.sync.ledger_facts import version_of
 from bq_harper_assets.sync.plan.recomputed_fingerprints import told_anew
 from bq_harper_assets.sync.plan.shared_columns import Basis, SharedColumns
+from bq_harper_assets.sync.protocols import Fingerprint, PinnedSource, Source
 from bq_harper_assets.sync.revisit.due_cells import (
     Reason,
     WindowFingerprint,
     due_cells,
     is_comparable,
 )
-from bq_harper_assets.sync.source.pinned import Pinned, pinned
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class SourceChanges:
 
 
 def look(
-    ledger: Ledger, queries: Queries, contract: TableContract, ranges: Sequence[Span]
+    ledger: Ledger, source: Source, contract: TableContract, ranges: Sequence[Span]
 ) -> SourceChanges:
     """Compares the cells of the ranges with the source.
 
@@ -49,21 +46,21 @@ def look(
     table = ledger.find_table(contract.id)
     if table is None:
         return SourceChanges()
-    billed = queries.bytes_billed
+    billed = source.bytes_billed
     changed: dict[datetime, WindowFingerprint] = {}
     windows = 0
     for start, end in ranges:
         records = [r for r in ledger.cells(table, start, end) if is_comparable(r)]
         if records:
-            found, compared = _compared(ledger, queries, contract, table, records)
+            found, compared = _compared(ledger, source, contract, table, records)
             windows += compared
             changed |= found
-    return SourceChanges(changed, windows, queries.bytes_billed - billed)
+    return SourceChanges(changed, windows, source.bytes_billed - billed)
 
 
 def _compared(
     ledger: Ledger,
-    queries: Queries,
+    source: Source,
     contract: TableContract,
     table: LogicalTable,
     records: Sequence[CellRecord],
@@ -75,24 +72,22 @@ def _compared(
     before = version_of(newest)
     changed: dict[datetime, WindowFingerprint] = {}
     windows = 0
-    with pinned(queries, contract, start, end, before) as pin:
+    with source.pinned(contract, start, end, before) as pin:
         shared = SharedColumns.of(ledger, table, pin.plan.version)
         groups: dict[Basis, list[CellRecord]] = {}
-        for record in _not_spared(queries, contract, pin, shared, records):
+        for record in _not_spared(contract, pin, shared, records):
             basis = shared.basis(_last_look(record).schema_version)
             groups.setdefault(basis, []).append(record)
         for basis, group in groups.items():
             # An empty new column changes no fingerprint: one that differs has values to fill in.
             wanted = shared.all if contract.backfill else basis
-            prints = _prints(queries, contract, pin.restricted(wanted), group)
+            prints = _prints(contract, pin.restricted(wanted), group)
             now = {start: each.text for start, each in prints.items()}
             windows += len(now)
             # Refused cells need none: if columns went since, the guard judges them again.
             clean = [record for record in group if not record.refusal]
             untold = {r.cell: c for r in clean if not shared.is_told(c := _commit(r))}
-            told = told_anew(
-                queries, pin.restricted(basis), contract.window, untold, shared.versions
-            )
+            told = told_anew(pin.restricted(basis), contract.window, untold, shared.versions)
             if newest is not None and pin.plan.version == before:
                 anew = [(cell, untold[cell].batch, text) for cell, text in told.items()]
                 ledger.rebase_fingerprints(table, newest.version, anew)
@@ -106,11 +101,11 @@ def _compared(
 
 
 def _prints(
-    queries: Queries, contract: TableContract, pin: Pinned, records: Sequence[CellRecord]
+    contract: TableContract, pin: PinnedSource, records: Sequence[CellRecord]
 ) -> Mapping[datetime, Fingerprint]:
     start = min(record.cell.window_start for record in records)
     end = max(record.cell.window_end for record in records)
-    return fingerprints(queries, pin.source, start, end, contract.window)
+    return pin.fingerprints(start, end, contract.window)
 
 
 def _due_all_the_same(
@@ -140,28 +135,21 @@ def _last_look(record: CellRecord) -> CellCommit | GuardRefusal:
 
 
 def _not_spared(
-    queries: Queries,
     contract: TableContract,
-    pin: Pinned,
+    pin: PinnedSource,
     shared: SharedColumns,
     records: Sequence[CellRecord],
 ) -> Sequence[CellRecord]:
-    """Leaves out windows whose partitions BigQuery has not changed since they were synced."""
-    is_partitioned = pin.schema.partition_field == contract.timestamp_column
+    """Leaves out windows whose rows the source surely has not changed since they were synced."""
     # An old partition may have values for a column that was added since.
-    if pin.source.at is None or not is_partitioned or contract.backfill:
+    if contract.backfill:
         return records
-    times = partition_times(queries, pin.source.table)
+    spans = [(r.cell.window_start, r.cell.window_end, _last_look(r).t) for r in records]
     return [
         record
-        for record in records
-        if _may_be_numbered_otherwise(record, shared) or not _is_untouched(record, times)
+        for record, is_unchanged in zip(records, pin.are_unchanged(spans), strict=True)
+        if not is_unchanged or _may_be_numbered_otherwise(record, shared)
     ]
-
-
-def _is_untouched(record: CellRecord, times: Mapping[str, datetime]) -> bool:
-    cell = record.cell
-    return is_untouched(times, cell.window_start, cell.window_end, _last_look(record).t)
 
 
 def _changed(

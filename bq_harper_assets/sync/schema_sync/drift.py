@@ -9,11 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.ledger import Ledger
@@ -23,20 +21,13 @@ from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import TableVersion
-from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
-from bq_harper_assets.stores.bigquery.errors import Feature
-from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
-from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.sync.ledger_facts import changes_of, record_version
-from bq_harper_assets.sync.source.pinned import source_schema
+from bq_harper_assets.sync.protocols import Source
 
 LOOK_EVERY = timedelta(minutes=5)
 CLAIM = "schema_check"
 TTL = timedelta(minutes=10)
 _LONGEST = 2_000  # characters of a problem that are left for others
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +40,7 @@ class Drift:
     problem: str | None = None  # why the source cannot be followed, and what to do
 
 
-def look_for_drift(ledger: Ledger, queries: Queries, contract: TableContract, by: str) -> Drift:
+def look_for_drift(ledger: Ledger, source: Source, contract: TableContract, by: str) -> Drift:
     """Compares the columns with one metadata call, and records a change.
 
     What cannot be followed is returned as a problem.
@@ -60,11 +51,11 @@ def look_for_drift(ledger: Ledger, queries: Queries, contract: TableContract, by
         return Drift()
     before = TableVersion.parse(newest.body)
     try:
-        plan = plan_table(contract, source_schema(queries, contract), before)
+        plan = plan_table(contract, source.schema(contract), before)
     except (SchemaMismatch, SchemaRefused) as error:
         return Drift(version=newest.version, problem=str(error))
     waiting = waiting_changes(plan.version, contract)
-    if plan.version.body() == newest.body:
+    if plan.version == before:
         return Drift(version=newest.version, waiting=waiting)
     recorded = record_version(ledger, table, contract, newest, plan, by, "BigQuery changed")
     changes = changes_of(recorded, newest, contract)
@@ -109,7 +100,7 @@ class Round:
 
 def look_around(
     ledger: Ledger,
-    connection: BigQueryConnection,
+    open_source: Callable[[], AbstractContextManager[Source]],
     contracts: Sequence[TableContract],
     by: str,
     shown: Callable[[Claim], AbstractContextManager[None]],
@@ -132,7 +123,7 @@ def look_around(
             return Round(last=part)
         problems = dict(last.problems) if last else {}
         with shown(claim):
-            away, calls = _look(ledger, connection, due, by, problems)
+            away, calls = _look(ledger, open_source, due, by, problems)
         looked_at = tuple(table.id for table in due)
         after = LastLook(
             at=part.at if part else now,
@@ -148,19 +139,17 @@ def look_around(
 
 def _look(
     ledger: Ledger,
-    connection: BigQueryConnection,
+    open_source: Callable[[], AbstractContextManager[Source]],
     due: Sequence[TableContract],
     by: str,
     problems: dict[str, str],  # brought up to date here
 ) -> tuple[dict[str, str], int]:
     """Checks each table; returns why some could not be checked, and the number of calls."""
-    calls = CountedCalls(connection)
-    queries = Queries(calls, labels={"bqh": "drift"})
     away: dict[str, str] = {}
-    with queries.client:
+    with open_source() as source:
         for contract in due:
             try:
-                problem = look_for_drift(ledger, queries, contract, by).problem
+                problem = look_for_drift(ledger, source, contract, by).problem
             except TransientError as error:
                 away[contract.id] = str(error)  # what was known of it stays valid
                 continue
@@ -169,32 +158,4 @@ def _look(
             problems.pop(contract.id, None)
             if problem:
                 problems[contract.id] = problem[:_LONGEST]
-    return away, calls.sent
-
-
-class CountedCalls(BigQueryCalls):
-    """These calls are sent once each, without retries, and counted."""
-
-    def __init__(self, connection: BigQueryConnection) -> None:
-        super().__init__(connection, retry=RetryPolicy(max_retries=0), breakers=PROCESS_BREAKERS)
-        self.sent = 0
-
-    def call(
-        self,
-        send: Callable[[], Result],
-        *,
-        doing: str,
-        feature: Feature,
-        table: str | None = None,
-        cell: str | None = None,
-        limit_s: float | None = None,
-    ) -> Result:
-        """Sends as its parent class does, and counts."""
-
-        def counted() -> Result:
-            self.sent += 1
-            return send()
-
-        return super().call(
-            counted, doing=doing, feature=feature, table=table, cell=cell, limit_s=limit_s
-        )
+        return away, source.calls_sent

@@ -11,10 +11,9 @@ from bq_harper_assets.schema.evolution import applied, rolled_back
 from bq_harper_assets.schema.schema_rules import policy_of
 from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.schema.version import TableVersion
-from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.sync.ledger_facts import record_version
+from bq_harper_assets.sync.protocols import Source
 from bq_harper_assets.sync.schema_sync.version_history import version_named
-from bq_harper_assets.sync.source.pinned import source_schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +32,7 @@ class Deciding:
     """Makes decisions about one table's schema; without `record` they are only shown."""
 
     ledger: Ledger
-    queries: Queries
+    source: Source
     contract: TableContract
     by: str
 
@@ -81,4 +80,4 @@ class Deciding:
         )
 
     def _planned(self, before: TableVersion) -> TablePlan:
-        return plan_table(self.contract, source_schema(self.queries, self.contract), before)
+        return plan_table(self.contract, self.source.schema(self.contract), before)

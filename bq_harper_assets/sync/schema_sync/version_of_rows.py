@@ -5,14 +5,13 @@ from dataclasses import replace
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
 from bq_harper_assets.schema.version import TableVersion
-from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.lease.ledger_agreement import holds_a_row
 from bq_harper_assets.sync.ledger_facts import version_of
+from bq_harper_assets.sync.protocols import Target
 
 
 def version_of_rows(
     ledger: Ledger,
-    harper: HarperClient,
+    target: Target,
     table: LogicalTable,
     seen: SchemaVersion | None,
     owner: str,  # who has the leases: earlier owners can no longer write
@@ -26,6 +25,4 @@ def version_of_rows(
         return version
     if any(lease.is_live and lease.owner != owner for lease in ledger.leases(table)):
         return version  # a lease of other slices is live, whose rows may be on their way
-    found = harper.describe_table(table.facts.target)
-    has_rows = found is not None and holds_a_row(harper, found)
-    return version if has_rows else replace(version, id_paths=())
+    return version if target.holds_a_row() else replace(version, id_paths=())

@@ -1,1 +1,1 @@
-"""The pinned source is the table at one instant, with its rows as tasks read them."""
+"""Tasks read the rows of a pinned source, split by split."""

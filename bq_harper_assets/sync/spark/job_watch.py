@@ -10,9 +10,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from bq_harper_assets.stores.waiting import LOOK_EVERY_S, TOLD_AFTER_S, WAITS
-from bq_harper_assets.sync.spark.task_login import FOLDER_SETTING, waits_folder
-from bq_harper_assets.sync.spark.task_waits import told_by_driver
+from bq_harper_assets.retries.waiting import LOOK_EVERY_S, TOLD_AFTER_S, WAITS
+from bq_harper_assets.sync.spark.task_waits import FOLDER_SETTING, told_by_driver, waits_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

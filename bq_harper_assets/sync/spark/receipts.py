@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bq_harper_assets.errors import BqhError, TransientError
-from bq_harper_assets.stores.bigquery.errors import ReadSessionLost
-from bq_harper_assets.sync.errors import NotCompared, NotComparedYet
+from bq_harper_assets.sync.errors import NotCompared, NotComparedYet, SplitsLost
 from bq_harper_assets.sync.identity.digest import Digest
 
 _NAMELESS = "no-id:"
@@ -57,12 +56,12 @@ class Failure:
 
     error: str
     is_transient: bool
-    lost_session: bool = False  # a new session at the same instant gives the same rows
+    lost_splits: bool = False  # new splits at the same instant give the same rows
 
 
 def failure_of(error: BqhError) -> Failure:
     """Returns the failure by which a task reports the error to its driver."""
-    lost = isinstance(error, ReadSessionLost)
+    lost = isinstance(error, SplitsLost)
     # An error that used up its time is not transient: repeating it would take longer than allowed.
     return Failure(str(error), isinstance(error, TransientError) and not error.is_out_of_time, lost)
 

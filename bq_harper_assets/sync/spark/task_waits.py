@@ -4,16 +4,21 @@ This works for tasks on the driver's machine. Elsewhere the folder does not exis
 log has the retries of a task.
 """
 
+import atexit
 import os
+import shutil
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
-from bq_harper_assets.stores.waiting import TOLD_AGAIN_AFTER_S, WAITS
-from bq_harper_assets.sync.spark.task_login import PRIVATE_FOLDER
+from bq_harper_assets.retries.waiting import TOLD_AGAIN_AFTER_S, WAITS
 
+FOLDER_SETTING = "spark.bqh.secrets"  # the folder of logins and waits of tasks
+PRIVATE_FOLDER = 0o700
 FRESH_S = TOLD_AGAIN_AFTER_S + 5  # a wait that goes on is written again within this time
 
 
@@ -64,3 +69,21 @@ def newest_wait(folder: Path) -> str | None:
     newest = max(line for line in lines if line[1])[1]
     others = f"; {len(lines) - 1} other tasks wait too" if len(lines) > 1 else ""
     return f"a task {newest}{others}"
+
+
+def tasks_folder(named: str | None) -> Path:
+    """Returns the folder that tasks of this machine and their driver share."""
+    return Path(named) if named else _own_folder()
+
+
+def waits_folder(named: str | None) -> Path:
+    """Returns the folder for the waits of this process's tasks; other runs have tasks too."""
+    return tasks_folder(named) / f"waits-{os.getpid()}"
+
+
+@cache
+def _own_folder() -> Path:
+    """Makes a temporary folder of this process, for runs outside of a project."""
+    folder = Path(tempfile.mkdtemp(prefix="bqh-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

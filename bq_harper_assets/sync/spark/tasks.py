@@ -1,5 +1,6 @@
 """The parts of a job run in Spark, each in a task of its own."""
 
+import gc
 import sys
 import zipimport
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _Part = TypeVar("_Part")
+_modules_spared = 0  # in this process
 
 
 def task_rows(
@@ -23,6 +25,7 @@ def task_rows(
 
     def run_numbered(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_archives()
+        spare_modules()
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 yield from run(parts[number])
@@ -41,3 +44,15 @@ def forget_archives() -> None:
     for path, importer in list(sys.path_importer_cache.items()):
         if isinstance(importer, zipimport.zipimporter):
             del sys.path_importer_cache[path]
+
+
+def spare_modules() -> None:
+    """Exempts what the modules of this worker hold from garbage collection, once for each of them.
+
+    After every task Spark calls `gc.collect()`, which goes through every object of every module
+    that is loaded: that took nearly all processor time of a small task.
+    """
+    global _modules_spared
+    if len(sys.modules) > _modules_spared:
+        _modules_spared = len(sys.modules)
+        gc.freeze()

@@ -9,9 +9,9 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.plan.cell_work import CellWork
+from bq_harper_assets.sync.protocols import DeletePolicy
 from bq_harper_assets.sync.spark.receipts import Tally, merged
-from bq_harper_assets.sync.write.removal import DeletePolicy
-from bq_harper_assets.sync.write.write_job import Moved
+from bq_harper_assets.sync.write.write_job import WriteResult
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class CellOutcome:
 def judge_cells(
     works: Sequence[CellWork],
     grid: Grid | None,
-    moved: Moved,
-    elsewhere: Sequence[Moved],
+    moved: WriteResult,
+    elsewhere: Sequence[WriteResult],
     removed: Removed,
     seconds: float,
 ) -> list[CellOutcome]:
@@ -69,7 +69,7 @@ def judge_cells(
 class _Counts:
     """These counts are what the tasks of the write and Spark returned of each cell."""
 
-    def __init__(self, grid: Grid | None, moved: Moved) -> None:
+    def __init__(self, grid: Grid | None, moved: WriteResult) -> None:
         self._grid = grid
         self._moved = moved
         self._tallies = merged(moved.receipts)
@@ -142,7 +142,7 @@ class _Counts:
 
 
 def spared_from_deletes(
-    works: Sequence[CellWork], grid: Grid | None, moved: Moved, *, allowed: bool
+    works: Sequence[CellWork], grid: Grid | None, moved: WriteResult, *, allowed: bool
 ) -> dict[Cell, str]:
     """Returns the cells whose vanished rows must stay because their new rows are not all stored.
 
@@ -168,7 +168,7 @@ def spared_from_deletes(
     return spared
 
 
-def _failure(*moves: Moved) -> str | None:
+def _failure(*moves: WriteResult) -> str | None:
     failures = (r.failure for moved in moves for r in moved.receipts)
     return next((failure.error for failure in failures if failure), None)
 

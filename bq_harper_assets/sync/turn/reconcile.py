@@ -46,21 +46,11 @@ def compare_works(source: TurnSource, works: Sequence[CellWork]) -> None:
 
 def find_gone(turn: TurnContext, works: Sequence[CellWork]) -> None:
     """Separates rows that are gone from the source from rows that are in another window now."""
-    source = turn.source
+    pin, target = turn.source.pin, turn.source.target
     ids = [row_id for work in works if work.diff for row_id in work.diff.vanished]
-    found = find_vanished(
-        source.queries, source.harper, source.contract, source.pin, turn.start, ids
-    )
-    if source.pin.source.at is None:
-        found.later = find_later(
-            source.queries,
-            source.harper,
-            source.contract,
-            source.pin,
-            turn.start,
-            found.gone,
-            turn.until_end,
-        )
+    found = find_vanished(pin, target, turn.start, ids)
+    if not pin.has_past:
+        found.later = find_later(pin, target, turn.start, found.gone, turn.until_end)
     alive = found.alive
     for work in works:
         if work.diff:
@@ -165,12 +155,7 @@ def mark_origins(
     found = cells_elsewhere(
         source.spark,
         PreviousCellSearch(
-            reading=reading,
-            harper=source.harper_of_tasks,
-            target=source.contract.target_table,
-            timestamp_kind=source.pin.plan.selection.timestamp.kind,
-            chosen=chosen,
-            retry=source.retry,
+            reading=reading, target=source.target.of_tasks(source.spark), chosen=chosen
         ),
     )
     marks = [

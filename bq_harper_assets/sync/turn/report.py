@@ -6,9 +6,9 @@ from datetime import datetime
 from bq_harper_assets.ledger.records import CellResult, Mode
 from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.harper_types import HarperColumn
-from bq_harper_assets.stores.harper.ensure_table import TableAction
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.phases import Phase
+from bq_harper_assets.sync.protocols import TableAction
 
 
 @dataclass(frozen=True, kw_only=True)

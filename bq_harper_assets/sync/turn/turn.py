@@ -16,25 +16,26 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
+from bq_harper_assets.retries.retry import RetryPolicy
+from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import waiting_changes
-from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
-from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
-from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.ensure_table import TableAction, ensure_table
-from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.sync.lease.keeper import LEASE_LASTS, Keeper, LeaseTimes
-from bq_harper_assets.sync.lease.ledger_agreement import require_in_step
-from bq_harper_assets.sync.ledger_facts import record_version, table_facts
+from bq_harper_assets.sync.ledger_facts import record_version
 from bq_harper_assets.sync.phases import Phase, phase_of
 from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.plan.planned_cells import plan_cells
+from bq_harper_assets.sync.protocols import (
+    AppliedTurn,
+    PinnedSource,
+    Route,
+    Source,
+    TableAction,
+    Target,
+)
 from bq_harper_assets.sync.schema_sync.version_of_rows import version_of_rows
-from bq_harper_assets.sync.source.pinned import Pinned, pinned, require_unique_key
 from bq_harper_assets.sync.spark.errors import errors_of_spark
 from bq_harper_assets.sync.spark.job_watch import told_while_quiet
 from bq_harper_assets.sync.stop_request import Stop, cancelled_by
@@ -42,7 +43,7 @@ from bq_harper_assets.sync.turn import reconcile
 from bq_harper_assets.sync.turn.judge import CellOutcome, judge_cells
 from bq_harper_assets.sync.turn.report import CellReport, TurnReport
 from bq_harper_assets.sync.turn.writing import Writing, Written
-from bq_harper_assets.sync.turn_context import Stores, TurnContext, TurnSource, known_attributes
+from bq_harper_assets.sync.turn_context import TurnContext, TurnSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,8 +59,9 @@ class Leased:
     """A leased turn has its stores open, and a keeper of the leases of its slices."""
 
     table: LogicalTable
-    queries: Queries
-    harper: HarperClient
+    source: Source
+    target: Target
+    applied: AppliedTurn | None  # the newest turn that a transactional target has taken
     keeper: Keeper
     newest_schema: SchemaVersion | None  # before the source's columns were read
 
@@ -77,8 +79,7 @@ class EnsuredTable:
 class Turn:
     """A turn moves cells of one contract, in one call of `sync`."""
 
-    stores: Stores
-    contract: TableContract
+    route: Route
     spark: "SparkSession"
     run_id: str
     times: LeaseTimes = field(default_factory=LeaseTimes)
@@ -88,6 +89,11 @@ class Turn:
     deep: bool = False  # compares by all values, because stored hashes may be wrong
     key_is_known: bool = False  # to be unique: skips the check, which reads the whole key
     stop: Stop = field(default_factory=Stop)
+
+    @property
+    def contract(self) -> TableContract:
+        """Returns what the user declares of the table."""
+        return self.route.contract
 
     def sync(self, cells: Sequence[Cell]) -> TurnReport:
         """Makes the cells equal to the source at one instant; raises TurnFailed if some are not."""
@@ -103,7 +109,7 @@ class Turn:
                 self._prepare(turn, works)
                 self.stop.check()
                 written = self._write(turn, works)
-            outcomes = self._commit(turn, works, written, began)
+            outcomes = self._commit(leased, turn, works, written, began)
         report = self._report(leased, turn, ensured, written, began, works, outcomes)
         if any(cell.problem for cell in report.cells):
             raise TurnFailed(report)
@@ -111,64 +117,62 @@ class Turn:
 
     def _lease(self, cells: Sequence[Cell], until_end: ExitStack) -> Leased:
         """Opens the stores and leases the slices, if ledger and Harper do not contradict."""
-        ledger, stores = self.stores.ledger, self.stores
-        table = ledger.register_table(table_facts(self.contract, stores.bigquery))
-        calls = BigQueryCalls(
-            stores.bigquery,
-            breakers=PROCESS_BREAKERS,
-            give_up_after=self.contract.sync.give_up_after,
-            sleep=self.stop.sleep,
-        )
-        queries = Queries(calls, labels={"bqh": "sync", "bqh_table": self.contract.id})
-        until_end.enter_context(queries.client)
+        ledger = self.route.ledger
+        table = ledger.register_table(self.route.facts)
+        source = until_end.enter_context(self.route.source("sync", self.stop.sleep))
         until_end.enter_context(WAITS.listen(self.say))
-        harper = until_end.enter_context(HarperClient(stores.harper, retry=self._retry))
-        mirror = until_end.enter_context(HarperClient(stores.harper, retry=self.retry.once()))
-        require_in_step(ledger, harper, table, adopted=self.contract.manage == "adopt")
+        target = until_end.enter_context(self.route.target(self._retry))
+        target.require_in_step(ledger, table)
         slices = sorted({cell.slice for cell in cells})
         keeper = until_end.enter_context(
             Keeper(
                 ledger,
-                harper,
+                target.mirror(ledger, table, self.run_id),
                 table,
                 slices,
                 self.run_id,
                 self.times,
                 stop=self.stop,
-                mirror=mirror,
             )
         )
         return Leased(
             table=table,
-            queries=queries,
-            harper=harper,
+            source=source,
+            target=target,
+            applied=self._recognised(target, keeper),
             keeper=keeper,
             newest_schema=ledger.newest_schema(table),
         )
 
-    def _pin(self, leased: Leased, cells: Sequence[Cell], until_end: ExitStack) -> Pinned:
+    def _recognised(self, target: Target, keeper: Keeper) -> AppliedTurn | None:
+        """Commits what a transactional target has taken from a run that was killed after it did."""
+        transaction = target.transaction()
+        applied = transaction.applied() if transaction is not None else None
+        if applied is not None:
+            done = self.route.ledger.recognise(keeper.leases, applied.batches)
+            if done:
+                self.say(
+                    f"{self.contract.id}: {len(done)} cells that an earlier run had written and not"
+                    " recorded are committed now"
+                )
+        return applied
+
+    def _pin(self, leased: Leased, cells: Sequence[Cell], until_end: ExitStack) -> PinnedSource:
         """Reads the source's columns, and pins its rows at one instant T."""
         start = min(cell.window.start for cell in cells)
         end = max(cell.window.end for cell in cells)
-        queries = leased.queries
         before = version_of_rows(
-            self.stores.ledger, leased.harper, leased.table, leased.newest_schema, self.run_id
+            self.route.ledger, leased.target, leased.table, leased.newest_schema, self.run_id
         )
-        pin = until_end.enter_context(pinned(queries, self.contract, start, end, before))
+        pin = until_end.enter_context(leased.source.pinned(self.contract, start, end, before))
         if not self.key_is_known:
-            require_unique_key(queries, self.contract, pin)
+            pin.require_unique_key()
         return pin
 
-    def _ensure(self, leased: Leased, pin: Pinned) -> EnsuredTable:
-        """Makes or evolves the Harper table, and records its schema version."""
-        ledger, table, known = self.stores.ledger, leased.table, leased.newest_schema
-        ensured = ensure_table(
-            leased.harper,
-            pin.plan,
-            adopted=self.contract.manage == "adopt",
-            alone=lambda: ledger.alone(table),
-            sleep=self.stop.sleep,
-        )
+    def _ensure(self, leased: Leased, pin: PinnedSource) -> EnsuredTable:
+        """Makes or evolves the target's table, and records its schema version."""
+        ledger, table, known = self.route.ledger, leased.table, leased.newest_schema
+        ensured = leased.target.ensure(pin.plan, lambda: ledger.alone(table), self.stop.sleep)
         cause = "a sync saw it" if known else "first sync"
         recorded = record_version(
             ledger, table, self.contract, known, pin.plan, self.run_id, cause
@@ -176,25 +180,23 @@ class Turn:
         return EnsuredTable(ensured.action, recorded, recorded != (known.version if known else 0))
 
     def _context(
-        self, leased: Leased, pin: Pinned, cells: Sequence[Cell], until_end: ExitStack
+        self, leased: Leased, pin: PinnedSource, cells: Sequence[Cell], until_end: ExitStack
     ) -> TurnContext:
         """Gathers what the next steps share."""
-        harper = leased.harper
+        target = leased.target
         first = self._start(min(cell.window.start for cell in cells))
         source = TurnSource(
-            stores=self.stores,
             contract=self.contract,
             spark=self.spark,
-            queries=leased.queries,
-            harper=harper,
             pin=pin,
-            retry=self._retry,
-            tasks=self.stores.harper.requests_in_flight or harper.server_threads() or 1,
-            others=known_attributes(harper, pin) if self.deep else None,
+            target=target,
+            tasks=target.tasks,
+            others=target.known_paths(pin.plan) if self.deep else None,
         )
         phase = self._phase(leased.table, pin.t, first)
         return TurnContext(
             source=source,
+            ledger=self.route.ledger,
             table=leased.table,
             keeper=leased.keeper,
             start=first,
@@ -203,7 +205,7 @@ class Turn:
         )
 
     def _plan(self, turn: TurnContext, version: int, cells: Sequence[Cell]) -> list[CellWork]:
-        """Records a batch per cell in one transaction, and mirrors the newest of them to Harper."""
+        """Records a batch per cell in one transaction, and shows the newest in the target."""
         works = plan_cells(turn, version, cells, self.run_id, deep=self.deep)
         turn.keeper.note_planned()
         self.say(f"{self.contract.id}: moving {len(cells)} cells at {turn.t:%F %T}")
@@ -251,8 +253,7 @@ class Turn:
 
     def _all_answered(self, written: Written) -> bool:
         # With speculation two tries run at once, and the one that is killed leaves no receipt.
-        setting = str(self.spark.conf.get("spark.speculation", "false"))
-        speculative = setting.strip().lower() == "true"  # as Spark itself reads it
+        speculative = is_on(str(self.spark.conf.get("spark.speculation", "false")))
         receipts = written.all_receipts
         answered = all(receipt.all_answered for receipt in receipts)
         return not speculative and answered and written.removed.all_answered
@@ -260,16 +261,21 @@ class Turn:
     def _start(self, first: datetime) -> datetime:
         """Returns the start of the table's first window."""
         declared = self.contract.sync.start_timestamp
-        start = declared or self.stores.ledger.start_of(self.contract.id) or first
+        start = declared or self.route.ledger.start_of(self.contract.id) or first
         return floor_to_window(start, self.contract.window)
 
     def _phase(self, table: LogicalTable, t: datetime, start: datetime) -> Phase:
         """Returns the phase for the table's lag before this turn; the first lags from the start."""
-        synced_until = self.stores.ledger.progress(table, start).synced_until
+        synced_until = self.route.ledger.progress(table, start).synced_until
         return phase_of(max(t - synced_until, timedelta(0)), self.contract.sync)
 
     def _commit(
-        self, turn: TurnContext, works: Sequence[CellWork], written: Written, began: float
+        self,
+        leased: Leased,
+        turn: TurnContext,
+        works: Sequence[CellWork],
+        written: Written,
+        began: float,
     ) -> list[CellOutcome]:
         """Judges each cell, and commits those that are done even if the others are not."""
         if self._all_answered(written):
@@ -284,7 +290,12 @@ class Turn:
         )
         both = list(zip(works, outcomes, strict=True))
         done = [(work.batch, outcome.result) for work, outcome in both if not outcome.problem]
-        ledger, leases = self.stores.ledger, turn.keeper.leases
+        ledger, leases = self.route.ledger, turn.keeper.leases
+        transaction = leased.target.transaction()
+        if done and transaction is not None:
+            batches = {batch.seq: result for batch, result in done}
+            position = turn.source.pin.position
+            transaction.apply(AppliedTurn(position=position, batches=batches), leased.applied)
         with doing(f"committing {len(works):,} cells to the ledger"):
             ledger.commit_cells(leases, done, deletes_allowed=self.allow_deletes)
             note_committed({o.cell.key: o.result.read for o in outcomes if not o.problem})
@@ -325,11 +336,16 @@ class Turn:
             is_transient=any(each.is_transient for each in failures)
             or written.removed.is_transient,
             columns=plan.columns,
-            bytes_read=turn.source.bytes_read,
-            bytes_billed=leased.queries.bytes_billed,
+            bytes_read=turn.source.pin.bytes_read,
+            bytes_billed=leased.source.bytes_billed,
             schema_is_new=ensured.version_is_new,
             waiting=self._waiting(turn),
         )
+
+
+def is_on(setting: str) -> bool:
+    """Says whether Spark takes a setting for true, however its letters are written."""
+    return setting.strip().lower() == "true"
 
 
 def _cell_report(work: CellWork, outcome: CellOutcome) -> CellReport:

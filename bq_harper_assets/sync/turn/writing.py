@@ -1,4 +1,4 @@
-"""The sixth step of a turn writes rows to Harper, and deletes from it last."""
+"""The sixth step of a turn writes rows to the target, and deletes from it last."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +15,10 @@ from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.sync.turn import reconcile
 from bq_harper_assets.sync.turn.judge import Removed, spared_from_deletes
 from bq_harper_assets.sync.turn_context import TurnContext
-from bq_harper_assets.sync.write.removal import Removal
-from bq_harper_assets.sync.write.write_job import Moved, move_all
-from bq_harper_assets.sync.write.write_task import Move
+from bq_harper_assets.sync.write.write_job import WriteResult, write_all
+from bq_harper_assets.sync.write.write_task import WriteJob
 
-SESSIONS_LOST = 3  # in one write; a session that is lost each time is no accident
+TIMES_LOST = 3  # in one write; splits that are lost each time are no accident
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,13 +26,13 @@ class Written:
     """This is what a turn has written and removed, and what it knows of the effect."""
 
     grid: Grid | None  # of the cells' own write
-    moved: Moved  # rows of the cells themselves
-    elsewhere: tuple[Moved, ...]  # rows that left their window
+    moved: WriteResult  # rows of the cells themselves
+    elsewhere: tuple[WriteResult, ...]  # rows that left their window
     removed: Removed
-    given_up: tuple[Moved, ...] = ()  # tries that lost their read session
+    given_up: tuple[WriteResult, ...] = ()  # tries that lost their splits
 
     @property
-    def parts(self) -> tuple[Moved, ...]:
+    def parts(self) -> tuple[WriteResult, ...]:
         """Returns the result of every job whose rows count."""
         return (self.moved, *self.elsewhere)
 
@@ -56,13 +55,13 @@ class Writing:
     def write(self) -> Written:
         """Writes rows that left their window, then the cells' own rows, and deletes last."""
         turn, works = self.turn, self.works
-        move = self._move()
+        job = self._job()
         reconcile.mark_destinations(turn, works)
         # However the tasks end, the leases stay until the receipts show that all was answered.
         turn.keeper.leave_to_expire()
         elsewhere = tuple(write_moved(turn, works))
-        tries = self._tries(move) if move else [Moved()]
-        grid = move.reading.grid if move else None
+        tries = self._tries(job) if job else [WriteResult()]
+        grid = job.reading.grid if job else None
         spared = spared_from_deletes(works, grid, tries[-1], allowed=self.allow_deletes)
         removed = self._remove(spared)
         return Written(
@@ -73,22 +72,22 @@ class Writing:
             given_up=tuple(tries[:-1]),
         )
 
-    def _tries(self, move: Move) -> list[Moved]:
+    def _tries(self, job: WriteJob) -> list[WriteResult]:
         """Writes the cells and returns what each try did.
 
-        A read session that BigQuery lost is opened again at the same instant. Nobody knows which
-        rows its streams had left, so all of them are written again, which is harmless; only the
-        last try's receipts are counted.
+        Splits that the source has lost are made again at the same instant. Nobody knows which rows
+        they had left, so all of them are written again, which is harmless; only the last try's
+        receipts are counted.
         """
-        tries = [move_all(self.turn.source.spark, move)]
-        while len(tries) <= SESSIONS_LOST and (lost := _lost_session(tries[-1])):
+        tries = [write_all(self.turn.source.spark, job)]
+        while len(tries) <= TIMES_LOST and (lost := _lost_splits(tries[-1])):
             contract = self.turn.source.contract
             self.say(f"{contract.id}: opens a new session at {self.turn.t:%F %T}: {lost}")
-            again = replace(move, reading=self._reading())
-            tries.append(move_all(self.turn.source.spark, again))
+            again = replace(job, reading=self._reading())
+            tries.append(write_all(self.turn.source.spark, again))
         return tries
 
-    def _move(self) -> Move | None:
+    def _job(self) -> WriteJob | None:
         """Builds the order to write, and marks every cell from which it will take rows."""
         turn, works = self.turn, self._moving
         if not works:
@@ -97,7 +96,7 @@ class Writing:
         unseen = reconcile.unseen_rows(works, reading.grid)
         reconcile.mark_origins(turn, works, reading, unseen)
         chosen = reconcile.chosen_rows(works, reading.grid)
-        return turn.move(
+        return turn.write_job(
             reading,
             rows=sum({work.cell.window: work.rows for work in works}.values()),
             per_place=bins_per_place(max(work.rows for work in works)),
@@ -121,9 +120,7 @@ class Writing:
         source = self.turn.source
         contract, pin = source.contract, source.pin
         failed: dict[Cell, BqhError] = {}
-        with Removal(
-            source.stores.harper, contract.target_table, self.turn.keeper.terms, source.retry
-        ) as removal:
+        with source.target.removal(self.turn.keeper.terms) as removal:
             for work in self.works:
                 ids = [] if work.refusal or work.cell in spared else work.vanished.gone
                 try:
@@ -140,7 +137,7 @@ class Writing:
             )
 
 
-def _lost_session(moved: Moved) -> str | None:
-    """Returns the error of a task that lost its read session; None if no task did."""
+def _lost_splits(moved: WriteResult) -> str | None:
+    """Returns the error of a task that lost its splits; None if no task did."""
     failures = (receipt.failure for receipt in moved.receipts)
-    return next((each.error for each in failures if each and each.lost_session), None)
+    return next((each.error for each in failures if each and each.lost_splits), None)

@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 from bq_harper_assets.sync.identity.occurrences import numbers_by_stream
 from bq_harper_assets.sync.identity.row_hash import row_hashes
 from bq_harper_assets.sync.identity.row_id import hashes_of_ids
+from bq_harper_assets.sync.protocols import Split
 from bq_harper_assets.sync.source.cell_rows import Reading, batches_of
 from bq_harper_assets.sync.spark.hash_blobs import PACKED_DDL, RECEIPTS, unpacked
 from bq_harper_assets.sync.spark.receipts import Receipt
 from bq_harper_assets.sync.spark.task_waits import noted_for_driver
 from bq_harper_assets.sync.spark.tasks import task_rows
-from bq_harper_assets.sync.write.write_task import Move, Task, within_limit
+from bq_harper_assets.sync.write.write_task import Task, WriteJob, within_limit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +38,7 @@ _BIN_BITS = 6
 
 
 @dataclass(frozen=True)
-class Moved:
+class WriteResult:
     """The result of a write job is its receipts, and a separate count of the ids that were sent."""
 
     receipts: tuple[Receipt, ...] = ()
@@ -45,32 +46,32 @@ class Moved:
     distinct: Mapping[int, int] = field(default_factory=dict)
 
 
-def move_all(spark: "SparkSession", move: Move) -> Moved:
+def write_all(spark: "SparkSession", job: WriteJob) -> WriteResult:
     """Writes in one job; if an executor dies, Spark replaces it and its streams are read again."""
-    if not move.reading.streams:
-        return Moved()
+    if not job.reading.splits:
+        return WriteResult()
 
-    def run(streams: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def run(splits: tuple[Split, ...]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
-        with noted_for_driver(move.harper.waits):
-            yield from Task(move, context.attemptNumber()).run(streams)
+        with noted_for_driver(job.target.waits):
+            yield from Task(job, context.attemptNumber()).run(splits)
 
-    packed = task_rows(spark, move.reading.streams, run, PACKED_DDL)
-    counted = _count_here if move.rows <= ROWS_COUNTED_HERE else _count_in_spark
+    packed = task_rows(spark, job.reading.splits, run, PACKED_DDL)
+    counted = _count_here if job.rows <= ROWS_COUNTED_HERE else _count_in_spark
     sent: dict[int, int] = {}
     distinct: dict[int, int] = {}
     receipts = []
-    for row in counted(packed, move.per_place):
+    for row in counted(packed, job.per_place):
         if row["receipt"] is not None:
             receipts.append(Receipt.loads(bytes(row["receipt"])))
         else:
             place = row["place"]
             sent[place] = sent.get(place, 0) + row["sent"]
             distinct[place] = distinct.get(place, 0) + row["distinct"]
-    return Moved(within_limit(receipts, move.target, move.most_refused), sent, distinct)
+    return WriteResult(within_limit(receipts, job.table, job.order.most_refused), sent, distinct)
 
 
 def _count_here(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str, Any]]:
@@ -103,14 +104,14 @@ def counted_bin(rows: pa.Table, per_place: int) -> pa.Table:
 
 def numbered(spark: "SparkSession", reading: Reading) -> Reading:
     """Returns the reading with numbers for equal rows; this reads all rows one more time."""
-    if not reading.streams:
+    if not reading.splits:
         return reading
 
-    def run(streams: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        return _hashes(reading, streams)
+    def run(splits: tuple[Split, ...]) -> Iterator[pa.RecordBatch]:
+        return _hashes(reading, splits)
 
     rows = (
-        task_rows(spark, reading.streams, run, _HASHES_DDL)
+        task_rows(spark, reading.splits, run, _HASHES_DDL)
         .groupBy("bin")
         .applyInArrow(shared_contents, _DOUBLED_DDL)
         .collect()
@@ -120,7 +121,7 @@ def numbered(spark: "SparkSession", reading: Reading) -> Reading:
 
 def numbered_here(reading: Reading) -> Reading:
     """Does what numbered() does in this process, without Spark; it is meant for few rows."""
-    parts = [part for streams in reading.streams for part in _hashes(reading, streams)]
+    parts = [part for splits in reading.splits for part in _hashes(reading, splits)]
     rows = pa.Table.from_batches(parts, _HASHES)
     return _with_numbers(reading, shared_contents(rows).to_pylist()) if rows.num_rows else reading
 
@@ -132,11 +133,11 @@ def _with_numbers(reading: Reading, doubled: Iterable[Mapping[str, Any]]) -> Rea
     return replace(reading, numbers=numbers_by_stream(counts))
 
 
-def _hashes(reading: Reading, streams: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    for stream in streams:
-        for batch in batches_of(reading, stream):
-            hashes = row_hashes(batch, reading.plan.names)
-            ids = hashes_of_ids(batch, reading.plan, hashes)
+def _hashes(reading: Reading, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    for split in splits:
+        for batch in batches_of(reading, split):
+            hashes = row_hashes(batch, reading.layout.names)
+            ids = hashes_of_ids(batch, reading.layout, hashes)
             order = np.argsort(ids)
             # The highest bits make the bin, so that the sorted rows of a bin are adjacent already.
             bins = (ids[order] >> np.uint64(64 - _BIN_BITS)).astype(np.int64)
@@ -145,7 +146,7 @@ def _hashes(reading: Reading, streams: Sequence[str]) -> Iterator[pa.RecordBatch
                 [part.tobytes() for part in np.split(each[order], begins[1:])]
                 for each in (ids, hashes)
             ]
-            yield pa.record_batch([found, [stream] * len(found), *parts], schema=_HASHES)
+            yield pa.record_batch([found, [split.name] * len(found), *parts], schema=_HASHES)
 
 
 def shared_contents(rows: pa.Table) -> pa.Table:

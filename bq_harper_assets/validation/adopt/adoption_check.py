@@ -11,6 +11,7 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.bigquery.fingerprint import Outside, count_outside
 from bq_harper_assets.stores.bigquery.queries import Queries
+from bq_harper_assets.stores.bigquery.source import Pinned, oldest_row
 from bq_harper_assets.stores.harper.answers import TableDescription
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.fitting import (
@@ -21,19 +22,19 @@ from bq_harper_assets.stores.harper.fitting import (
     undeclared,
     unfit,
 )
-from bq_harper_assets.sync.adopt.existing_table import (
+from bq_harper_assets.stores.harper.mirror.plugin_checkpoints import (
+    PluginCheckpoints,
+    moment_of,
+    read_checkpoints,
+)
+from bq_harper_assets.stores.harper.target import HarperTarget
+from bq_harper_assets.sync.turn_context import SourceReader
+from bq_harper_assets.validation.adopt.existing_table import (
     COUNTED,
     held_outside,
     oldest_held,
     start_where_others_began,
 )
-from bq_harper_assets.sync.adopt.plugin_checkpoints import (
-    PluginCheckpoints,
-    moment_of,
-    read_checkpoints,
-)
-from bq_harper_assets.sync.source.pinned import Pinned, oldest_row
-from bq_harper_assets.sync.turn_context import SourceReader
 from bq_harper_assets.validation.adopt.foreign_rows import (
     StoredSample,
     look_at_rows,
@@ -101,11 +102,12 @@ def inspect(
     sample, outside = StoredSample(), None
     if found.primary_key == pin.plan.primary_key:
         rows = rows_at_both_ends(harper, contract.target_table, found.primary_key)
-        source = SourceReader(contract=contract, queries=queries, pin=pin)
-        sample = look_at_rows(harper, source, rows, searchable=searchable)
+        target = HarperTarget(contract, harper)
+        source = SourceReader(contract=contract, pin=pin, target=target)
+        sample = look_at_rows(harper, source, pin, rows, searchable=searchable)
         problems += _unfit_rows(sample)
     if searchable and beginning.start:
-        kind = pin.source.time_column.kind
+        kind = pin.plan.selection.timestamp.kind
         outside = held_outside(harper, contract, kind, beginning.start, pin.t)
     left_out = (
         count_outside(queries, pin.source, beginning.start, pin.t).before_start

@@ -9,15 +9,16 @@ from typing import Any
 from bq_harper_assets.schema.harper_types import HarperType
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.table_plan import TablePlan
+from bq_harper_assets.stores.bigquery.source import Pinned
 from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient, Row
 from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.stores.harper.reading.deep_hash import record_hash, records_of
+from bq_harper_assets.stores.harper.reading.target_rows import text_of
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.cells.window import Window
-from bq_harper_assets.sync.diff.deep_hash import record_hash
 from bq_harper_assets.sync.diff.rows_by_id import named_rows
-from bq_harper_assets.sync.diff.target_rows import text_of
 from bq_harper_assets.sync.source.cell_rows import read_here
 from bq_harper_assets.sync.turn_context import SourceReader
 from bq_harper_assets.validation.record_comparison import differing_columns
@@ -56,11 +57,15 @@ def rows_at_both_ends(harper: HarperClient, table: str, primary_key: str) -> lis
 
 
 def look_at_rows(
-    harper: HarperClient, source: SourceReader, rows: Sequence[Row], *, searchable: bool
+    harper: HarperClient,
+    source: SourceReader,
+    pin: Pinned,
+    rows: Sequence[Row],
+    *,
+    searchable: bool,
 ) -> StoredSample:
     """Describes the rows; `searchable` says whether Harper has an index of the timestamp yet."""
-    plan, pin = source.rows, source.pin
-    kind = pin.source.time_column.kind
+    plan, kind = source.rows, pin.plan.selection.timestamp.kind
     times = [stored_instant(kind, row.get(plan.timestamp)) for row in rows]
     odd = [
         (row, moment)
@@ -69,7 +74,7 @@ def look_at_rows(
     ]
     odd = [(row, moment) for row, moment in odd if row.get(plan.timestamp) is not None]
     timed = [(r, moment) for r, moment in zip(rows, times, strict=True) if moment is not None]
-    compared = _compared(source, timed)
+    compared = _compared(source, pin, timed)
     return StoredSample(
         rows=len(rows),
         lost=_lost(harper, pin.plan, kind, odd, searchable=searchable),
@@ -110,9 +115,11 @@ def _other_type(plan: TablePlan, rows: Iterable[Row]) -> str:
     return next((repr(each) for each in ids if isinstance(each, str) is not is_text), "")
 
 
-def _compared(source: SourceReader, timed: Sequence[tuple[Row, datetime]]) -> Mapping[str, int]:
+def _compared(
+    source: SourceReader, pin: Pinned, timed: Sequence[tuple[Row, datetime]]
+) -> Mapping[str, int]:
     plan = source.rows
-    counts = rows_at(source.queries, source.pin.source, {moment for _, moment in timed})
+    counts = rows_at(pin.queries, pin.source, {moment for _, moment in timed})
     readable = uncrowded(counts)
     records: dict[Any, Mapping[str, Any]] = {}
     if readable:
@@ -123,7 +130,9 @@ def _compared(source: SourceReader, timed: Sequence[tuple[Row, datetime]]) -> Ma
             {cell: Part.whole(cell, 1) for cell in cells},
             has_equal_rows=not plan.key and any(counts[moment] > 1 for moment in readable),
         )
-        named = (row for rows in read_here(reading) for row in named_rows(rows, plan))
+        named = (
+            row for rows in read_here(reading) for row in named_rows(rows, records_of(rows, plan))
+        )
         records = {row.id: row.record for row in named if row.reason is None}
     values = {record_hash(record, plan) for record in records.values()}
     counted = Counter[str]()

@@ -8,11 +8,11 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.questions.progress import Checkpoint
 from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.stores.bigquery.source import pinned
+from bq_harper_assets.stores.harper.mirror.checkpoints import checkpoint_id
+from bq_harper_assets.stores.harper.mirror.tables import CHECKPOINTS
 from bq_harper_assets.sync.errors import KeyNotUnique
 from bq_harper_assets.sync.ledger_facts import version_of
-from bq_harper_assets.sync.mirror.checkpoints import checkpoint_id
-from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
-from bq_harper_assets.sync.source.pinned import pinned, require_unique_key
 from bq_harper_assets.validation.subject import Subject, instant_of
 
 
@@ -39,7 +39,7 @@ def colliding_keys(
     before = version_of(subject.ledger.newest_schema(table))
     try:
         with pinned(subject.queries, subject.contract, start, end, before) as pin:
-            require_unique_key(subject.queries, subject.contract, pin)
+            pin.require_unique_key()
     except KeyNotUnique as error:
         yield str(error)
     except BqhError:

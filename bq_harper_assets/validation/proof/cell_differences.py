@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
+from bq_harper_assets.stores.harper.reading.deep_hash import compared_values
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Part
-from bq_harper_assets.sync.diff.deep_hash import compared_values
 from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.diff.rows_by_id import NamedRow, name_rows
-from bq_harper_assets.sync.diff.target_rows import held_by_id
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.spark.receipts import is_nameless
 from bq_harper_assets.sync.turn_context import TurnSource
-from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets.validation.record_comparison import differing_columns
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
 
@@ -33,6 +33,7 @@ class Explained:
 
 def explain(
     source: TurnSource,
+    ledger: Ledger,
     parts: Mapping[Cell, Part],
     diffs: Mapping[Cell, CellDiff],
     *,
@@ -48,22 +49,31 @@ def explain(
     )
     ids = [part[:MOST_NAMED] for d in differing.values() for part in (d.missing, d.changed)]
     rows: dict[int, list[NamedRow]] = {}
-    for row in name_rows(source.spark, reading, np.unique(np.concatenate(ids))):
+    for row in name_rows(
+        source.spark, reading, source.target.of_tasks(source.spark), np.unique(np.concatenate(ids))
+    ):
         rows.setdefault(row.place, []).append(row)
     return {
-        cell: _explained(source, cell, diff, rows.get(reading.grid.place_of(cell), []), shown)
+        cell: _explained(
+            source, ledger, cell, diff, rows.get(reading.grid.place_of(cell), []), shown
+        )
         for cell, diff in differing.items()
     }
 
 
 def _explained(
-    source: TurnSource, cell: Cell, diff: CellDiff, rows: list[NamedRow], shown: int
+    source: TurnSource,
+    ledger: Ledger,
+    cell: Cell,
+    diff: CellDiff,
+    rows: list[NamedRow],
+    shown: int,
 ) -> Explained:
-    table = source.stores.ledger.find_table(source.contract.id)
+    table = ledger.find_table(source.contract.id)
     assert table is not None
     in_quarantine = [
         each.rejection.row_id
-        for each in source.stores.ledger.quarantined(table, cell_key(cell), limit=2 * MOST_NAMED)
+        for each in ledger.quarantined(table, cell_key(cell), limit=2 * MOST_NAMED)
     ]
     known = set(in_quarantine)
     missing = set(diff.missing.tolist())
@@ -85,7 +95,7 @@ def _changed(source: TurnSource, rows: list[NamedRow]) -> list[Difference]:
         return []
     plan = source.rows
     ids = [row.id for row in rows]
-    stored = held_by_id(source.harper, source.contract.target_table, plan, ids)
+    stored = source.target.stored(plan, ids)
     return [
         Difference(DifferenceKind.CHANGED, row.id, _columns(row, stored.get(row.id, {}), plan))
         for row in rows

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
 from bq_harper_assets.ledger.records import CellKey, CellState
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.diff.diff_job import CellDiff
-from bq_harper_assets.sync.turn_context import TurnSource
 from bq_harper_assets.validation.proof.cell_differences import Explained
 from bq_harper_assets.validation.verdict import Difference, ProofStatus, Severity, Verdict
 
@@ -71,31 +71,41 @@ class CellProof:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class SourceLook:
+    """A look at the source says as of when its rows of a cell were read, and how."""
+
+    t: datetime
+    is_query: bool  # what is read by a query has no past
+    has_changed: bool  # the cell's rows, since its commit
+    deep: bool  # all values are compared, not only the stored hashes
+
+
 def judged(
     cell: Cell,
     commit: CellCommit,
-    source: TurnSource,
+    contract: TableContract,
+    look: SourceLook,
     diff: CellDiff,
     explained: Explained,
-    source_changed: bool,
-    deep: bool,
 ) -> CellProof:
     """Judges a cell by its rows."""
-    keeps = source.contract.deletes == "keep"
+    keeps = contract.deletes == "keep"
     nameless = diff.read - diff.ids
     missing = len(diff.missing) - explained.quarantined + max(0, nameless - explained.nameless)
     phantom = 0 if keeps else len(diff.vanished)
     quarantined = explained.quarantined + min(nameless, explained.nameless)
     # It was compared with the source as it is now, because BigQuery has no past of it.
-    is_late = source_changed and source.pin.t != commit.t
+    is_late = look.has_changed and look.t != commit.t
     if missing or len(diff.changed) or phantom:
         status = ProofStatus.SOURCE_CHANGED if is_late else ProofStatus.DIFFERS
         message = f"{missing} missing, {len(diff.changed)} changed, {phantom} phantom"
         if is_late:
-            message = f"{_changed_since(cell, commit, source)}. By what it is now: {message}"
+            since = _changed_since(cell, commit, contract.id, look)
+            message = f"{since}. By what it is now: {message}"
     elif not commit.is_closed:
         status, message = ProofStatus.OPEN, f"equal so far, up to {commit.upto:%F %T}; still open"
-    elif deep:
+    elif look.deep:
         status, message = ProofStatus.PROVED, f"proved, {diff.read} rows are equal in all values"
     else:
         status = ProofStatus.PROVED
@@ -104,30 +114,29 @@ def judged(
         cell=cell,
         status=status,
         message=message,
-        t=source.pin.t if is_late else commit.t,
+        t=look.t if is_late else commit.t,
         rows=diff.read,
         missing=missing,
         changed=len(diff.changed),
         phantom=phantom,
         quarantined=quarantined,
         kept=len(diff.vanished) if keeps else 0,
-        source_changed=source_changed,
-        deep=deep,
+        source_changed=look.has_changed,
+        deep=look.deep,
         differences=explained.differences,
         batch=commit.batch,
     )
 
 
-def _changed_since(cell: Cell, commit: CellCommit, source: TurnSource) -> str:
-    is_query = source.pin.source.at is None
+def _changed_since(cell: Cell, commit: CellCommit, table: str, look: SourceLook) -> str:
     past = (
         "what is read by a query has no past"
-        if is_query
+        if look.is_query
         else "BigQuery no longer keeps that instant"
     )
     return (
         f"changed in BigQuery since its sync at {commit.t:%F %T}, and {past}; "
-        f"sync it: {_sync(cell, source.contract.id)}"
+        f"sync it: {_sync(cell, table)}"
     )
 
 

@@ -23,10 +23,10 @@ from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.stores.harper.reading.target_rows import ROWS_PER_REQUEST, ranges_of
+from bq_harper_assets.stores.harper.reading.target_times import stored_micros, texts_of_micros
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s, UInt64s
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
-from bq_harper_assets.sync.diff.target_rows import ROWS_PER_REQUEST, ranges_of
-from bq_harper_assets.sync.diff.target_times import stored_micros, texts_of_micros
 from bq_harper_assets.sync.stop_request import Stop
 
 ROWS_PER_PAGE = 20_000

@@ -13,26 +13,22 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
 from bq_harper_assets.ledger.records import CellKey, LogicalTable
-from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
-from bq_harper_assets.stores.bigquery.fingerprint import Fingerprint, fingerprints
-from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.stores.breaker import PROCESS_BREAKERS
-from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.diff.cell_diff import compare_cells
 from bq_harper_assets.sync.ledger_facts import cell_key, version_of
-from bq_harper_assets.sync.plan.recomputed_fingerprints import is_kept, told_anew
+from bq_harper_assets.sync.plan.recomputed_fingerprints import told_anew
 from bq_harper_assets.sync.plan.shared_columns import Basis, SharedColumns
-from bq_harper_assets.sync.source.pinned import Pinned, pinned
+from bq_harper_assets.sync.protocols import Fingerprint, PinnedSource, Route
 from bq_harper_assets.sync.spark.errors import errors_of_spark
 from bq_harper_assets.sync.spark.job_watch import told_while_quiet
-from bq_harper_assets.sync.turn_context import Stores, TurnSource, known_attributes
+from bq_harper_assets.sync.turn_context import TurnSource
 from bq_harper_assets.validation.proof.cell_differences import Explained, explain
 from bq_harper_assets.validation.proof.cell_proof import (
     DIFFERENCES_SHOWN,
     CellProof,
+    SourceLook,
     failed_proof,
     judged,
     moving,
@@ -48,20 +44,24 @@ if TYPE_CHECKING:
 class Prover:
     """A prover proves cells of one contract; it writes nothing and takes no lease."""
 
-    stores: Stores
-    contract: TableContract
+    route: Route
     spark: "SparkSession"
     retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+    @property
+    def contract(self) -> TableContract:
+        """Returns what the user declares of the table."""
+        return self.route.contract
 
     def prove(
         self, cells: Sequence[Cell], *, deep: bool = False, shown: int = DIFFERENCES_SHOWN
     ) -> list[CellProof]:
         """Gives a proof of each cell, in the order of `cells`."""
-        table = self.stores.ledger.find_table(self.contract.id)
+        table = self.route.ledger.find_table(self.contract.id)
         records = self._records(table, cells)
 
         def why_failed(cell: CellKey) -> str:
-            newest = self.stores.ledger.history(table, cell, 1) if table else ()
+            newest = self.route.ledger.history(table, cell, 1) if table else ()
             return (newest[0].error or "") if newest else ""
 
         def unprovable(cell: Cell, record: CellRecord | None) -> CellProof | None:
@@ -92,7 +92,7 @@ class Prover:
             return {}
         starts = [cell.window.start for cell in cells]
         end = max(starts) + self.contract.window
-        records = self.stores.ledger.cells(table, min(starts), end)
+        records = self.route.ledger.cells(table, min(starts), end)
         by_key = {record.cell: record for record in records}
         return {cell: by_key[cell_key(cell)] for cell in cells if cell_key(cell) in by_key}
 
@@ -102,31 +102,23 @@ class Prover:
         """Compares the cells; an error with some of them is raised after the others."""
         if not commits:
             return
-        limit = self.contract.sync.give_up_after
-        calls = BigQueryCalls(self.stores.bigquery, breakers=PROCESS_BREAKERS, give_up_after=limit)
-        retry = self.retry.within(limit)
-        queries = Queries(calls, labels={"bqh": "proof", "bqh_table": self.contract.id})
         start = min(cell.window.start for cell in commits)
         end = max(cell.window.end for cell in commits)
-        before = version_of(self.stores.ledger.newest_schema(table))
+        before = version_of(self.route.ledger.newest_schema(table))
         with (
-            queries.client,
-            HarperClient(self.stores.harper, retry=retry) as harper,
-            pinned(queries, self.contract, start, end, before) as pin,
+            self.route.source("proof") as opened,
+            self.route.target(self.retry.within(self.contract.sync.give_up_after)) as target,
+            opened.pinned(self.contract, start, end, before) as pin,
         ):
-            tasks = self.stores.harper.requests_in_flight or harper.server_threads() or 1
             source = TurnSource(
-                stores=self.stores,
                 contract=self.contract,
                 spark=self.spark,
-                queries=queries,
-                harper=harper,
                 pin=pin,
-                retry=retry,
-                tasks=tasks,
-                others=known_attributes(harper, pin) if deep else None,
+                target=target,
+                tasks=target.tasks,
+                others=target.known_paths(pin.plan) if deep else None,
             )
-            shared = SharedColumns.of(self.stores.ledger, table, pin.plan.version)
+            shared = SharedColumns.of(self.route.ledger, table, pin.plan.version)
             groups: dict[tuple[Basis, bool], dict[Cell, CellCommit]] = {}
             for cell, commit in commits.items():
                 version = commit.schema_version
@@ -148,10 +140,10 @@ class Prover:
         shown: int,
     ) -> Iterator[tuple[Cell, CellProof]]:
         """Compares cells that share the same columns with the source."""
-        pin, queries = source.pin.restricted(basis), source.queries
-        now = _prints(queries, pin, commits, self.contract)
+        pin = source.pin.restricted(basis)
+        now = _prints(pin, commits, self.contract)
         untold = {cell_key(cell): c for cell, c in commits.items() if not shared.is_told(c)}
-        told = told_anew(queries, pin, self.contract.window, untold, shared.versions)
+        told = told_anew(pin, self.contract.window, untold, shared.versions)
         then: dict[tuple[datetime, int], dict[Cell, CellCommit]] = {}
         as_now = {}
         changed = set()
@@ -159,7 +151,7 @@ class Prover:
             if now[cell].text != told.get(cell_key(cell), commit.fingerprint):
                 changed.add(cell)
             # A query cannot be read as of an earlier time.
-            if cell in changed and pin.source.at is not None and is_kept(pin, commit.t):
+            if cell in changed and pin.has_past and pin.keeps(commit.t):
                 then.setdefault((commit.t, commit.schema_version), {})[cell] = commit
             else:
                 as_now[cell] = commit
@@ -196,10 +188,23 @@ class Prover:
         what = f"comparing {len(commits):,} cells of {self.contract.id}"
         with told_while_quiet(self.spark, what), errors_of_spark(self.contract.id, commits, then):
             diffs = compare_cells(source, parts, rows, has_equal_rows=has_equal_rows, deep=deep)
-            explained = explain(source, parts, diffs, has_equal_rows=has_equal_rows, shown=shown)
+            explained = explain(
+                source,
+                self.route.ledger,
+                parts,
+                diffs,
+                has_equal_rows=has_equal_rows,
+                shown=shown,
+            )
         for cell, diff in diffs.items():
             why = explained.get(cell, Explained())
-            yield cell, judged(cell, commits[cell], source, diff, why, cell in changed, deep)
+            look = SourceLook(
+                t=source.pin.t,
+                is_query=not source.pin.has_past,
+                has_changed=cell in changed,
+                deep=deep,
+            )
+            yield cell, judged(cell, commits[cell], self.contract, look, diff, why)
 
 
 def _all_of(
@@ -217,7 +222,7 @@ def _all_of(
 
 
 def _prints(
-    queries: Queries, pin: Pinned, commits: Mapping[Cell, CellCommit], contract: TableContract
+    pin: PinnedSource, commits: Mapping[Cell, CellCommit], contract: TableContract
 ) -> dict[Cell, Fingerprint]:
     """Computes today's fingerprint of each cell's window, as far as the cell was committed."""
     by_upto: dict[datetime, dict[datetime, Fingerprint]] = {}
@@ -226,11 +231,11 @@ def _prints(
     if closed:
         start = min(cell.window.start for cell in closed)
         end = max(cell.window.end for cell in closed)
-        found = dict(fingerprints(queries, pin.source, start, end, contract.window))
+        found = dict(pin.fingerprints(start, end, contract.window))
     for cell, commit in commits.items():
         if not commit.is_closed and commit.upto not in by_upto:
             by_upto[commit.upto] = dict(
-                fingerprints(queries, pin.source, cell.window.start, commit.upto, contract.window)
+                pin.fingerprints(cell.window.start, commit.upto, contract.window)
             )
     return {
         cell: (found if commit.is_closed else by_upto[commit.upto])[cell.window.start]

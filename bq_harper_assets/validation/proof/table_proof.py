@@ -111,7 +111,7 @@ def count_cells(known: Sequence[ProvedCells]) -> TableCells:
         if each.status == ProofStatus.DIFFERS:
             found = replace(found, differing=found.differing + each.cells)
         elif not each.is_closed:
-            continue
+            pass  # whatever was found of it, it may change at any time
         elif each.status == ProofStatus.PROVED:
             found = replace(
                 found,

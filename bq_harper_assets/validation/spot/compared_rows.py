@@ -11,13 +11,14 @@ import numpy as np
 
 from bq_harper_assets.contract.identifiers import DELETED_AT
 from bq_harper_assets.stores.harper.client import HarperClient, Row
+from bq_harper_assets.stores.harper.reading.deep_hash import records_of
+from bq_harper_assets.stores.harper.reading.target_rows import held_by_id
+from bq_harper_assets.stores.harper.reading.target_times import texts_of_micros
 from bq_harper_assets.sync.arrays.arrow_memory import Bools
 from bq_harper_assets.sync.arrays.splitmix import mix, mix_one
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid, Part
 from bq_harper_assets.sync.diff.rows_by_id import NamedRow, named_rows
-from bq_harper_assets.sync.diff.target_rows import held_by_id
-from bq_harper_assets.sync.diff.target_times import texts_of_micros
 from bq_harper_assets.sync.moved.gone_or_moved import times_of_rows
 from bq_harper_assets.sync.source.cell_rows import CellRows, read_here
 from bq_harper_assets.sync.turn_context import SourceReader
@@ -107,16 +108,16 @@ class Comparison:
             return Outcome.KEPT, None
         if (micros := times.get(row_id)) is None:
             return Outcome.DIFFERENT, Difference(DifferenceKind.PHANTOM, row_id)
-        (text,) = texts_of_micros([micros], self.source.pin.source.time_column.kind)
+        (text,) = texts_of_micros([micros], self.source.pin.plan.selection.timestamp.kind)
         columns = {plan.timestamp: (text, held[plan.timestamp])}
         return Outcome.DIFFERENT, Difference(DifferenceKind.CHANGED, row_id, columns)
 
     def _times_of(self, ids: Sequence[Any]) -> Mapping[Any, int | None]:
         """Asks the source for keys: a row whose time has changed there is no phantom."""
-        source, pin = self.source, self.source.pin
+        source = self.source
         if not ids or not source.rows.key or source.contract.deletes == "keep":
             return {}
-        return times_of_rows(source.queries, self.harper, source.contract, pin, pin.source.sql, ids)
+        return times_of_rows(source.pin, source.target, ids)
 
     def _named(self, counts: Mapping[datetime, int]) -> dict[Any, NamedRow]:
         """Reads the source; returns the rows that may be wanted, and those that were found."""
@@ -127,7 +128,8 @@ class Comparison:
             reading = self.source.reading_at(some, self.parts, has_equal_rows=doubled)
             for rows in read_here(reading):
                 chosen = rows.where(self._are_chosen(rows, reading.grid))
-                named |= {row.id: row for row in named_rows(chosen, plan)}
+                rows_here = named_rows(chosen, records_of(chosen, plan))
+                named |= {row.id: row for row in rows_here}
         return named
 
     def _are_chosen(self, rows: CellRows, grid: Grid) -> Bools:

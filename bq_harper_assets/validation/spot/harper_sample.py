@@ -10,9 +10,9 @@ import pyarrow as pa
 from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient, Row
 from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.stores.harper.reading.target_rows import text_of
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
-from bq_harper_assets.sync.diff.target_rows import text_of
 from bq_harper_assets.sync.turn_context import SourceReader
 from bq_harper_assets.validation.spot.sampled_cells import Commits, instants
 
@@ -59,7 +59,7 @@ def _page(
     harper: HarperClient, source: SourceReader, span: tuple[datetime, datetime, datetime]
 ) -> list[Row]:
     """Fetches rows of Harper from the second instant on, else from the first, before the third."""
-    plan, kind = source.rows, source.pin.source.time_column.kind
+    plan, kind = source.rows, source.pin.plan.selection.timestamp.kind
     start, middle, end = (text_of(kind, moment) for moment in span)
     for bounds in ([middle, end], [start, middle]):
         target, where = source.contract.target_table, " to ".join(bounds)

@@ -15,13 +15,13 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.questions.status import CellCommit
 from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.stores.bigquery.source import Pinned, pinned
 from bq_harper_assets.stores.harper.client import Row
+from bq_harper_assets.stores.harper.target import HarperTarget
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.ledger_facts import cell_key, version_of
-from bq_harper_assets.sync.plan.recomputed_fingerprints import is_kept
 from bq_harper_assets.sync.plan.shared_columns import SharedColumns
-from bq_harper_assets.sync.source.pinned import pinned
 from bq_harper_assets.sync.turn_context import SourceReader
 from bq_harper_assets.validation.spot.compared_rows import ComparedRow, Comparison, Outcome, Side
 from bq_harper_assets.validation.spot.harper_sample import harper_rows
@@ -83,9 +83,11 @@ def _checked(
     # The declared slices may be others than those that the rows were synced with.
     contract = subject.contract.model_copy(update={"slices": table.facts.slices})
     with pinned(subject.queries, subject.contract, first, last, before) as pin:
-        source = SourceReader(contract=contract, queries=subject.queries, pin=pin)
+        target = HarperTarget(contract, subject.harper)
+        source = SourceReader(contract=contract, pin=pin, target=target)
         check = _Check(
             subject=subject,
+            pin=pin,
             source=source,
             bases=SharedColumns.of(subject.ledger, table, pin.plan.version),
             commits=commits,
@@ -114,6 +116,7 @@ def _commits(subject: Subject, table: LogicalTable, cells: Sequence[Cell] | None
 @dataclass(frozen=True, kw_only=True)
 class _Check:
     subject: Subject
+    pin: Pinned
     source: SourceReader
     bases: SharedColumns
     commits: Commits
@@ -122,14 +125,13 @@ class _Check:
 
     def is_past(self, commit: CellCommit) -> bool:
         """Says whether BigQuery has the source as it was at the commit."""
-        pin = self.source.pin
-        return pin.source.at is not None and is_kept(pin, commit.t)
+        return self.pin.has_past and self.pin.keeps(commit.t)
 
     def compare(
         self, wanted: Mapping[Cell, int], found: Sequence[tuple[Cell, Row]]
     ) -> Iterator[ComparedRow]:
         """Compares the rows, apart for each instant and each schema version."""
-        plan, kind = self.source.rows, self.source.pin.source.time_column.kind
+        plan, kind = self.source.rows, self.pin.plan.selection.timestamp.kind
         timed: list[tuple[Cell, Row, datetime]] = []
         for cell, row in found:
             if moment := stored_instant(kind, row[plan.timestamp]):
@@ -144,12 +146,13 @@ class _Check:
             t = commit.t if self.is_past(commit) else None
             alike.setdefault((t, commit.schema_version), []).append(cell)
         for (t, version), cells in alike.items():
-            pin = self.source.pin.restricted(self.bases.basis(version))
-            source = replace(self.source, pin=pin.at(t, self.bases.versions[version]) if t else pin)
+            pin = self.pin.restricted(self.bases.basis(version))
+            pin = pin.at(t, self.bases.versions[version]) if t else pin
+            source = replace(self.source, pin=pin)
             of_cells = {cell: wanted[cell] for cell in cells if cell in wanted}
             there = [each for each in timed if each[0] in set(cells)]
             moments = [moment for _, _, moment in there]
-            counts = self._readable(source, of_cells, moments, most)
+            counts = self._readable(pin, of_cells, moments, most)
             comparison = Comparison(
                 harper=self.subject.harper,
                 source=source,
@@ -161,10 +164,10 @@ class _Check:
             yield from comparison.of(counts)
 
     def _readable(
-        self, source: SourceReader, cells: Iterable[Cell], moments: list[datetime], most: int
+        self, pin: Pinned, cells: Iterable[Cell], moments: list[datetime], most: int
     ) -> dict[datetime, int]:
         """Picks times of the cells' rows; counts the rows of these and of the given moments."""
-        window, queries, pinned_source = source.contract.window, source.queries, source.pin.source
+        window, queries, pinned_source = pin.contract.window, pin.queries, pin.source
         ends = sorted((self.commits[cell].upto, cell.window.start) for cell in cells)
         until = {start: upto for upto, start in ends}
         moments += times_of(queries, pinned_source, until, window, most, self.seed)

@@ -15,10 +15,12 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.local.stack import LocalStack
+from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.values.text_forms import stored_text
+from bq_harper_assets.stores.harper.encoding.text_forms import stored_text
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.conftest import PROJECT_ROOT, environ_without_settings
+from bq_harper_assets_tests.empty_dagster import empty_dagster
 from bq_harper_assets_tests.fault_proxy import FaultProxy
 from bq_harper_assets_tests.stores.harper_clients import deployed
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -113,7 +115,7 @@ def project(
 ) -> TemporaryProject:
     """On the shared emulator and the component's Harper."""
     monkeypatch.setenv("BQH_HOME", str(tmp_path / "project"))
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    monkeypatch.setenv("DAGSTER_HOME", empty_dagster(tmp_path / "dagster"))
     known = {"harper_password_file": component_harper.harper_password_file}
     addresses = stack.model_copy(update=known | {"harper_url": proxy.url})
     return TemporaryProject.at(tmp_path / "project", project_root, addresses)
@@ -279,3 +281,15 @@ def test_a_table_that_does_not_fit_is_left_alone_with_the_reasons(
         assert why in refused.stderr
         assert f"bqh adopt {contract['targetTable']}" in refused.stderr
         assert changes(proxy, contract["targetTable"]) == []
+
+
+def test_a_contract_that_does_not_say_adopt_is_refused_before_a_ledger_is_made(
+    serverless: TemporaryProject,
+) -> None:
+    declared = table(TableRef("p", "shop", "orders"), hours_ago(4))
+    url = serverless.declare(declared).ledger.url.get_secret_value()
+    ledger = Path(url.removeprefix("sqlite:///"))
+    refused = typed("adopt", declared["id"], "--yes")
+    assert (refused.exit_code, "says manage: create" in refused.stderr) == (2, True)
+    assert ledger.parent.is_dir()
+    assert not ledger.exists()

@@ -13,7 +13,7 @@ from bq_harper_assets.contract.loading.problems import ConfigError
 from bq_harper_assets.contract.settings.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.maritime.warehouse import Warehouse
-from bq_harper_assets.sync.mirror.tables import SystemTable
+from bq_harper_assets.stores.harper.mirror.tables import SystemTable
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
 

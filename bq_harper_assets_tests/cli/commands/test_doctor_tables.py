@@ -5,11 +5,14 @@ import pytest
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.mirror.tables import LOCKS, MIRROR_TABLES
+from bq_harper_assets.stores.harper.mirror.tables import LOCKS, MIRROR_TABLES
 from bq_harper_assets_tests.cli.typed import told, typed_well
+from bq_harper_assets_tests.stores.harper.mirror.test_tables import (
+    assert_as_declared,
+    drop_system_tables,
+)
 from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.stores.small_tables import SmallTables
-from bq_harper_assets_tests.sync.mirror.test_tables import assert_as_declared, drop_system_tables
 from bq_harper_assets_tests.temporary_project import (
     TemporaryProject,
     hours_ago,

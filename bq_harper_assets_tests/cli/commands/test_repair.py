@@ -80,4 +80,8 @@ def test_a_repair_that_would_delete_much_is_refused_until_it_is_allowed_and_othe
         ledger.plan(leases, ledger.now(), 1, [taken], "another run")
     at_work = typed_well("verify", ships.id, code=4)
     assert "in 5 cells (5 proved by stored hash, --deep compares all values)\n" in at_work
-    assert "  not judged, because a run is writing them or has to: 1 cell\n" in at_work
+    assert "  not judged, because a run is writing them or has to: 1 cell; if no" in at_work
+    idle = typed("repair", ships.id)
+    assert idle.exit_code == 4, idle.output
+    assert f"nothing was repaired: some cells of {ships.id} were not judged, because" in idle.stdout
+    assert f"if no run is at work, type: bqh sync {ships.id} --changed" in idle.stdout

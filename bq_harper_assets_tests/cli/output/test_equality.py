@@ -10,7 +10,7 @@ from bq_harper_assets.cli.output.equality import Equality, Unseen
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.validation.proof.cell_proof import CellProof
-from bq_harper_assets.validation.verdict import ProofStatus
+from bq_harper_assets.validation.verdict import ProofStatus, Severity, Verdict
 from bq_harper_assets_tests.defs.test_partitions import contract
 from bq_harper_assets_tests.temporary_project import HOUR
 
@@ -83,7 +83,8 @@ def test_every_cell_is_told_as_what_it_is_with_what_to_type() -> None:
         f"{name} is equal to BigQuery as of 2026-11-16 12:00:00 UTC in 2 cells (1 proved by stored "
         "hash, 1 by all values)",
         "  equal so far, in a window that is still open: 1 cell",
-        "  not judged, because a run is writing them or has to: 1 cell",
+        "  not judged, because a run is writing them or has to: 1 cell; if no run is at work, type:"
+        f" bqh sync {name} --changed",
         f"  rows differ in 1 cell (1 window, 2026-11-16T15:00); type: bqh repair {name}",
         f"  changed in BigQuery since: 1 window, 2026-11-16T14:00; type: bqh sync {name} --changed",
         "  not looked at: 2 cells that were never synced (1 window, 2026-11-16T18:00); 8 synced "
@@ -95,3 +96,51 @@ def test_many_windows_are_counted_and_only_the_first_are_named() -> None:
     [_, line] = equality(*(proof(hour, source_changed=True) for hour in range(8))).lines()
     assert "since: 8 windows, 2026-11-16T12:00, 2026-11-16T13:00, " in line
     assert "2026-11-16T16:00 and 3 more; type: bqh sync" in line
+
+
+def test_cells_that_a_store_kept_from_being_looked_at_are_told() -> None:
+    found = equality(proof(0), unseen=Unseen(given_up=1_200))
+    [_, line] = found.lines()
+    assert line == "  not looked at: 1,200 cells, because a store did not answer"
+
+
+@pytest.mark.parametrize(
+    ("deep", "how"),
+    [
+        ([False, False], "2 proved by stored hash, --deep compares all values"),
+        ([True, True], "2 proved by all values"),
+        ([True, False], "1 proved by stored hash, 1 by all values"),
+    ],
+)
+def test_an_equal_table_says_how_its_cells_were_compared(deep: list[bool], how: str) -> None:
+    [line] = equality(*(proof(hour, deep=each) for hour, each in enumerate(deep))).lines()
+    assert line.endswith(f"in 2 cells ({how})")
+
+
+def test_the_answer_for_programs_has_all_that_the_lines_say() -> None:
+    lost = Verdict(
+        check="proof",
+        status=ProofStatus.DIFFERS,
+        passed=False,
+        severity=Severity.ERROR,
+        message="1 row is lost",
+    )
+    hours = (7, 3, 5, 1, 6, 2, 4)
+    unseen = Unseen(never_synced=(cell(8),), closed_since=(cell(9, 1),), outside=2, given_up=3)
+    changed = [proof(hour, source_changed=True) for hour in hours]
+    found = equality(proof(0), *changed, unseen=unseen, presence=lost)
+    assert found.as_json() == {
+        "verdict": "differs",
+        "looked_at": NOON.isoformat(),
+        "equal_cells": 1,
+        "changed_since": [cell(hour).window.key for hour in sorted(hours)],
+        "not_looked_at": {
+            "never_synced": ["2026-11-16T20:00|s00"],
+            "closed_since": ["2026-11-16T21:00|s01"],
+            "outside_the_range": 2,
+            "given_up": 3,
+        },
+        "presence": lost.as_json(),
+    }
+    without = equality(proof(0)).as_json()
+    assert (without["verdict"], without["presence"]) == ("equal", None)

@@ -10,7 +10,7 @@ from rich.console import Console
 from bq_harper_assets.activity import doing, note_committed
 from bq_harper_assets.cli.output import progress_bar
 from bq_harper_assets.cli.output.progress_bar import bar, lines
-from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets.retries.waiting import WAITS
 
 
 def test_a_line_says_what_is_done_now_and_how_far_it_is() -> None:

@@ -13,6 +13,7 @@ from bq_harper_assets.cli.runs.reachability import NotReachable, require_servers
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets_tests.cli.typed import typed
+from bq_harper_assets_tests.empty_dagster import empty_dagster
 from bq_harper_assets_tests.temporary_project import TemporaryProject
 
 ORDERS = {
@@ -42,7 +43,7 @@ def dead(
 ) -> Project:
     """A project whose servers have been killed: their addresses are known and nothing listens."""
     monkeypatch.setenv("BQH_HOME", str(tmp_path / "project"))
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    monkeypatch.setenv("DAGSTER_HOME", empty_dagster(tmp_path / "dagster"))
     password = tmp_path / "password"
     password.write_text("secret", encoding="ascii")
     addresses = StackAddresses(

@@ -29,6 +29,7 @@ from bq_harper_assets.sync.cells.window import Window, windows_between
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.shown import Shown, shown
+from bq_harper_assets_tests.empty_dagster import empty_dagster
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import (
     HOUR,
@@ -96,7 +97,7 @@ def synced(
 ) -> Iterator[Synced]:
     folder, start = tmp_path_factory.mktemp("checks"), hours_ago(6)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DAGSTER_HOME", str(folder / "dagster"))
+        patch.setenv("DAGSTER_HOME", empty_dagster(folder / "dagster"))
         project = TemporaryProject.at(folder / "project", project_root, stack)
         source = tables.make_from(numbered_rows(start, rows=80))
         [contract] = project.declare(table(source, start, spotCheckSize=7)).tables

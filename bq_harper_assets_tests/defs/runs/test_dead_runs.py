@@ -23,6 +23,7 @@ from bq_harper_assets_tests.cli.typed import typed
 from bq_harper_assets_tests.defs.bqh_apart import bqh_apart
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.test_partitions import contract
+from bq_harper_assets_tests.empty_dagster import empty_dagster
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import (
@@ -53,7 +54,7 @@ def project(
 ) -> TemporaryProject:
     """Whose requests to Harper can be held up, so that a run is in their midst for certain."""
     monkeypatch.setenv("BQH_HOME", str(tmp_path / "project"))
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    monkeypatch.setenv("DAGSTER_HOME", empty_dagster(tmp_path / "dagster"))
     addresses = stack.model_copy(update={"harper_url": proxy.url})
     return TemporaryProject.at(tmp_path / "project", project_root, addresses)
 

@@ -26,6 +26,7 @@ from bq_harper_assets.defs.runs.early_end import IN_SHORT, execute_stoppably, st
 from bq_harper_assets.defs.runs.launch import QUIET, project_instance
 from bq_harper_assets.errors import Stopped
 from bq_harper_assets.sync.stop_request import Stop
+from bq_harper_assets_tests.empty_dagster import empty_dagster
 from bq_harper_assets_tests.temporary_project import TemporaryProject
 
 RUN_ID = "9f56a1b2-0000-4000-8000-000000000000"
@@ -35,7 +36,7 @@ RUN_ID = "9f56a1b2-0000-4000-8000-000000000000"
 def project(
     tmp_path: Path, project_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> TemporaryProject:
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    monkeypatch.setenv("DAGSTER_HOME", empty_dagster(tmp_path / "dagster"))
     return TemporaryProject.at(tmp_path / "project", project_root, None)
 
 

@@ -13,7 +13,7 @@ from dagster import Failure
 from bq_harper_assets.activity import now_doing
 from bq_harper_assets.defs.runs import step_retries
 from bq_harper_assets.defs.runs.step_retries import retried
-from bq_harper_assets.stores.retry import Call, RetryPolicy
+from bq_harper_assets.retries.retry import Call, RetryPolicy
 from bq_harper_assets.sync.errors import RunStopped
 from bq_harper_assets.sync.stop_request import Stop
 

@@ -24,7 +24,7 @@ from bq_harper_assets.ledger.verbs.claims import Claim
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.errors import HarperError
-from bq_harper_assets.sync.mirror.tables import LOCKS, SCHEMAS
+from bq_harper_assets.stores.harper.mirror.tables import LOCKS, SCHEMAS
 from bq_harper_assets.sync.schema_sync import drift
 from bq_harper_assets.sync.schema_sync.drift import CLAIM, TTL
 from bq_harper_assets.validation.schema_drift import DriftVerdict

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from dagster import AssetKey, MultiPartitionsDefinition
 
-from bq_harper_assets.cli.commands.sync import cells_between
+from bq_harper_assets.cli.runs.asked_cells import cells_between
 from bq_harper_assets.cli.runs.ranged_runs import run_cells
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract

@@ -23,10 +23,10 @@ from bq_harper_assets.errors import Stopped
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.local.processes import Process
+from bq_harper_assets.stores.harper.mirror.checkpoints import checkpoint_id
+from bq_harper_assets.stores.harper.mirror.tables import CHECKPOINTS
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
-from bq_harper_assets.sync.mirror.checkpoints import checkpoint_id
-from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
 from bq_harper_assets_tests.defs.conftest import Dagster
 from bq_harper_assets_tests.defs.shown import shown
 from bq_harper_assets_tests.defs.ticking import Ticking

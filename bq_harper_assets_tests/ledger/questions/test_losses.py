@@ -149,12 +149,12 @@ def test_a_tables_whole_history_is_not_read(
     assert plan.count("batches_that_lost") == 2, plan
 
 
-def _shift(ledger_url: str, table: LogicalTable, column: str) -> None:
-    """A day back."""
+def _shift(ledger_url: str, table: LogicalTable, column: str, by: timedelta = DAY) -> None:
+    """So much back."""
     database = Database(SecretStr(ledger_url))
     with database.writing() as connection:
         earlier = text(f"UPDATE batches SET {column} = {column} - :us WHERE table_id = :table")
-        connection.execute(earlier, {"us": duration_micros(DAY), "table": table.id})
+        connection.execute(earlier, {"us": duration_micros(by), "table": table.id})
     database.close()
 
 
@@ -193,3 +193,37 @@ def test_what_a_batch_said_to_be_no_loss_is_none_once_it_is_committed(
         ledger.commit_cells(leases, [(batch, EMPTIED)])
         ledger.release(leases)
     assert lost_rows(ledger, table) == {1: (4, 9, 0, True), 2: ALL}
+
+
+def test_what_was_lost_between_two_allowed_losses_is_not_counted(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    for hour, allowed in enumerate((True, False, True, False)):
+        commit(ledger, table, hour, EMPTIED, allowed=allowed)
+    assert lost_rows(ledger, table) == {3: ALL}
+
+
+def test_a_loss_counts_to_the_very_end_of_the_period(
+    ledger: Ledger, table: LogicalTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(ledger, table, 0, EMPTIED)
+    planned_batch(ledger, table, 1, 4, 9)
+    planned, ended = ledger.history(table)
+    assert ended.ended_at is not None
+    for hour, moment in ((0, ended.ended_at), (1, planned.planned_at)):
+        for late, is_counted in ((timedelta(0), True), (timedelta(microseconds=1), False)):
+            now = moment + DAY + late
+            monkeypatch.setattr(losses, "database_now", lambda _, now=now: now)
+            assert (hour in lost_rows(ledger, table)) is is_counted
+
+
+def test_a_loss_is_remembered_from_its_first_to_its_last_row(
+    ledger: Ledger, ledger_url: str, table: LogicalTable
+) -> None:
+    commit(ledger, table, 0, replace(result(5), deleted=4, held=9))
+    _shift(ledger_url, table, "ended_at", HOUR)
+    commit(ledger, table, 0, replace(result(1), deleted=4, held=5))
+    newest, first = ledger.history(table)
+    [found] = ledger.recent_losses(table, DAY)
+    assert (found.since, found.until) == (first.ended_at, newest.ended_at)
+    assert found.until - found.since >= HOUR

@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellState, LogicalTable, Rejection
+from bq_harper_assets.ledger.records import CellState, LogicalTable, Mark, Rejection
 from bq_harper_assets_tests.ledger.questions.test_status import sync
 from bq_harper_assets_tests.ledger.sample import (
+    FACTS,
     HOUR,
     START,
     TTL,
@@ -79,3 +80,43 @@ def test_a_slice_has_come_as_far_as_its_cells_follow_each_other_and_holds_the_ro
     ledger.commit_cells(leases, [(batch, result(4)) for batch in done])
     assert come() == [(2, 30), (3, 24), (0, 10), (0.5, 8)]
     assert [point.rows for point in ledger.checkpoints(table, START + HOUR)] == [20, 14, 10, 4]
+
+
+def test_marks_and_quarantine_count_from_the_start_on_and_for_one_table(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+    ledger.record_schema(other, {"columns": ["ts"]}, 0)
+    for each, cells in ((table, (0, 1, 2)), (other, (1,))):
+        leases = ledger.acquire(each, [0], "ann", TTL)
+        wanted = [copy(cell(hour)) for hour in cells]
+        batches = ledger.plan(leases, T, 1, wanted, "run")
+        assert ledger.progress(each, START).rows == 0
+        bad = Rejection("1", "bad", "{}")
+        ledger.commit_cells(leases, [(batch, result(4, bad)) for batch in batches])
+        marks = [Mark(cell(hour), cell(hour).window_start, "a row moved") for hour in cells]
+        ledger.mark(leases, T + HOUR, marks)
+        ledger.release(leases)
+    for hour, count in ((0, 3), (1, 2), (3, 0)):
+        found = ledger.progress(table, START + hour * HOUR)
+        assert (found.dirty, found.quarantined) == (count, count)
+
+
+def test_cells_are_counted_before_the_start_closed_and_open(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+    ledger.record_schema(other, {"columns": ["ts"]}, 0)
+    sync(ledger, other, [0], [0])
+    sync(ledger, table, [0, 1, 2], [0, 1])
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    half = replace(copy(cell(3)), upto=START + 3.5 * HOUR)
+    (batch, _) = ledger.plan(leases, T, 1, [half, copy(cell(4))], "run")
+    commit_cell(ledger, leases, batch, result())
+    found = ledger.cell_counts(table, START + HOUR, START + 3 * HOUR)
+    assert {(each.window, each.state, each.cells, each.synced_upto) for each in found} == {
+        ("before", CellState.SYNCED, 2, START + HOUR),
+        ("closed", CellState.SYNCED, 4, START + 2 * HOUR),
+        ("open", CellState.SYNCED, 1, START + 3.5 * HOUR),
+        ("open", CellState.PLANNED, 1, None),
+    }

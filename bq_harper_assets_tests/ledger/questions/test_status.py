@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.status import GuardRefusal
-from bq_harper_assets.ledger.records import CellState, LogicalTable
+from bq_harper_assets.ledger.records import CellState, LogicalTable, Mark, Rejection
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,
     HOUR,
@@ -83,3 +83,58 @@ def test_tables_do_not_see_each_other(ledger: Ledger, table: LogicalTable) -> No
     assert ledger.history(other)[0].owner == "bob"
     assert [known.name for known in ledger.tables()] == ["calls", "positions"]
     assert ledger.progress(other, START).cells == {CellState.PLANNED: 1}
+
+
+def test_the_batches_and_the_quarantine_of_a_cell_are_its_own(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+    ledger.record_schema(other, {"columns": ["ts"]}, 0)
+    ledger.record_schema(table, {"columns": ["ts", "speed"]}, 1)
+    bad = Rejection("1", "bad", "{}")
+    cells = [cell(0, 0), cell(1, 0), cell(0, 1), cell(1, 1)]
+    for each, version in ((table, 2), (other, 1)):
+        leases = ledger.acquire(each, [0, 1], "ann", TTL)
+        batches = ledger.plan(leases, T, version, [copy(key) for key in cells], "run")
+        ledger.commit_cells(leases, [(batch, result(4, bad)) for batch in batches])
+    for number, key in enumerate(cells, 1):
+        [batch] = ledger.history(table, key)
+        assert (batch.seq, batch.cell) == (number, key)
+        assert [row.cell for row in ledger.quarantined(table, key)] == [key]
+    assert len(ledger.history(table)) == len(ledger.quarantined(table)) == 4
+    assert [each.seq for each in ledger.history(table, limit=2)] == [4, 3]
+    assert ledger.schema_versions_of_batches(table, [1, 4, 9]) == {1: 2, 4: 2}
+    assert ledger.schema_versions_of_batches(other, [1]) == {1: 1}
+
+
+def test_a_cell_is_clean_only_while_it_is_synced_and_has_no_mark(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    def is_clean() -> bool:
+        [record] = ledger.cells(table, START, START + HOUR)
+        return record.is_clean
+
+    sync(ledger, table, [0], [0])
+    assert is_clean()
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    ledger.mark(leases, T + HOUR, [Mark(cell(0), START, "a row moved")])
+    assert not is_clean()
+
+
+def test_a_refusal_ends_by_itself_only_if_it_says_when() -> None:
+    refusal = GuardRefusal(T, 1, "fp")
+    assert not refusal.is_forgotten(T + 99 * HOUR)
+    ends = replace(refusal, until=T + HOUR)
+    moments = (T, T + HOUR, T + 2 * HOUR)
+    assert [ends.is_forgotten(moment) for moment in moments] == [False, True, True]
+
+
+def test_long_lists_are_cut_where_nobody_says_how_long_they_may_be(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    first, *_ = ledger.plan(leases, T, 1, [copy(cell(hour)) for hour in range(101)], "run")
+    commit_cell(ledger, leases, first, result(1_001, *[Rejection("1", "bad", "{}")] * 1_001))
+    assert (len(ledger.history(table)), len(ledger.quarantined(table))) == (100, 1_000)
+    assert len(ledger.history(table, limit=101)) == 101
+    assert len(ledger.quarantined(table, limit=1_001)) == 1_001

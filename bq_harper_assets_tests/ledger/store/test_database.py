@@ -26,7 +26,7 @@ from bq_harper_assets.ledger.records import LogicalTable
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.store.tables import LEASES, METADATA
-from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets_tests.ledger.postgres_server import PASSWORD, PostgresServer
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,

@@ -28,7 +28,8 @@ def _insert(connection: Connection, into: str, **values: Any) -> None:
     connection.execute(insert(table(into, *columns)).values(**values))
 
 
-def _upgrade(connection: Connection, revision: str) -> None:
+def upgrade(connection: Connection, revision: str) -> None:
+    """Makes the tables as they were at this revision."""
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))
     config.attributes["connection"] = connection
@@ -39,7 +40,7 @@ def _first_release(url: str) -> None:
     """A ledger with a table of two cells: one committed twice, one left planned."""
     database = Database(SecretStr(url))
     with database.writing() as connection:
-        _upgrade(connection, "v0001")
+        upgrade(connection, "v0001")
         _insert(
             connection,
             "logical_tables",
@@ -124,7 +125,7 @@ def test_what_earlier_releases_took_out_is_counted_with_what_is_to_be_deleted(
     _first_release(unused_url)
     database = Database(SecretStr(unused_url))
     with database.writing() as connection:
-        _upgrade(connection, "v0005")
+        upgrade(connection, "v0005")
         lost = {"rows_deleted": 5, "rows_held": 14, "deletes_allowed": False}
         lost["ended_at"] = duration_micros(database_now(connection) - EPOCH)
         batches = table("batches", *(column(name) for name in ("seq", *lost)))

@@ -1,8 +1,11 @@
 """A plan decides before any write, in one transaction, what each cell's batch may do."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from pydantic import SecretStr
+from sqlalchemy import text
 
 from bq_harper_assets.ledger.errors import LeaseLost, LedgerConflict, PlanRefused
 from bq_harper_assets.ledger.ledger import Ledger
@@ -14,7 +17,9 @@ from bq_harper_assets.ledger.records import (
     Mode,
     Wanted,
 )
+from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets_tests.ledger.sample import (
+    FACTS,
     HOUR,
     TTL,
     LetTimePass,
@@ -158,3 +163,30 @@ def test_a_synced_cell_that_is_planned_again_is_not_trusted_until_it_is_committe
     assert record.commit is not None
     assert (record.commit.batch, record.commit.fingerprint) == (2, "new")
     assert (record.commit.t, record.commit.rows) == (T + SECOND, 11)
+
+
+def test_a_plan_is_one_entry_in_the_audit(ledger: Ledger) -> None:
+    wide = ledger.register_table(replace(FACTS, name="wide", target="Wide", slices=17))
+    ledger.record_schema(wide, {"columns": ["ts"]}, 0)
+    leases = ledger.acquire(wide, range(17), "ann", TTL)
+    ledger.plan(leases, T, 1, [copy(cell(0, slice=number)) for number in (16, 8, 0)], "run-1")
+    (entry, *_) = ledger.audit(wide, kind="plan")
+    assert (entry.subject, entry.outcome) == ("batches 1 to 3", "planned")
+    assert entry.detail == {
+        "owner": "ann",
+        "run_id": "run-1",
+        "t": T.isoformat(),
+        "slices": [0, 8, 16],
+    }
+
+
+def test_a_batch_of_a_cell_that_is_not_on_record_ends_with_an_error(
+    ledger: Ledger, ledger_url: str, leases: Leases
+) -> None:
+    (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run-1")
+    database = Database(SecretStr(ledger_url))
+    with database.writing() as connection:
+        connection.execute(text("DELETE FROM cells"))
+    database.close()
+    with pytest.raises(LedgerConflict, match="no batch of positions was ever planned for cell"):
+        ledger.fail_batch(batch, "Harper went away")

@@ -135,6 +135,9 @@ def test_a_cell_that_was_committed_at_this_snapshot_holds_the_row_already(
     assert _look(ledger, leases, cell()).is_clean
     assert mark(59) == ()
     assert mark(0, at=1) == (cell(),)
+    _sync(ledger, leases, copy(cell(1)))
+    # A turn that took the row from elsewhere does not ask what the cell was committed at.
+    assert ledger.mark(leases, T, [_mark(cell(1), 1)]) == (cell(1),)
 
 
 @pytest.mark.parametrize("ending", ["planned", "failed", "refused"])
@@ -189,3 +192,13 @@ def test_many_marks_are_one_step_with_one_entry_in_the_audit(
     assert ledger.progress(leases.table, START).dirty == 48
     (entry,) = ledger.audit(leases.table, kind="mark")
     assert (entry.subject, len(entry.detail["cells"])) == ("48 cells", 20)
+
+
+def test_marked_cells_are_told_in_their_order_whatever_that_of_the_rows(
+    ledger: Ledger, leases: Leases
+) -> None:
+    keys = [cell(1), cell(0, slice=1), cell(0)]
+    minute = timedelta(minutes=1)
+    marks = [Mark(key, key.window_start + minute, "a row moved") for key in keys]
+    late = Mark(cell(0), cell(0).window_start + 2 * minute, "a row moved")
+    assert ledger.mark(leases, T, [*marks, late]) == (cell(0), cell(0, slice=1), cell(1))

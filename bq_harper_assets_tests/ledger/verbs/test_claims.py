@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.verbs import claims
 from bq_harper_assets.ledger.verbs.claims import Claim, ClaimRecord
 from bq_harper_assets_tests.ledger.sample import TTL, LetTimePass
 
@@ -66,3 +67,12 @@ def test_a_released_claim_is_free_at_once_and_others_are_no_hindrance(ledger: Le
     ]
     ledger.release_claim(bob)
     assert _taken(ledger, "cyd").note == "seen all"
+
+
+def test_a_claim_is_held_until_its_very_end(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = _taken(ledger, "ann")
+    monkeypatch.setattr(claims, "database_now", lambda _: claim.expires_at)
+    assert not isinstance(ledger.claim(NAME, "bob", TTL), Claim)
+    assert [each.is_live for each in ledger.claims()] == [True]

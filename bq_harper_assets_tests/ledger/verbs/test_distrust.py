@@ -1,13 +1,15 @@
 """Nothing recorded of a table's cells is believed any more, and what its target's copies say."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable, Mode
+from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable, Mark, Mode
 from bq_harper_assets_tests.ledger.sample import (
+    FACTS,
     HOUR,
     START,
     TTL,
@@ -75,3 +77,32 @@ def test_the_start_can_only_go_back(ledger: Ledger) -> None:
     assert ledger.begin_earlier("positions", START + HOUR) == START
     assert ledger.begin_earlier("positions", START - timedelta(days=2)) == START - 48 * HOUR
     assert ledger.start_of("positions") == START - 48 * HOUR
+
+
+def test_of_a_table_without_any_cell_each_named_window_is_known_afterwards(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    ledger.distrust(table, [START, START + 2 * HOUR], epoch=5, batch=7)
+    cells = ledger.cells(table, START, START + 9 * HOUR)
+    assert [each.cell for each in cells] == [
+        cell(hour, part) for hour in (0, 2) for part in range(4)
+    ]
+    (entry,) = ledger.audit(table, 1)
+    assert (entry.kind, entry.subject, entry.outcome) == ("reconcile", "positions", "asked for")
+    assert entry.detail == {"epoch": 5, "batch": 7}
+
+
+def test_marks_go_with_all_else_and_those_of_other_tables_stay(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+    for each in (table, other):
+        leases = ledger.acquire(each, [0], "ann", TTL)
+        ledger.mark(leases, T, [Mark(cell(0), START, "a row moved")])
+        ledger.release(leases)
+    ledger.distrust(table, [], epoch=0, batch=0)
+    marks = [
+        [record.marks for record in ledger.cells(each, START, START + HOUR)]
+        for each in (table, other)
+    ]
+    assert marks == [[0], [1]]

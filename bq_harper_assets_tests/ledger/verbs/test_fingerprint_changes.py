@@ -60,3 +60,11 @@ def test_a_cell_committed_since_keeps_its_fingerprint_and_no_rebase_goes_back(
     with pytest.raises(LedgerConflict, match="positions has no schema version 4"):
         ledger.rebase_fingerprints(table, 4, prints)
     assert ledger.rebase_fingerprints(table, 3, []) == 0
+
+
+def test_a_fingerprint_can_be_told_again_under_the_same_version(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    [batch] = _commit(ledger, table, 1, cell(0))
+    assert ledger.rebase_fingerprints(table, 1, [(cell(0), batch, "again")]) == 1
+    assert _fingerprints(ledger, table)[cell(0)] == ("again", 1)

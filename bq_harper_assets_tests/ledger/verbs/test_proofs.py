@@ -1,5 +1,6 @@
 """What proofs found is remembered by cell, for as long as the cell stays as it was looked at."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from bq_harper_assets.ledger.ledger import Ledger
@@ -78,3 +79,34 @@ def test_a_quick_proof_that_agrees_with_a_deep_one_does_not_make_it_forgotten(
             [Judged(cell=cell(), batch=batch.seq, status=status, deep=deep, source_changed=False)],
         )
         assert _known(ledger, table) == {(1, status, known)}
+
+
+def test_a_deep_proof_is_not_forgotten_by_a_quick_one_of_many_cells(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    cells = [cell(hour) for hour in range(3)]
+    batches = ledger.plan(leases, T, 1, [copy(each) for each in cells], "run")
+    ledger.commit_cells(leases, [(batch, result()) for batch in batches])
+    for deep in (True, False):
+        ledger.record_proofs(
+            table,
+            [
+                Judged(cell=b.cell, batch=b.seq, status="proved", deep=deep, source_changed=False)
+                for b in batches
+            ],
+        )
+    assert _known(ledger, table) == {(3, "proved", True)}
+
+
+def test_an_open_cell_is_not_counted_among_the_closed_ones(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    half = replace(copy(cell(1)), upto=cell(1).window_start + TTL)
+    batches = ledger.plan(leases, T, 1, [copy(cell(0)), half], "run")
+    ledger.commit_cells(leases, [(batch, result()) for batch in batches])
+    assert {(each.cells, each.is_closed) for each in ledger.proved_cells(table)} == {
+        (1, True),
+        (1, False),
+    }

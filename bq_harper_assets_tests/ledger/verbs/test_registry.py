@@ -77,3 +77,30 @@ def test_a_table_of_which_nothing_was_planned_can_be_declared_anew(
     ledger.release(leases)
     with pytest.raises(TableChanged, match=CHANGES[-1][1]):
         ledger.register_table(CHANGES[-1][0])
+
+
+def test_a_declaration_is_in_the_audit_and_its_leases_go_on(ledger: Ledger) -> None:
+    table = ledger.register_table(FACTS)
+    assert ledger.register_table(FACTS) == table
+    anew = ledger.register_table(replace(FACTS, source="fleet.other"))
+    entries = ledger.audit(table, kind="register")
+    assert [(each.subject, each.outcome, each.detail) for each in entries] == [
+        ("Positions", "declared anew", {"source": "fleet.other"}),
+        ("Positions", "ok", {"source": "fleet.positions"}),
+    ]
+    assert {lease.epoch for lease in ledger.leases(anew)} == {1}
+
+
+def test_a_start_is_forgotten_only_with_the_column_that_it_is_of(
+    ledger: Ledger, table: LogicalTable
+) -> None:
+    assert ledger.record_start("positions", T) == T
+    assert ledger.record_start("positions", T + HOUR) == T
+    ledger.record_start("calls", T + HOUR)
+    ledger.register_table(replace(FACTS, window=24 * HOUR))
+    assert ledger.starts() == {"positions": T, "calls": T + HOUR}
+    ledger.register_table(replace(FACTS, timestamp_column="at"))
+    assert ledger.starts() == {"calls": T + HOUR}
+    assert ledger.begin_earlier("calls", T) == T
+    assert ledger.begin_earlier("others", T + HOUR) == T + HOUR
+    assert ledger.starts() == {"calls": T, "others": T + HOUR}

@@ -55,3 +55,9 @@ def test_what_a_version_changed_and_where_it_was_seen_is_kept_with_it(
         (tuple(changes), "f1"),
         ((), None),
     ]
+
+
+def test_a_body_that_json_cannot_hold_is_refused(ledger: Ledger, table: LogicalTable) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        ledger.record_schema(table, {"columns": [float("nan")]}, 1)
+    assert len(ledger.schema_history(table)) == 1

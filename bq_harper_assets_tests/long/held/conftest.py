@@ -13,10 +13,8 @@ from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets_tests.fault_proxy import FaultProxy
 from bq_harper_assets_tests.long.conftest import HowLong
 from bq_harper_assets_tests.long.held.plain_http import Emulator, PlainHarper
-from bq_harper_assets_tests.sync.conftest import ledger, spark, sync, tables
 from bq_harper_assets_tests.temporary_project import TemporaryProject
 
-__all__ = ["ledger", "spark", "sync", "tables"]
 DATASET = "held"
 NO_LIMIT = 10**9
 T = TypeVar("T")

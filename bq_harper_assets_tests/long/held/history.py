@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper
 from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
@@ -63,7 +64,9 @@ class Player:
         self._sync(FIRST, LAST)
         self._compare(FIRST, LAST)
         cells = self.sync.cells(self.contract, FIRST, LAST)
-        prover = Prover(self.sync.stores, self.contract, self.sync.spark, self.sync.retry)
+        prover = Prover(
+            BigQueryToHarper(self.sync.stores, self.contract), self.sync.spark, self.sync.retry
+        )
         proofs = prover.prove(cells, deep=True)
         wrong = [proof for proof in proofs if proof.status is not ProofStatus.PROVED]
         assert not wrong, wrong

@@ -15,7 +15,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.local.stack import LocalStack
-from bq_harper_assets.stores.retry import RetryPolicy
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.sync.lease.keeper import LeaseTimes
 from bq_harper_assets_tests.conftest import environ_without_settings
 from bq_harper_assets_tests.fault_proxy import FaultProxy

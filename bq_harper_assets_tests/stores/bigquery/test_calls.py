@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.retries.breaker import Breakers, CircuitOpen
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.errors import (
     BigQueryUnavailable,
 )
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.stores.breaker import Breakers, CircuitOpen
-from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.bigquery.test_queries import (
     is_start,

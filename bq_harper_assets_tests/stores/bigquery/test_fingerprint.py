@@ -17,7 +17,6 @@ from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery.dataset import Dataset
 from bq_harper_assets.stores.bigquery.fingerprint import (
-    Fingerprint,
     Outside,
     SourceAtInstant,
     count_outside,
@@ -25,6 +24,7 @@ from bq_harper_assets.stores.bigquery.fingerprint import (
 )
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.sync.protocols import Fingerprint
 from bq_harper_assets_tests.stores.small_tables import DATASET, SmallTables, utc
 
 pytestmark = pytest.mark.bigquery

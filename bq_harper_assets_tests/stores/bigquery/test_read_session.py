@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.retries.retry import Retry, RetryPolicy
+from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.client import connect_storage
@@ -28,8 +30,6 @@ from bq_harper_assets.stores.bigquery.read_session import (
 from bq_harper_assets.stores.bigquery.restriction import between, literal
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.stores.retry import Retry, RetryPolicy
-from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets_tests.stores.cutting_proxy import CuttingProxy, cutting_proxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.stores.storage_proxy import StorageProxy, storage_proxy

@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.stores.breaker import Breakers, CircuitOpen
+from bq_harper_assets.retries.breaker import Breakers, CircuitOpen
+from bq_harper_assets.retries.retry import Retry, RetryPolicy
+from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.stores.harper.answers import WriteCount
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.errors import (
@@ -18,8 +20,6 @@ from bq_harper_assets.stores.harper.errors import (
     HarperUnavailable,
 )
 from bq_harper_assets.stores.harper.transport import Timeouts
-from bq_harper_assets.stores.retry import Retry, RetryPolicy
-from bq_harper_assets.stores.waiting import WAITS
 from bq_harper_assets_tests.fault_proxy import (
     Answer,
     FaultProxy,

@@ -9,6 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.retries.retry import Call, RetryPolicy
 from bq_harper_assets.stores.harper.answers import Creation, WriteCount, read_description
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
@@ -20,7 +21,6 @@ from bq_harper_assets.stores.harper.errors import (
     HarperUnavailable,
 )
 from bq_harper_assets.stores.harper.transport import Timeouts
-from bq_harper_assets.stores.retry import Call, RetryPolicy
 from bq_harper_assets_tests.fault_proxy import (
     CutAnswer,
     Fault,

@@ -15,17 +15,20 @@ from pydantic import SecretStr
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.local.stack import LocalStack
+from bq_harper_assets.retries.retry import Call
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.stores.harper.answers import Attribute, Creation, TableDescription
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.ensure_table import (
-    TableAction,
+    NothingToAdopt,
     TableConflict,
     TableNotEnsured,
     ensure_table,
 )
+from bq_harper_assets.stores.harper.errors import HarperIndexing
+from bq_harper_assets.sync.protocols import TableAction
 from bq_harper_assets_tests.conftest import PROJECT_ROOT, environ_without_settings
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.schema.samples import contract, schema
@@ -264,6 +267,7 @@ class ScriptedTable:
         self.looks = list(looks)
         self.creates = creates
         self.asked: list[str] = []
+        self.declared: Sequence[Attribute] = ()
 
     def describe_table(self, table: str) -> TableDescription | None:
         self.asked.append("describe")
@@ -273,6 +277,7 @@ class ScriptedTable:
         self, table: str, primary_key: str, attributes: Sequence[Attribute]
     ) -> Creation:
         self.asked.append("create")
+        self.declared = attributes
         return Creation(self.creates, "answered 200" if self.creates else "answered 400: it exists")
 
     def create_attribute(self, table: str, name: str) -> Creation:
@@ -300,6 +305,8 @@ WHOLE = TableDescription(
     is_count_exact=True,
 )
 WITHOUT_B = replace(WHOLE, attributes=tuple(a for a in WHOLE.attributes if a.name != "b_id"))
+LATE_B = Attribute(name="b_id", type=None, indexed=True)  # create_attribute gives it no type
+WITH_LATE_B = replace(WITHOUT_B, attributes=(*WITHOUT_B.attributes, LATE_B))
 
 
 @pytest.mark.harper
@@ -355,6 +362,16 @@ def test_waits_are_jittered() -> None:
     assert waits == pytest.approx([0.15, 0.3, 0.45])
 
 
+def test_half_the_chance_makes_a_wait_a_quarter_longer() -> None:
+    waits: list[float] = []
+    with pytest.raises(TableNotEnsured) as caught:
+        ensure_table(
+            ScriptedTable([None], creates=False), PLAN, sleep=waits.append, chance=lambda: 0.5
+        )
+    assert waits == pytest.approx([0.125, 0.25, 0.375])
+    assert caught.value.table == "Orders"
+
+
 def test_a_table_that_one_thread_has_created_is_not_created_again_by_a_slower_one() -> None:
     harper = ScriptedTable([None, None, None, WHOLE], creates=True)
     ensured = ensure_table(harper, PLAN, sleep=lambda _: None)
@@ -393,10 +410,118 @@ def test_the_lock_is_taken_only_for_changes_and_what_changed_meanwhile_is_seen()
     assert "create" not in harper.asked
 
 
+class TableBeingIndexed(ScriptedTable):
+    """Harper says `so many` times that it still builds the index on b_id."""
+
+    so_many = 3
+
+    def create_attribute(self, table: str, name: str) -> Creation:
+        super().create_attribute(table, name)
+        return Creation(False, "answered 400: it exists")
+
+    def search_by_conditions(self, *args: object, **more: object) -> list[dict[str, object]]:
+        self.asked.append("search")
+        if self.asked.count("search") <= self.so_many:
+            raise HarperIndexing(Call("Harper", "search_by_conditions", "Orders"), "builds", 503)
+        return []
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        pytest.param([WITH_LATE_B], id="before the first look"),
+        pytest.param([WITHOUT_B, WITH_LATE_B], id="between the first look and the lock"),
+        pytest.param([WITHOUT_B, WITHOUT_B, WITH_LATE_B], id="just before its own request"),
+    ],
+)
+def test_an_index_that_another_run_has_added_is_awaited_too(
+    looks: Sequence[TableDescription],
+) -> None:
+    harper, waits = TableBeingIndexed(looks, creates=True), list[float]()
+    ensure_table(harper, PLAN, sleep=waits.append, chance=lambda: 0.0)
+    assert harper.asked.count("search") == TableBeingIndexed.so_many + 1
+    assert len(waits) >= TableBeingIndexed.so_many - 1
+
+
 def test_a_role_that_may_not_see_attributes_is_believed() -> None:
     harper = ScriptedTable([replace(WHOLE, attributes=())], creates=True)
     assert ensure_table(harper, PLAN).action is TableAction.UP_TO_DATE
     assert harper.asked == ["describe"]
+
+
+def test_a_table_to_adopt_is_never_created() -> None:
+    harper = ScriptedTable([None], creates=True)
+    with pytest.raises(NothingToAdopt, match=r"no table Orders, .* so it is not created") as caught:
+        ensure_table(harper, PLAN, adopted=True)
+    assert (caught.value.table, harper.asked) == ("Orders", ["describe"])
+
+
+@pytest.mark.parametrize("adopted", [False, True])
+def test_a_table_that_does_not_fit_is_told_with_its_own_way_out(adopted: bool) -> None:
+    found = replace(WHOLE, primary_key="key")
+    with pytest.raises(TableConflict) as caught:
+        ensure_table(ScriptedTable([found], creates=True), PLAN, adopted=adopted)
+    way_out = (
+        "change it where it is declared, then type: bqh adopt Orders"
+        if adopted
+        else "drop this table yourself if nobody needs it, then run it again"
+    )
+    assert caught.value.table == "Orders"
+    assert str(caught.value) == (
+        "Harper's table Orders cannot hold the rows of this contract:\n"
+        "  - its primary key is key, and the rows' is id\n"
+        f"Nothing was changed. Name another targetTable, or {way_out}"
+    )
+
+
+def test_an_adopted_table_gets_only_what_rows_are_read_back_by() -> None:
+    names = ("_hash", "b_id", "_batch")
+    fewer = replace(WHOLE, attributes=tuple(a for a in WHOLE.attributes if a.name not in names))
+    late = Attribute(name="_hash", type=None, indexed=True)
+    after = replace(fewer, attributes=(*fewer.attributes, late))
+    harper = ScriptedTable([fewer, fewer, after], creates=True)
+    ensured = ensure_table(harper, PLAN, adopted=True, sleep=lambda _: None)
+    assert (ensured.action, ensured.added) == (TableAction.MIGRATED, ("_hash",))
+    assert ensured.unindexed == ("b_id",)
+    assert [asked for asked in harper.asked if asked.startswith("add")] == ["add _hash"]
+
+
+@pytest.mark.parametrize("adopted", [False, True])
+def test_only_a_table_to_adopt_must_have_its_time_indexed(adopted: bool) -> None:
+    plain = tuple(replace(a, indexed=False) for a in WHOLE.attributes)
+    harper = ScriptedTable([replace(WHOLE, attributes=plain)], creates=True)
+    if adopted:
+        with pytest.raises(TableConflict, match="event_time is declared without an index"):
+            ensure_table(harper, PLAN, adopted=True)
+    else:
+        assert ensure_table(harper, PLAN).unindexed == ("event_time", "a_id", "b_id")
+
+
+def test_a_new_table_is_declared_as_planned() -> None:
+    harper = ScriptedTable([None, None, WHOLE], creates=True)
+    ensure_table(harper, PLAN, sleep=lambda _: None)
+    assert harper.declared == WHOLE.attributes
+    # One that another has made meanwhile was not made by this run.
+    others = ScriptedTable([None, None, WHOLE], creates=False)
+    assert ensure_table(others, PLAN, sleep=lambda _: None).action is TableAction.UP_TO_DATE
+
+
+def test_what_harper_will_never_index_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    def told(found: TableDescription) -> tuple[tuple[str, ...], str]:
+        caplog.clear()
+        ensured = ensure_table(ScriptedTable([found], creates=True), PLAN)
+        return ensured.unindexed, caplog.text
+
+    assert told(WHOLE) == ((), "")
+    plain = tuple(replace(a, indexed=a.indexed and a.name != "b_id") for a in WHOLE.attributes)
+    unindexed, text = told(replace(WHOLE, attributes=plain))
+    assert unindexed == ("b_id",)
+    assert "b_id has no index, and Harper adds none to a declared attribute" in text
+    for attributes in (plain, ()):
+        schemaless = replace(WHOLE, attributes=attributes, schema_defined=False)
+        unindexed, text = told(schemaless)
+        assert unindexed == ()
+        assert "was made without attributes: Harper indexes every one" in text
 
 
 def described_by(connection: HarperConnection, table: str) -> bytes:

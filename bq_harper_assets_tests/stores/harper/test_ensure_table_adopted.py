@@ -9,11 +9,11 @@ import pytest
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.ensure_table import (
     NothingToAdopt,
-    TableAction,
     TableConflict,
     TableNotEnsured,
     ensure_table,
 )
+from bq_harper_assets.sync.protocols import TableAction
 from bq_harper_assets_tests.stores.harper.test_ensure_table import PLAN, WHOLE, ScriptedTable
 
 BARE = replace(WHOLE, attributes=(Attribute(name="id", type="ID"),))

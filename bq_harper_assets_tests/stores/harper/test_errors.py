@@ -4,13 +4,13 @@ import pickle
 
 import pytest
 
+from bq_harper_assets.retries.retry import Call
 from bq_harper_assets.stores.harper.errors import (
     HarperError,
     HarperRefused,
     HarperUnauthorized,
     HarperUnavailable,
 )
-from bq_harper_assets.stores.retry import Call
 
 
 @pytest.mark.parametrize(

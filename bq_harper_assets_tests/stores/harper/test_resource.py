@@ -7,8 +7,8 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.harper.resource import HarperResource
-from bq_harper_assets.stores.retry import RetryPolicy
 
 CANARY = "canary-password-31"
 

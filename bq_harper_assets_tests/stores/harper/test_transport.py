@@ -23,12 +23,12 @@ from pydantic import SecretStr
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.stores.breaker import Breakers
+from bq_harper_assets.retries.breaker import Breakers
+from bq_harper_assets.retries.retry import Retry, RetryPolicy
 from bq_harper_assets.stores.harper.answers import WriteCount
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.errors import HarperError, HarperUnavailable, HarperUnsafe
 from bq_harper_assets.stores.harper.transport import Timeouts
-from bq_harper_assets.stores.retry import Retry, RetryPolicy
 from bq_harper_assets_tests.fault_proxy import (
     Answer,
     CutAnswer,

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bq_harper_assets.stores.harper.encoding.times import timestamp_texts
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
-from bq_harper_assets.sync.values.times import timestamp_texts
 
 _ROWS = 20_000
 _COUNT = np.arange(_ROWS)

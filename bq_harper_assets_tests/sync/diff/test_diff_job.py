@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
 from bq_harper_assets.sync.cells.slicing import id_hashes
 from bq_harper_assets.sync.diff.diff_job import compared_bin
-from bq_harper_assets.sync.diff.target_rows import FLAGGED
+from bq_harper_assets.sync.protocols import FLAGGED
 from bq_harper_assets.sync.spark.hash_blobs import (
     PACKED,
     SourcePacker,

@@ -19,7 +19,7 @@ Row = tuple[str, int, int, bool]
 def _hash(row: Row) -> int:
     """Rows of one content have one hash, and contents of two ids have two."""
     _, row_id, content, _ = row
-    return 10 * row_id + content
+    return 10 * (2 - row_id) + content  # hashes do not come in the order of ids
 
 
 def _numbered(rows: list[Row]) -> list[tuple[int, int]]:

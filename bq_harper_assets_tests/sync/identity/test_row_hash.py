@@ -169,3 +169,20 @@ def test_the_two_lanes_have_nothing_in_common() -> None:
 def test_a_type_without_a_hash_is_named_with_a_way_out() -> None:
     with pytest.raises(UnhashableType, match=r"duration.*columns"):
         row_hashes(pa.record_batch({"c": pa.array([1], pa.duration("s"))}))
+
+
+def test_a_column_without_any_value_needs_no_type_that_can_be_hashed() -> None:
+    numbers = pa.array([1, 2])
+    assert _hash(n=numbers, c=pa.nulls(2, pa.duration("s"))) == _hash(n=numbers)
+
+
+def test_elements_without_a_value_hash_alike_whatever_their_type() -> None:
+    of_nothing = pa.array([[None], [None, None]], pa.list_(pa.null()))
+    of_numbers = pa.array([[None], [None, None]], pa.list_(pa.int64()))
+    assert _hash(c=of_nothing) == _hash(c=of_numbers)
+
+
+def test_a_type_that_is_no_value_at_all_is_named_too() -> None:
+    pairs = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
+    with pytest.raises(UnhashableType, match="map"):
+        row_hashes(pa.record_batch({"c": pairs}))

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import plan_table, restricted
+from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets.sync.arrays.base32 import ALPHABET
 from bq_harper_assets.sync.cells.slicing import id_hashes
-from bq_harper_assets.sync.identity.row_id import Identity, hash_text, identify
-from bq_harper_assets.sync.values.faults import reasons_of
-from bq_harper_assets.sync.values.row_plan import RowPlan
+from bq_harper_assets.sync.identity.faults import reasons_of
+from bq_harper_assets.sync.identity.row_id import Identity, hash_text, hashes_of_text, identify
 from bq_harper_assets_tests.schema.samples import contract, schema
 from bq_harper_assets_tests.sync.typed_values import MOMENTS
 
@@ -231,7 +231,7 @@ import pyarrow as pa
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.sync.identity.row_id import identify
 from bq_harper_assets.schema.harper_types import HarperColumn
-from bq_harper_assets.sync.values.row_plan import RowPlan
+from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 at = pa.array([1_700_000_000_123_456], pa.timestamp("us", "UTC"))
 columns = {"at": at, "name": pa.array(["Ångström"]), "day": pa.array([19000], pa.date32())}
 kinds = {"at": Kind.TIMESTAMP, "name": Kind.STRING, "day": Kind.DATE}
@@ -249,3 +249,56 @@ def test_another_process_in_another_zone_makes_the_same_id(zone: str) -> None:
         [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
     )
     assert outcome.stdout.strip() == "1T1VH14G3V7GRT57NWKKS44"
+
+
+LOST = "64 or more characters with one of U+0000 to U+0004"
+
+
+@pytest.mark.parametrize(
+    ("values", "lost"),
+    [
+        (["x" * 63 + "\x01"], [True]),
+        (["x" * 62 + "\x01"], [False]),
+        (["x" * 64], [False]),
+        (["\u00e9" * 32 + "\x01"], [False]),  # 65 bytes, and 33 characters
+        (["x" * 99, "x" * 63 + "\x04", None, "\x00", "\x00" + "y" * 99], [0, 1, 0, 0, 1]),
+    ],
+)
+def test_a_text_that_harpers_indexes_would_lose_has_no_id(
+    values: list[str | None], lost: list[bool]
+) -> None:
+    identity = identify(
+        _batch(k=pa.array(values, pa.string())),
+        _plan(Column(name="k", kind=Kind.STRING), key=("k",)),
+    )
+    reasons = _reasons(identity)
+    assert [LOST in (reason or "") for reason in reasons] == [bool(each) for each in lost]
+    assert [reason == "key k: NULL" for reason in reasons] == [value is None for value in values]
+
+
+def test_equal_rows_differ_by_the_hashes_of_their_whole_ids() -> None:
+    plan = _plan(Column(name="a", kind=Kind.STRING))
+    batch = _batch(a=pa.array(["x", "x", "y"]))
+    numbered = identify(batch, plan, pa.array([0, 1, 0]))
+    whole = numbered.whole_id_hashes.tolist()
+    assert whole == id_hashes(numbered.ids, keyless=False).tolist()
+    assert len({*whole}) == 3
+    assert len({*numbered.id_hashes.tolist()}) == 2
+
+
+def test_an_identity_can_be_cut_to_some_of_its_rows() -> None:
+    plan = _plan(Column(name="k", kind=Kind.STRING), key=("k",))
+    batch = _batch(k=pa.array(["a", None, "c"]))
+    rows = np.array([False, True, True])
+    some = identify(batch, plan).where(rows)
+    again = identify(batch.filter(pa.array(rows)), plan)
+    assert some.ids.to_pylist() == again.ids.to_pylist() == [None, "c"]
+    assert some.row_hashes.tolist() == again.row_hashes.tolist()
+    assert some.id_hashes.tolist() == again.id_hashes.tolist()
+    assert _reasons(some) == ["key k: NULL", None]
+
+
+def test_hashes_are_read_back_as_they_are_written() -> None:
+    hashes = np.array([0, 1, 2**64 - 1], np.uint64)
+    assert hashes_of_text(hash_text(hashes)).tolist() == hashes.tolist()
+    assert hashes_of_text(pa.array(["none", None, ""])).tolist() == [0, 0, 0]

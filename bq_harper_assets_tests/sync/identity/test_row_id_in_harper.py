@@ -13,10 +13,10 @@ from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
+from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets.stores.harper.errors import HarperRefused, HarperRowBroken
+from bq_harper_assets.sync.identity.faults import reasons_of
 from bq_harper_assets.sync.identity.row_id import identify
-from bq_harper_assets.sync.values.faults import reasons_of
-from bq_harper_assets.sync.values.row_plan import RowPlan
 from bq_harper_assets_tests.stores.small_tables import utc
 
 pytestmark = pytest.mark.harper

@@ -17,23 +17,23 @@ from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.questions.mirrored_facts import Mirrored
 from bq_harper_assets.ledger.records import LogicalTable, TableFacts
-from bq_harper_assets.stores.breaker import Breakers
+from bq_harper_assets.retries.breaker import Breakers
+from bq_harper_assets.retries.retry import RetryPolicy
+from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
-from bq_harper_assets.stores.retry import RetryPolicy
-from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets.stores.harper.lease.ledger_agreement import copies_of, require_in_step
+from bq_harper_assets.stores.harper.lease.send_deadline import Deadline, mirror_id
+from bq_harper_assets.stores.harper.mirror.tables import MIRRORED_LEASES
 from bq_harper_assets.sync.errors import LeaseRanOut, OutOfStep
 from bq_harper_assets.sync.lease.keeper import (
     ASK_EVERY_S,
-    Keeper,
     LeaseTimes,
     lease_times,
 )
-from bq_harper_assets.sync.lease.ledger_agreement import copies_of, require_in_step
-from bq_harper_assets.sync.lease.send_deadline import Deadline, mirror_id
-from bq_harper_assets.sync.mirror.tables import MIRRORED_LEASES
 from bq_harper_assets.sync.revisit.open_window import PAUSE
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy, NoAnswer
+from bq_harper_assets_tests.sync.lease.harper_keeper import harper_keeper
 
 pytestmark = pytest.mark.harper
 TTL = timedelta(seconds=60)
@@ -102,7 +102,7 @@ def test_the_owners_deadline_counts_from_when_it_asked(
     asked = iter([100.0])
     with open_ledger(f"sqlite:///{tmp_path / 'own.db'}", monotonic=lambda: next(asked)) as ledger:
         table = _registered(ledger, f"K{uuid.uuid4().hex[:12]}")
-        keeper = Keeper(
+        keeper = harper_keeper(
             ledger, harper, table, [0], "me", TIMES, wall=Clock(NOW), monotonic=Clock(105.0)
         )
         with keeper:
@@ -113,7 +113,7 @@ def test_the_owners_deadline_counts_from_when_it_asked(
 def is_held(ledger: Ledger, harper: HarperClient, table: LogicalTable) -> bool:
     """Whether another run is refused."""
     try:
-        with Keeper(ledger, harper, table, [0], "another run", TIMES):
+        with harper_keeper(ledger, harper, table, [0], "another run", TIMES):
             return False
     except LeaseHeld:
         return True
@@ -124,7 +124,7 @@ def test_a_run_whose_wall_clock_is_set_by_an_hour_goes_on_or_says_so_and_holds_i
     ledger: Ledger, harper: HarperClient, table: LogicalTable, hours: tuple[int, int]
 ) -> None:
     wall, times = SteppedWall(), LeaseTimes(timedelta(seconds=6), timedelta(seconds=0.5))
-    with Keeper(ledger, harper, table, [0, 1], "me", times, wall=wall) as keeper:
+    with harper_keeper(ledger, harper, table, [0, 1], "me", times, wall=wall) as keeper:
         ask = Deadline(keeper.terms, harper, wall)
         ask()
         for hour in hours:
@@ -144,7 +144,7 @@ def test_a_run_whose_wall_clock_is_set_by_an_hour_goes_on_or_says_so_and_holds_i
 def test_leases_are_renewed_and_mirrored_while_the_block_runs(
     ledger: Ledger, harper: HarperClient, table: LogicalTable
 ) -> None:
-    with Keeper(ledger, harper, table, [0, 1], "me", SHORT) as keeper:
+    with harper_keeper(ledger, harper, table, [0, 1], "me", SHORT) as keeper:
         first = keeper.terms.deadline
         time.sleep(SHORT.ttl.total_seconds() * 1.5)
         assert all(lease.is_live for lease in ledger.leases(table))
@@ -157,15 +157,15 @@ def test_leases_are_renewed_and_mirrored_while_the_block_runs(
 def test_a_lease_left_to_expire_is_nobodys_before_that(
     ledger: Ledger, harper: HarperClient, table: LogicalTable
 ) -> None:
-    with Keeper(ledger, harper, table, [0, 1], "the first", SHORT) as keeper:
+    with harper_keeper(ledger, harper, table, [0, 1], "the first", SHORT) as keeper:
         keeper.leave_to_expire()
     with (
         pytest.raises(LeaseHeld, match="slice 0: the first until"),
-        Keeper(ledger, harper, table, [0], "the second", SHORT),
+        harper_keeper(ledger, harper, table, [0], "the second", SHORT),
     ):
         pass
     time.sleep(SHORT.ttl.total_seconds())
-    with Keeper(ledger, harper, table, [0], "the second", SHORT) as keeper:
+    with harper_keeper(ledger, harper, table, [0], "the second", SHORT) as keeper:
         assert keeper.terms.epochs == {0: 2}
 
 
@@ -174,13 +174,13 @@ def test_a_run_with_patience_waits_for_the_lease_that_another_one_gives_back(
 ) -> None:
     said: list[str] = []
     patient = replace(TIMES, patience=timedelta(seconds=20))
-    first = Keeper(ledger, harper, table, [0, 1], "a live run", TIMES)
+    first = harper_keeper(ledger, harper, table, [0, 1], "a live run", TIMES)
     first.__enter__()
     back = threading.Timer(1.5, first.__exit__, (None, None, None))
     back.start()
     with (
         WAITS.listen(said.append),
-        Keeper(ledger, harper, table, [0], "a backfill", patient) as keeper,
+        harper_keeper(ledger, harper, table, [0], "a backfill", patient) as keeper,
     ):
         assert keeper.terms.epochs == {0: 2}
     back.join()
@@ -195,16 +195,16 @@ def test_a_run_that_waits_for_its_own_lease_does_not_blame_someone_else(
 ) -> None:
     said: list[str] = []
     patient = replace(SHORT, patience=timedelta(seconds=60))
-    with Keeper(ledger, harper, table, [0, 1], "9f56", SHORT) as first:
+    with harper_keeper(ledger, harper, table, [0, 1], "9f56", SHORT) as first:
         first.leave_to_expire()
     with (
         pytest.raises(LeaseHeld, match=r"is still held by an earlier try of this run: slice 0"),
-        Keeper(ledger, harper, table, [0, 1], "9f56", SHORT),
+        harper_keeper(ledger, harper, table, [0, 1], "9f56", SHORT),
     ):
         pass
     with (
         WAITS.listen(said.append),
-        Keeper(ledger, harper, table, [0, 1], "9f56", patient) as second,
+        harper_keeper(ledger, harper, table, [0, 1], "9f56", patient) as second,
     ):
         assert second.terms.epochs == {0: 2, 1: 2}
     [line] = [each for each in said if table.name in each]
@@ -219,7 +219,7 @@ def test_a_lease_is_renewed_while_harper_is_too_busy_to_hear_of_it(
         busy = harper_connection.model_copy(update={"url": proxy.url})
         with (
             HarperClient(busy, retry=RetryPolicy(max_retries=0), breakers=Breakers()) as mirror,
-            Keeper(ledger, harper, table, [0, 1], "me", SHORT, mirror=mirror) as keeper,
+            harper_keeper(ledger, harper, table, [0, 1], "me", SHORT, hurried=mirror) as keeper,
         ):
             proxy.on(Answer(429, headers={"Retry-After": "30"}), operation="upsert", times=99)
             first = keeper.leases
@@ -231,11 +231,11 @@ def test_a_lease_is_renewed_while_harper_is_too_busy_to_hear_of_it(
 
 def test_patience_ends(ledger: Ledger, harper: HarperClient, table: LogicalTable) -> None:
     short = replace(TIMES, patience=timedelta(seconds=1.5))
-    with Keeper(ledger, harper, table, [0], "a live run", TIMES):
+    with harper_keeper(ledger, harper, table, [0], "a live run", TIMES):
         began = time.monotonic()
         with (
             pytest.raises(LeaseHeld, match="slice 0: a live run until"),
-            Keeper(ledger, harper, table, [0], "a backfill", short),
+            harper_keeper(ledger, harper, table, [0], "a backfill", short),
         ):
             pass
         assert 1.5 <= time.monotonic() - began < 30
@@ -250,7 +250,7 @@ def test_an_error_before_anything_was_sent_gives_the_lease_back(
 ) -> None:
     with (
         pytest.raises(ValueError, match="before"),
-        Keeper(ledger, harper, table, [0, 1], "me", TIMES),
+        harper_keeper(ledger, harper, table, [0, 1], "me", TIMES),
     ):
         raise ValueError("before any task began")
     assert [lease.owner for lease in ledger.leases(table)] == [None, None]
@@ -265,7 +265,7 @@ def test_a_lease_that_cannot_be_mirrored_is_given_back(
         with (
             HarperClient(spoilt, retry=RetryPolicy(max_retries=0)) as harper,
             pytest.raises(HarperUnavailable),
-            Keeper(ledger, harper, table, [0], "me", TIMES),
+            harper_keeper(ledger, harper, table, [0], "me", TIMES),
         ):
             pass
     assert ledger.leases(table)[0].owner is None
@@ -274,7 +274,7 @@ def test_a_lease_that_cannot_be_mirrored_is_given_back(
 def test_a_target_of_another_ledger_is_refused_whatever_the_slice(
     ledger: Ledger, harper: HarperClient, table: LogicalTable, tmp_path: Path
 ) -> None:
-    with Keeper(ledger, harper, table, [1], "me", TIMES):
+    with harper_keeper(ledger, harper, table, [1], "me", TIMES):
         pass
     with open_ledger(f"sqlite:///{tmp_path / 'other.db'}") as other:
         same = _registered(other, table.facts.target)
@@ -285,14 +285,14 @@ def test_a_target_of_another_ledger_is_refused_whatever_the_slice(
 def test_a_run_that_ends_well_leaves_the_newest_batch_and_no_deadline_to_wait_for(
     ledger: Ledger, harper: HarperClient, table: LogicalTable
 ) -> None:
-    with Keeper(ledger, harper, table, [1], "me", TIMES):
+    with harper_keeper(ledger, harper, table, [1], "me", TIMES):
         assert [copy.deadline > time.time() for copy in copies_of(harper, table)] == [True]
         assert ledger.mirrored(table) == ()
     [copy] = copies_of(harper, table)
     assert (copy.slice, copy.epoch, copy.batch) == (1, 1, 0)
     assert copy.deadline <= time.time()
     assert ledger.mirrored(table) == (Mirrored(1, 1, 0),)
-    with pytest.raises(ZeroDivisionError), Keeper(ledger, harper, table, [1], "me", TIMES):
+    with pytest.raises(ZeroDivisionError), harper_keeper(ledger, harper, table, [1], "me", TIMES):
         raise ZeroDivisionError  # perhaps Harper is away: it is not asked again
     assert ledger.mirrored(table) == (Mirrored(1, 1, 0),)
     require_in_step(ledger, harper, table, adopted=False)
@@ -301,7 +301,7 @@ def test_a_run_that_ends_well_leaves_the_newest_batch_and_no_deadline_to_wait_fo
 def test_a_run_leaves_the_newest_batch_before_its_first_write(
     ledger: Ledger, harper: HarperClient, table: LogicalTable
 ) -> None:
-    with Keeper(ledger, harper, table, [1], "me", TIMES) as keeper:
+    with harper_keeper(ledger, harper, table, [1], "me", TIMES) as keeper:
         keeper.note_planned()
         [copy] = copies_of(harper, table)
         assert (copy.slice, copy.epoch, copy.batch) == (1, 1, 0)
@@ -320,7 +320,7 @@ def test_a_copy_that_may_still_take_effect_keeps_the_lease_until_it_expires(
             HarperClient(
                 through, retry=RetryPolicy(max_retries=2, initial_delay_s=0.01), breakers=Breakers()
             ) as harper,
-            Keeper(ledger, harper, table, [1], "me", TIMES) as keeper,
+            harper_keeper(ledger, harper, table, [1], "me", TIMES) as keeper,
         ):
             proxy.on(NoAnswer(), operation="upsert", table=MIRRORED_LEASES.name, times=1)
             keeper.note_planned()  # the second try is answered, and does not recall the first
@@ -333,7 +333,7 @@ def test_a_run_that_stood_still_past_its_lease_leaves_no_batch_in_harper(
     ledger: Ledger, harper: HarperClient, table: LogicalTable
 ) -> None:
     now = Clock(time.monotonic())
-    with Keeper(ledger, harper, table, [1], "me", TIMES, monotonic=now) as keeper:
+    with harper_keeper(ledger, harper, table, [1], "me", TIMES, monotonic=now) as keeper:
         now.now = keeper.leases.deadline + 10 * TTL.total_seconds()  # whatever is renewed meanwhile
         with pytest.raises(LeaseRanOut, match=f"Next: bqh sync {table.name}"):
             keeper.note_planned()

@@ -7,8 +7,8 @@ import pytest
 
 from bq_harper_assets.activity import now_doing
 from bq_harper_assets.ledger.errors import Holder, LeaseHeld
-from bq_harper_assets.stores import waiting
-from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets.retries import waiting
+from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.sync.lease.keeper import Keeper, LeaseTimes
 from bq_harper_assets.sync.stop_request import Stop
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from bq_harper_assets.stores.bigquery.source import Pinned
+from bq_harper_assets.stores.harper import target
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.errors import TurnFailed
-from bq_harper_assets.sync.moved import gone_or_moved
 from bq_harper_assets.sync.plan.delete_guard import MOST_UNGUARDED_ROWS
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import (
@@ -59,13 +60,13 @@ class Meanwhile:
     change: Callable[[], None]
 
     def during(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        ask_again = gone_or_moved.asked_again
+        ask_again = Pinned.asked_again
 
         def too_late(*args: Any) -> Any:
             self.change()
             return ask_again(*args)
 
-        monkeypatch.setattr(gone_or_moved, "asked_again", too_late)
+        monkeypatch.setattr(Pinned, "asked_again", too_late)
 
 
 @pytest.mark.promise("N12")
@@ -147,7 +148,7 @@ def test_a_row_that_moved_to_the_very_start_of_the_next_window_is_not_deleted(
 def test_more_moved_rows_than_one_request_names_are_all_found(
     sync: Sync, tables: SmallTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gone_or_moved, "IDS_PER_REQUEST", 2)
+    monkeypatch.setattr(target, "IDS_PER_REQUEST", 2)
     table = made(sync, tables, key=("number", "name"))
     table.change("UPDATE T SET ts = TIMESTAMP '2026-01-05 02:30:30' WHERE number <= 300")
     report = table.run(DAY, ONE)

@@ -13,16 +13,14 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import Holder, LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellResult, Mode, Rejection, Wanted
-from bq_harper_assets.stores.harper.ensure_table import TableAction
+from bq_harper_assets.retries.retry import Call
 from bq_harper_assets.stores.harper.errors import HarperUnavailable
-from bq_harper_assets.stores.retry import Call
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.errors import TurnFailed, WindowStillOpen
 from bq_harper_assets.sync.phases import Phase
+from bq_harper_assets.sync.protocols import TableAction
 from bq_harper_assets.sync.revisit.open_window import (
-    MOST_FAILURES,
-    PAUSE,
     Live,
     left_open,
     open_window,
@@ -123,7 +121,7 @@ def test_a_live_run_polls_until_its_window_has_closed_and_is_reconciled(ledger: 
     assert [cell.cell for cell in total.cells] == [Cell(window, 0), Cell(window, 1)]
     assert [cell.result.written for cell in total.cells] == [23, 23]
     assert not any(cell.is_open for cell in total.cells)
-    assert (total.requests, total.seconds) == (23, 11.5)
+    assert (total.requests, total.seconds, total.t) == (23, 11.5, clock.now)
 
 
 def test_the_figures_of_all_polls_add_up_as_those_of_one_run_do(ledger: Ledger) -> None:
@@ -144,6 +142,8 @@ def test_the_figures_of_all_polls_add_up_as_those_of_one_run_do(ledger: Ledger) 
             kept=1,
             held=9,
             rejections=rejected,
+            bytes=700,
+            seconds=0.25,
         )
         polled = tuple(replace(each, result=result) for each in told.cells)
         return replace(told, cells=polled)
@@ -156,6 +156,7 @@ def test_the_figures_of_all_polls_add_up_as_those_of_one_run_do(ledger: Ledger) 
         assert summed.quarantined == len(summed.rejections) == live.polls > 1
         assert summed.kept == summed.flagged == summed.moved == summed.deleted == live.polls
         assert summed.held == 9  # by the target before the first poll
+        assert (summed.bytes, summed.seconds) == (700 * live.polls, 0.25 * live.polls)
 
 
 def test_a_live_run_ends_after_its_time_and_one_that_is_behind_polls_more_often(
@@ -186,7 +187,65 @@ def test_polls_that_take_long_leave_a_pause_in_which_a_backfill_gets_the_lease(
 
     live = Live(sync=slow, contract=table, ledger=ledger, sleep=clock.sleep, now=lambda: clock.now)
     assert not live.follow(NOON + 58 * MINUTE)
-    assert clock.slept == [PAUSE.total_seconds()] * 7
+    assert clock.slept == [3.0] * 7
+
+
+def test_a_poll_that_ends_as_the_window_closes_leaves_the_pause_too(ledger: Ledger) -> None:
+    table = contract(slices=2, safety_lag="60s")
+    clock = Clock(NOON + 60 * MINUTE)
+
+    def slow(cells: Sequence[Cell]) -> TurnReport:
+        began, clock.now = clock.now, clock.now + MINUTE
+        return report(table, began, cells)
+
+    live = Live(sync=slow, contract=table, ledger=ledger, sleep=clock.sleep, now=lambda: clock.now)
+    assert live.follow(NOON + 70 * MINUTE)
+    assert clock.slept == [3.0]
+
+
+def test_a_window_is_followed_until_each_of_its_cells_is_closed(ledger: Ledger) -> None:
+    table = contract(slices=2, safety_lag="60s")
+
+    def polls(now: datetime, cells: Sequence[Cell]) -> TurnReport:
+        told = report(table, now, cells)
+        first, *others = reversed(told.cells)
+        # One of the two is ten seconds behind the other.
+        late = replace(first, upto=min(first.upto, now - timedelta(seconds=70)))
+        return replace(told, cells=(late, *others))
+
+    live, clock, closed = followed(ledger, NOON + 70 * MINUTE, polls)
+    assert closed
+    assert clock.now > NOON + 61 * MINUTE
+    total = live.total()
+    assert total is not None
+    assert [each.cell.slice for each in total.cells] == [0, 1]
+
+
+def test_each_poll_that_has_to_wait_says_why(ledger: Ledger) -> None:
+    table = contract(slices=2, safety_lag="60s")
+    clock = Clock(NOON + 50 * MINUTE)
+    said: list[str] = []
+    away = HarperUnavailable(Call("Harper", "writing"), "answered 503")
+    errors: list[Exception] = [WindowStillOpen("a moment too early"), away]
+
+    def polls(cells: Sequence[Cell]) -> TurnReport:
+        if errors:
+            raise errors.pop(0)
+        return report(table, clock.now, cells)
+
+    live = Live(
+        sync=polls,
+        contract=table,
+        ledger=ledger,
+        say=said.append,
+        sleep=clock.sleep,
+        now=lambda: clock.now,
+    )
+    live.follow(NOON + 52 * MINUTE)
+    assert said == [
+        "waits for the next poll: a moment too early",
+        f"tries again at the next poll: {away}",
+    ]
 
 
 def test_a_lease_that_another_run_holds_costs_the_poll_and_not_the_run(ledger: Ledger) -> None:
@@ -288,7 +347,7 @@ def test_a_store_that_stays_away_ends_the_run_and_one_that_comes_back_does_not(
             raise TurnFailed(report(table, now, cells, problem="503", transient=True))
         raise HarperUnavailable(Call("Harper", "writing"), "503")
 
-    away = MOST_FAILURES - 1
+    away = 4
     live, _, closed = followed(ledger, NOON + 70 * MINUTE, polls)
     assert closed
     assert live.polls == 23
@@ -298,12 +357,12 @@ def test_a_store_that_stays_away_ends_the_run_and_one_that_comes_back_does_not(
     def flickering(now: datetime, cells: Sequence[Cell]) -> TurnReport:
         nonlocal away, polled
         polled += 1
-        if polled % MOST_FAILURES:
+        if polled % 5:
             away = 1
         return polls(now, cells)
 
     assert followed(ledger, NOON + 70 * MINUTE, flickering)[2]
-    away = MOST_FAILURES
+    away = 5
     with pytest.raises(BqhError, match="503"):
         followed(ledger, NOON + 70 * MINUTE, polls)
 
@@ -354,4 +413,22 @@ def test_a_window_that_was_left_open_is_taken_along_but_not_one_that_was_refused
     assert left_open(ledger, table, window) == []
     (batch,) = ledger.plan(leases, T + 2 * MINUTE, version, [copy(cell())], "run")
     commit_cell(ledger, leases, batch, result())
+    assert left_open(ledger, table, window) == []
+
+
+def test_a_window_is_not_taken_along_while_the_guard_refuses_one_of_its_cells(
+    ledger: Ledger,
+) -> None:
+    table = contract()
+    window = Window(START + HOUR, START + 2 * HOUR)
+    known = ledger.register_table(replace(FACTS, name=table.id))
+    version = ledger.record_schema(known, {}, 0).version
+    leases = ledger.acquire(known, [0, 1], "run", TTL)
+    halves = [
+        Wanted(cell=cell(0, slice=n), mode=Mode.COPY, fingerprint="fp", upto=START + HOUR / 2)
+        for n in range(2)
+    ]
+    first, second = ledger.plan(leases, T, version, halves, "run")
+    commit_cell(ledger, leases, first, result())
+    ledger.refuse_batch(second, "would lose too much")
     assert left_open(ledger, table, window) == []

@@ -16,6 +16,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.records import BatchState, LogicalTable
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper
 from bq_harper_assets.sync.errors import SparkGaveUp, TaskCannotSucceed
 from bq_harper_assets.sync.lease.keeper import LeaseTimes
 from bq_harper_assets.sync.spark.errors import errors_of_spark
@@ -46,14 +47,10 @@ def proxy(harper_connection: HarperConnection) -> Iterator[FaultProxy]:
 
 
 @pytest.mark.promise("O6")
-@pytest.mark.parametrize("switched_on", ["true", "True "])
 def test_where_spark_may_run_a_task_twice_at_once_the_lease_is_left_to_expire(
-    sync: Sync, tables: SmallTables, tmp_path: Path, switched_on: str
+    sync: Sync, tables: SmallTables, tmp_path: Path
 ) -> None:
-    """The try that is killed leaves no trace, and may have sent what nobody answered.
-
-    Spark itself takes a setting for true however its letters are written.
-    """
+    """The try that is killed leaves no trace, and may have sent what nobody answered."""
     contract = sync.contract(tables.make_from(SELECT))
     cells = sync.cells(contract, START, END)
     errand = Errand(
@@ -62,7 +59,7 @@ def test_where_spark_may_run_a_task_twice_at_once_the_lease_is_left_to_expire(
         ledger_url=f"sqlite:///{tmp_path / 'ledger.db'}",
         contract=contract,
         cells=cells,
-        settings={"spark.speculation": switched_on},
+        settings={"spark.speculation": "True "},
     )
     assert errand.send()[-1] == str(ROWS)
     with pytest.raises(LeaseHeld, match="slice 0: elsewhere until"):
@@ -115,7 +112,9 @@ def test_a_proof_whose_workers_die_at_every_try_is_a_failed_check_of_its_cells(
     cells = sync.cells(contract, START, END)
     sync.run(contract, cells)
     spoilt = sync.stores.harper.model_copy(update={"url": proxy.url})
-    prover = Prover(replace(sync.stores, harper=spoilt), contract, sync.spark, sync.retry)
+    prover = Prover(
+        BigQueryToHarper(replace(sync.stores, harper=spoilt), contract), sync.spark, sync.retry
+    )
     never = threading.Event()
     proxy.on(Delay(never), operation="search_by_conditions", table=contract.target_table, times=99)
     with ThreadPoolExecutor(1) as pool:
@@ -132,9 +131,7 @@ def test_a_proof_whose_workers_die_at_every_try_is_a_failed_check_of_its_cells(
     assert told.startswith(f"Spark gave up on {contract.id}, 4 cells from 2026-01-05T00:00|s00")
     assert told.endswith(f". A proof writes nothing. Next: bqh verify {contract.id}")
     assert "\n" not in told
-    assert {proof.status for proof in replace(prover, stores=sync.stores).prove(cells)} == {
-        ProofStatus.PROVED
-    }
+    assert {proof.status for proof in sync.prover(contract).prove(cells)} == {ProofStatus.PROVED}
 
 
 def _kill_the_worker(

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.sync.spark import job_watch
 from bq_harper_assets.sync.spark.job_watch import Counts, QuietJobs, told_while_quiet
-from bq_harper_assets.sync.spark.task_login import FOLDER_SETTING
+from bq_harper_assets.sync.spark.task_waits import FOLDER_SETTING
 
 
 class Jobs:

@@ -6,10 +6,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from bq_harper_assets.stores.waiting import WAITS
+from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.sync.spark.job_watch import told_while_quiet
-from bq_harper_assets.sync.spark.task_login import FOLDER_SETTING, waits_folder
-from bq_harper_assets.sync.spark.task_waits import FRESH_S, newest_wait, noted_for_driver
+from bq_harper_assets.sync.spark.task_waits import (
+    FOLDER_SETTING,
+    FRESH_S,
+    newest_wait,
+    noted_for_driver,
+    waits_folder,
+)
 
 
 def test_what_a_task_waits_for_is_told_by_the_driver(tmp_path: Path) -> None:

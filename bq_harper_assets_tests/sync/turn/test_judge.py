@@ -14,9 +14,9 @@ from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.identity.digest import Digest
 from bq_harper_assets.sync.ledger_facts import cell_key
-from bq_harper_assets.sync.moved.gone_or_moved import Vanished
-from bq_harper_assets.sync.plan.cell_work import CellWork
+from bq_harper_assets.sync.plan.cell_work import CellWork, Vanished
 from bq_harper_assets.sync.plan.delete_guard import Loss
+from bq_harper_assets.sync.protocols import DeletePolicy
 from bq_harper_assets.sync.spark.receipts import Failure, Receipt, RejectedRow, Tally
 from bq_harper_assets.sync.turn.judge import (
     CellOutcome,
@@ -24,8 +24,7 @@ from bq_harper_assets.sync.turn.judge import (
     judge_cells,
     spared_from_deletes,
 )
-from bq_harper_assets.sync.write.removal import DeletePolicy
-from bq_harper_assets.sync.write.write_job import Moved
+from bq_harper_assets.sync.write.write_job import WriteResult
 from bq_harper_assets_tests.stores.small_tables import utc
 
 HOUR = timedelta(hours=1)
@@ -83,14 +82,14 @@ def receipt(
     )
 
 
-def moved(*receipts: Receipt, **counts: Mapping[int, int]) -> Moved:
-    return Moved(receipts, **counts)
+def moved(*receipts: Receipt, **counts: Mapping[int, int]) -> WriteResult:
+    return WriteResult(receipts, **counts)
 
 
 def judged(
     works: list[CellWork],
-    write: Moved,
-    elsewhere: tuple[Moved, ...] = (),
+    write: WriteResult,
+    elsewhere: tuple[WriteResult, ...] = (),
     policy: DeletePolicy = "mirror",
     failed: Mapping[Cell, str] | None = None,
 ) -> list[CellOutcome]:
@@ -99,7 +98,7 @@ def judged(
     return judge_cells(works, grid, write, elsewhere, removed, 2.5)
 
 
-def problems(works: list[CellWork], write: Moved, **more: Any) -> list[str | None]:
+def problems(works: list[CellWork], write: WriteResult, **more: Any) -> list[str | None]:
     return [each.problem for each in judged(works, write, **more)]
 
 
@@ -258,7 +257,7 @@ def _reconciled(loss: Loss | None, gone: int = 2_000, **more: Any) -> CellWork:
 
 
 def _spared(
-    of: CellWork, write: Moved, *, allowed: bool = False, with_grid: bool = True
+    of: CellWork, write: WriteResult, *, allowed: bool = False, with_grid: bool = True
 ) -> dict[Cell, str]:
     grid = Grid.of({of.cell: of.part}, 1) if with_grid else None
     return spared_from_deletes([of], grid, write, allowed=allowed)

@@ -3,6 +3,7 @@
 import pytest
 
 from bq_harper_assets.ledger.records import CellState, Mode
+from bq_harper_assets.sync.turn.turn import is_on
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 
@@ -49,3 +50,11 @@ def test_a_row_of_every_window_and_slice_arrives_as_it_is(sync: Sync, tables: Sm
     cells = sync.stores.ledger.cells(table, DAY, HOURS)
     assert {cell.state for cell in cells} == {CellState.SYNCED}
     assert sum(cell.commit.rows for cell in cells if cell.commit) == 1500
+
+
+@pytest.mark.parametrize(
+    ("setting", "on"),
+    [("true", True), ("True ", True), ("TRUE", True), ("false", False), ("", False), ("1", False)],
+)
+def test_a_setting_of_spark_is_on_however_its_letters_are_written(setting: str, on: bool) -> None:
+    assert is_on(setting) is on

@@ -9,7 +9,7 @@ from google.cloud.bigquery import SchemaField
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.errors import SchemaMismatch
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.stores.harper.ensure_table import TableAction
+from bq_harper_assets.sync.protocols import TableAction
 from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets_tests.fault_proxy import FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc

@@ -131,6 +131,7 @@ def test_a_gap_ends_where_the_next_committed_window_begins_or_nothing_is_due(
     until: int, found: list[list[int]]
 ) -> None:
     assert _gaps([_synced(0, 0), _synced(2, 0)], 0, until) == found
+    assert _gaps([_synced(2, 0), _synced(0, 0)], 0, until) == found
 
 
 def test_what_lies_before_the_start_is_no_gap() -> None:

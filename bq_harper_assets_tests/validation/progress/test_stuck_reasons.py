@@ -2,8 +2,8 @@
 
 import pytest
 
-from bq_harper_assets.sync.mirror.checkpoints import mirror_checkpoints
-from bq_harper_assets.sync.mirror.tables import CHECKPOINTS
+from bq_harper_assets.stores.harper.mirror.checkpoints import mirror_checkpoints
+from bq_harper_assets.stores.harper.mirror.tables import CHECKPOINTS
 from bq_harper_assets.validation.progress.progress_check import (
     check_progress,
 )

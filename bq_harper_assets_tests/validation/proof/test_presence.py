@@ -9,7 +9,7 @@ from bq_harper_assets.activity import now_doing
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.sync.diff import target_rows
+from bq_harper_assets.stores.harper.reading import target_rows
 from bq_harper_assets.sync.errors import RunStopped
 from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.validation.proof import presence_rows

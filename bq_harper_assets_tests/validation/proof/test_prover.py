@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.stores.bigquery import source
 from bq_harper_assets.sync.errors import TurnFailed
-from bq_harper_assets.sync.plan import recomputed_fingerprints
 from bq_harper_assets.validation.proof.cell_proof import CellProof
-from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus, Severity
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -31,7 +30,7 @@ pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 
 def prove(table: Table, **settings: Any) -> dict[str, CellProof]:
     sync = table.sync
-    prover = Prover(sync.stores, table.contract, sync.spark, sync.retry)
+    prover = sync.prover(table.contract)
     cells = sync.cells(table.contract, DAY, THREE)
     return {proof.cell.key: proof for proof in prover.prove(cells, **settings)}
 
@@ -46,7 +45,7 @@ def test_a_thousand_clean_cells_raise_no_alarm(sync: Sync, tables: SmallTables) 
     contract = sync.contract(source, window="15m", slices=4)
     cells = sync.cells(contract, DAY, DAY + 250 * contract.window)
     sync.run(contract, cells)
-    proofs = Prover(sync.stores, contract, sync.spark, sync.retry).prove(cells)
+    proofs = sync.prover(contract).prove(cells)
     assert (len(proofs), {proof.status for proof in proofs}) == (1000, {ProofStatus.PROVED})
     assert sum(proof.rows for proof in proofs) == 1250
 
@@ -84,7 +83,7 @@ def test_a_change_whose_past_bigquery_no_longer_keeps_warns_of_its_own_cell_alon
     table = made(sync, tables, **KEYED)
     table.change("UPDATE T SET name = 'later' WHERE number = 60")
     sync.harper.upsert(table.contract.target_table, [{"id": 7200, "_hash": "0" * 13}])
-    monkeypatch.setattr(recomputed_fingerprints, "TIME_TRAVEL", timedelta(0))
+    monkeypatch.setattr(source, "TIME_TRAVEL", timedelta(0))
     proofs = prove(table)
     [late] = [p for p in proofs.values() if p.status is ProofStatus.SOURCE_CHANGED]
     assert late.cell.window.start == DAY

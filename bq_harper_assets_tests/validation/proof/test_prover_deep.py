@@ -4,7 +4,6 @@ import pytest
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.validation.proof.cell_proof import CellProof
-from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import DAY, ONE, Table
@@ -33,7 +32,7 @@ def nested(sync: Sync, tables: SmallTables) -> Table:
 
 def prove(table: Table, *, deep: bool = True) -> CellProof:
     sync = table.sync
-    prover = Prover(sync.stores, table.contract, sync.spark, sync.retry)
+    prover = sync.prover(table.contract)
     [proof] = prover.prove(sync.cells(table.contract, DAY, ONE), deep=deep)
     return proof
 

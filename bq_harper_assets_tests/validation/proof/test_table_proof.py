@@ -87,3 +87,34 @@ def test_rows_that_no_window_finds_fail_the_table_whatever_its_cells_say() -> No
     told = table_verdict(count_cells([PROVED]), [], [], lost="Harper holds 3 rows; 1 is lost")
     assert (told.status, told.passed, told.severity) == (ProofStatus.DIFFERS, False, Severity.ERROR)
     assert told.message.endswith(" UTC. Harper holds 3 rows; 1 is lost")
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "passed"),
+    [
+        ({"status": "source_changed", "source_changed": True}, ProofStatus.SOURCE_CHANGED, False),
+        ({"status": None}, ProofStatus.PARTLY_PROVED, True),
+        ({"is_clean": False}, ProofStatus.PARTLY_PROVED, True),
+        ({"is_closed": False, "status": "open"}, ProofStatus.PROVED, True),
+    ],
+)
+def test_one_kind_of_other_cells_beside_the_proved_ones_decides(
+    change: dict[str, object], status: ProofStatus, passed: bool
+) -> None:
+    cells = count_cells([PROVED, replace(PROVED, cells=3, **change)])  # type: ignore[arg-type]
+    verdict = table_verdict(cells, [], [])
+    assert (verdict.status, verdict.passed, cells.cells) == (status, passed, 11)
+    assert cells.source_changed == (3 if status is ProofStatus.SOURCE_CHANGED else 0)
+
+
+def test_a_table_of_open_cells_alone_is_open() -> None:
+    cells = count_cells([replace(PROVED, is_closed=False, status="open")])
+    assert cells.status is ProofStatus.OPEN
+    assert str(cells) == "0 of 0 closed cells are proved; 8 were open at their sync"
+
+
+def test_all_differing_cells_are_named_if_there_are_not_many() -> None:
+    cells = count_cells([PROVED, replace(PROVED, cells=1, status="differs")])
+    assert table_verdict(cells, [cell_key(CELL)], []).message.endswith(
+        "1 differ: 2026-01-05T12:00|s00"
+    )

@@ -66,6 +66,21 @@ def test_rows_are_spread_evenly_over_rows_or_over_cells() -> None:
     assert [instant.minute for instant in found] == list(range(60))
 
 
+class NearlyOne(Random):
+    """Chance that rounds up to the very end."""
+
+    def random(self) -> float:
+        return 1 - 2**-53
+
+
+def test_no_row_is_drawn_where_there_is_none_and_none_beyond_the_last() -> None:
+    assert of_some({}, 5, Random(1), by_rows=True) == {}
+    assert of_some({}, 5, Random(1), by_rows=False) == {}
+    assert of_some(commits(0, 0), 5, Random(1), by_rows=True) == {}
+    cells = commits(5, 5)
+    assert sum(of_some(cells, 10, NearlyOne(), by_rows=True).values()) == 10
+
+
 @pytest.mark.parametrize(
     ("state", "marks", "kept"),
     [

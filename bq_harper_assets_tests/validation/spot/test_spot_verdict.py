@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.retries.breaker import Breakers
+from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
-from bq_harper_assets.stores.breaker import Breakers
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.retry import RetryPolicy
 from bq_harper_assets.validation.spot.spot_check import check_spot
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Severity, SpotStatus

@@ -1,0 +1,1 @@
+"""The sync's own tables in Harper are copies of what the ledger knows."""

@@ -1,0 +1,1 @@
+"""Records are sent to Harper, one request at a time, and rows that are gone are removed from it."""

@@ -1,1 +1,0 @@
-"""A Harper table that others have made and filled is compared with its source and taken over."""

@@ -1,1 +1,0 @@
-"""Values of every type are encoded as Harper stores them, column by column."""

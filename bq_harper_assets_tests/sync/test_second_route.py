@@ -1,0 +1,213 @@
+"""The engine moves the same cells into a target of another kind: one that takes a turn at once.
+
+Nothing of it ships. It shows that the engine leans on sync/protocols.py alone, and what it does
+with a transactional target: no copies of leases, and a batch is taken whole or not at all.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.records import BatchState, CellState
+from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.sync.errors import TargetMoved
+from bq_harper_assets.sync.lease.keeper import Keeper, LeaseTimes
+from bq_harper_assets.sync.turn.report import TurnReport
+from bq_harper_assets.sync.turn.turn import Turn
+from bq_harper_assets.validation.proof.prover import Prover
+from bq_harper_assets.validation.verdict import ProofStatus
+from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.sync.changing_table import DAY, ROWS, THREE
+from bq_harper_assets_tests.sync.conftest import Sync
+from bq_harper_assets_tests.sync.sql_target import (
+    UNWANTED,
+    BigQueryToSql,
+    SqlTransaction,
+    connected,
+)
+
+pytestmark = [pytest.mark.bigquery, pytest.mark.spark]
+SHORT = LeaseTimes(timedelta(seconds=20), timedelta(seconds=1), patience=timedelta(seconds=60))
+
+
+class Died(Exception):
+    """The process is gone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondRoute:
+    """A source in the emulator, a SQLite file, and the turns between them."""
+
+    sync: Sync
+    tables: SmallTables
+    source: TableRef
+    route: BigQueryToSql
+
+    @property
+    def contract(self) -> TableContract:
+        return self.route.contract
+
+    def change(self, statement: str) -> None:
+        """With T for the table's name."""
+        self.tables.run(statement.replace(" T ", f" {self.source.sql} "))
+
+    def run(self, **settings: Any) -> TurnReport:
+        """A turn of all cells."""
+        return Turn(
+            route=self.route,
+            spark=self.sync.spark,
+            run_id="second",
+            retry=self.sync.retry,
+            times=SHORT,
+            **settings,
+        ).sync(self.cells)
+
+    @property
+    def cells(self) -> Any:
+        return self.sync.cells(self.contract, DAY, THREE)
+
+    def proofs(self) -> set[ProofStatus]:
+        """What the proof of every cell says."""
+        prover = Prover(self.route, self.sync.spark, self.sync.retry)
+        return {proof.status for proof in prover.prove(self.cells)}
+
+    @property
+    def held(self) -> dict[int, str]:
+        """Name by number, as the file has them."""
+        asked = "SELECT body ->> 'number', body ->> 'name' FROM held"
+        with connected(self.route.file) as sql:
+            return {int(number): name for number, name in sql.execute(asked)}
+
+    @property
+    def wanted(self) -> dict[int, str]:
+        """The same of the source."""
+        rows = self.tables.queries.run(f"SELECT * FROM {self.source.sql}", doing="reading").rows
+        return {row["number"]: row["name"] for row in rows}
+
+    @property
+    def turns(self) -> int:
+        """How often the file has taken something."""
+        with connected(self.route.file) as sql:
+            count: int = sql.execute("SELECT COUNT(*) FROM turns").fetchone()[0]
+            return count
+
+    def batches(self, state: BatchState) -> int:
+        """How many batches the ledger has in that state."""
+        ledger = self.route.ledger
+        table = ledger.find_table(self.contract.id)
+        assert table is not None
+        records = ledger.cells(table, DAY, THREE)
+        return sum(
+            each.state == state for record in records for each in ledger.history(table, record.cell)
+        )
+
+    def states(self) -> set[CellState]:
+        """Of all cells."""
+        table = self.route.ledger.find_table(self.contract.id)
+        assert table is not None
+        return {record.state for record in self.route.ledger.cells(table, DAY, THREE)}
+
+
+@pytest.fixture
+def second(sync: Sync, tables: SmallTables, tmp_path: Path) -> SecondRoute:
+    """Three hours of rows, in two slices, that nothing was moved of yet."""
+    source = tables.make_from(ROWS.format(last=10_799, step=60))
+    contract = sync.contract(source, key=("number",))
+    bigquery, ledger = sync.stores.bigquery, sync.stores.ledger
+    route = BigQueryToSql(bigquery, tmp_path / "target.db", ledger, contract)
+    return SecondRoute(sync=sync, tables=tables, source=source, route=route)
+
+
+def test_cells_arrive_at_once_with_receipts_quarantine_digests_and_a_proof(
+    second: SecondRoute,
+) -> None:
+    second.change(f"UPDATE T SET name = '{UNWANTED}' WHERE number = 60")
+    report = second.run()
+    assert sum(cell.result.written for cell in report.cells) == 179
+    [refused] = [each for cell in report.cells for each in cell.result.rejections]
+    assert (refused.row_id, refused.reason) == ("60", "not wanted here")
+    assert second.held == {n: name for n, name in second.wanted.items() if n != 60}
+    assert second.states() == {CellState.SYNCED}
+    assert second.turns == 1
+    assert second.proofs() == {ProofStatus.PROVED}
+    again = second.run()
+    assert sum(cell.result.unchanged for cell in again.cells) == 179
+    assert [a.result.digest for a in again.cells] == [b.result.digest for b in report.cells]
+
+
+def test_a_change_of_three_cells_is_one_transaction(second: SecondRoute) -> None:
+    second.run()
+    second.change("UPDATE T SET name = 'changed' WHERE number = 120")
+    second.change("DELETE FROM T WHERE number = 3660")
+    second.change(
+        "INSERT INTO T (number, ts, name) VALUES (9, TIMESTAMP '2026-01-05 02:30:09', 'new')"
+    )
+    second.change("UPDATE T SET ts = TIMESTAMP '2026-01-05 01:00:01' WHERE number = 180")
+    report = second.run()
+    assert sum(cell.result.written for cell in report.cells) == 3
+    assert sum(cell.result.deleted for cell in report.cells) == 1
+    assert second.held == second.wanted
+    assert second.turns == 2
+    assert second.proofs() == {ProofStatus.PROVED}
+
+
+def test_a_turn_killed_between_the_targets_commit_and_the_ledgers_is_recognised_and_recorded_once(
+    second: SecondRoute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second.run()
+    second.change("UPDATE T SET name = 'changed' WHERE number IN (120, 3720, 7320)")
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "commit_cells", _dies)
+        patch.setattr(Keeper, "__exit__", _ends_no_lease)
+        with pytest.raises(Died):
+            second.run()
+    assert second.held == second.wanted
+    assert (second.turns, second.batches(BatchState.PLANNED)) == (2, 6)
+    said: list[str] = []
+    report = second.run(say=said.append)
+    name = second.contract.id
+    assert (
+        f"{name}: 6 cells that an earlier run had written and not recorded are committed now"
+        in said
+    )
+    assert sum(cell.result.written for cell in report.cells) == 0
+    assert second.batches(BatchState.APPLIED) == 18  # three turns of six cells, each recorded once
+    assert second.batches(BatchState.FAILED) == 0
+    assert second.proofs() == {ProofStatus.PROVED}
+    said.clear()
+    second.run(say=said.append)
+    assert not [line for line in said if "earlier run" in line]
+
+
+def test_nothing_is_taken_if_somebody_else_wrote_meanwhile(
+    second: SecondRoute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second.run()
+    before = second.held
+    second.change("UPDATE T SET name = 'changed' WHERE number = 120")
+    apply = SqlTransaction.apply
+
+    def after_another(self: SqlTransaction, turn: Any, after: Any) -> None:
+        apply(self, replace(turn, batches={}), after)
+        apply(self, turn, after)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqlTransaction, "apply", after_another)
+        with pytest.raises(TargetMoved, match="has taken another turn; nothing was written"):
+            second.run()
+    assert second.held == before
+    second.run()
+    assert second.held == second.wanted
+
+
+def _dies(*args: Any, **named: Any) -> None:
+    raise Died
+
+
+def _ends_no_lease(self: Keeper, *exc: Any) -> None:
+    self._ended.set()
