@@ -80,7 +80,7 @@ def move_of(span: Span, source: BigQueryConnection, sink: HarperConnection) -> W
             ),
             synced_at=NOON + len(cells) * HOUR,
             most_rows=Sync().initial_batch_size,
-            most_bytes=contract.max_request_bytes,
+            most_bytes=contract.target.max_request_bytes,
         ),
         rows=span.rows,
     )

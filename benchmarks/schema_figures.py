@@ -80,7 +80,7 @@ def race_figures(harper: StackAddresses, folder: Path, processes: int) -> dict[s
 def drift_figures(sync: Sync, tables: SmallTables, contract: TableContract, size: Size) -> Any:
     """A day of looks by a clock that is set to each; at its end a change directly after a look."""
     ledger, bigquery = sync.stores.ledger, sync.stores.bigquery
-    source = f"{contract.dataset}.{contract.table}"
+    source = f"{contract.source.dataset}.{contract.source.table}"
     known = ledger.find_table(contract.id)
 
     def opened() -> AbstractContextManager[Source]:

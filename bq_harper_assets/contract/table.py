@@ -1,6 +1,7 @@
 """The contract of a table is what a user declares about it, with every default."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
@@ -124,8 +125,34 @@ class ColumnOverride(Declared):
         return self
 
 
+@dataclass(frozen=True, kw_only=True)
+class DeclaredSource:
+    """A declared source says where in BigQuery a contract's rows come from."""
+
+    dataset: str | None  # None only with a query
+    table: str | None
+    query: str | None  # it is read instead of the table
+    row_filter: str | None  # rows for which it is not true do not belong to the table
+
+    def name_in(self, project: str) -> str:
+        """Returns the table's full name, or 'query'."""
+        return "query" if self.query else f"{project}.{self.dataset}.{self.table}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredTarget:
+    """A declared target says which Harper table takes a contract's rows, and in what portions."""
+
+    table: str
+    is_adopted: bool  # it was there before, with its rows
+    max_request_bytes: int
+
+
 class TableContract(Declared):
-    """A contract keeps one Harper table in step with one BigQuery table."""
+    """A contract keeps one table of a target store in step with one of a source store.
+
+    Its YAML is flat. Whoever needs what is said of one store takes it from `source` or `target`.
+    """
 
     id: Annotated[str, Reads(identifiers.contract_id, _NAME)] = Field(
         description="Name of this contract, for commands and logs"
@@ -232,6 +259,25 @@ class TableContract(Declared):
         )
     )
     sync: Sync = Field(default=Sync(), description="Batch sizes, phases, poll interval and start")
+
+    @property
+    def source(self) -> DeclaredSource:
+        """Returns what is declared of the store that the rows come from."""
+        return DeclaredSource(
+            dataset=self.dataset,
+            table=self.table,
+            query=self.custom_query,
+            row_filter=self.row_filter,
+        )
+
+    @property
+    def target(self) -> DeclaredTarget:
+        """Returns what is declared of the store that takes the rows."""
+        return DeclaredTarget(
+            table=self.target_table,
+            is_adopted=self.manage == "adopt",
+            max_request_bytes=self.max_request_bytes,
+        )
 
     @model_validator(mode="after")
     def _says_nothing_against_itself(self) -> "TableContract":

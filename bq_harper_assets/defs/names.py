@@ -10,17 +10,17 @@ NOT_SYNCED = "not_synced"  # metadata: columns of the source that are left out, 
 
 def target_key(contract: TableContract) -> AssetKey:
     """Gives the asset key `harper/<target>`."""
-    return AssetKey(["harper", contract.target_table])
+    return AssetKey(["harper", contract.target.table])
 
 
 def schema_key(contract: TableContract) -> AssetKey:
     """Gives the asset key `schema/<target>`."""
-    return AssetKey(["schema", contract.target_table])
+    return AssetKey(["schema", contract.target.table])
 
 
 def pool_of(contract: TableContract) -> str:
     """Names a table's pool of one run: two runs would only wait for each other's lease."""
-    return f"harper/{contract.target_table}"
+    return f"harper/{contract.target.table}"
 
 
 def sync_job(contract: TableContract) -> str:

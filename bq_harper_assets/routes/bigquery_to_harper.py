@@ -39,7 +39,7 @@ class BigQueryToHarper:
     @property
     def facts(self) -> TableFacts:
         """Returns what must not change once the table is synced."""
-        return table_facts(self.contract, self.stores.bigquery)
+        return table_facts(self.contract, self.stores.bigquery.project)
 
     def source(
         self, doing: str, sleep: Callable[[float], None] | None = None

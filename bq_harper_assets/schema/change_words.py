@@ -143,6 +143,6 @@ def _index(now: VersionColumn, contract: TableContract) -> str:
         "Harper builds it at the next sync if the column came after the table was made; to an older"
         " one it adds none, and searches by it read the whole table"
     )
-    if contract.manage == "adopt":
+    if contract.target.is_adopted:
         action = "Harper has one only if the table is declared with it"
     return f"{action}. See: bqh schema indexes {contract.id}"

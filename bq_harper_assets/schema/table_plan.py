@@ -169,7 +169,7 @@ def _planned(
         *((PlannedAttribute(DELETED_AT, HarperType.STRING),) if contract.deletes == "flag" else ()),
     ]
     return TablePlan(
-        table=contract.target_table,
+        table=contract.target.table,
         selection=selection,
         columns=columns,
         indexes=indexes,

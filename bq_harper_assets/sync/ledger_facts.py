@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.errors import TableChanged
 from bq_harper_assets.ledger.ledger import Ledger
@@ -62,13 +61,15 @@ def changes_of(
     return tuple(dated(change, recorded.recorded_at) for change in changes)
 
 
-def table_facts(contract: TableContract, bigquery: BigQueryConnection) -> TableFacts:
-    """Returns the facts of a contract that must not change once the table is synced."""
-    source = f"{bigquery.project}.{contract.dataset}.{contract.table}"
+def table_facts(contract: TableContract, project: str) -> TableFacts:
+    """Returns the facts of a contract that must not change once the table is synced.
+
+    The source is named within `project`, which only its connection knows.
+    """
     return TableFacts(
         name=contract.id,
-        source="query" if contract.custom_query else source,
-        target=contract.target_table,
+        source=contract.source.name_in(project),
+        target=contract.target.table,
         timestamp_column=contract.timestamp_column,
         key=contract.key or (),
         window=contract.window,
@@ -77,22 +78,22 @@ def table_facts(contract: TableContract, bigquery: BigQueryConnection) -> TableF
 
 
 def refused_declaration(
-    ledger: Ledger, contract: TableContract, bigquery: BigQueryConnection | None = None
+    ledger: Ledger, contract: TableContract, project: str | None = None
 ) -> TableChanged | None:
     """Returns why the contract cannot be synced as it is declared now; None if it can.
 
-    Without the connection, which names the project, the source is assumed to be the same.
+    Without the project that the source is in, it is assumed to be the same.
     """
     known = ledger.find_table(contract.id)
-    if bigquery is not None:
-        return ledger.refused_change(table_facts(contract, bigquery))
+    if project is not None:
+        return ledger.refused_change(table_facts(contract, project))
     return None if known is None else ledger.refused_change(_with_source_of(known, contract))
 
 
 def refused_declarations(
     ledger: Ledger, contracts: Iterable[TableContract]
 ) -> dict[str, TableChanged]:
-    """Gives by contract id what `refused_declaration` says without the connection.
+    """Gives by contract id what `refused_declaration` says without the project.
 
     One statement is enough for all tables that are declared as they were synced.
     """
@@ -108,8 +109,7 @@ def refused_declarations(
 
 
 def _with_source_of(known: LogicalTable, contract: TableContract) -> TableFacts:
-    facts = table_facts(contract, BigQueryConnection(project=""))
-    return replace(facts, source=known.facts.source)
+    return replace(table_facts(contract, ""), source=known.facts.source)
 
 
 def cell_key(cell: Cell) -> CellKey:

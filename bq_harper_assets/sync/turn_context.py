@@ -113,14 +113,14 @@ class TurnContext:
             lease=self.keeper.terms,
             synced_at=self.t,
             most_rows=rows_per_request(self.phase, contract.sync),
-            most_bytes=contract.max_request_bytes,
+            most_bytes=contract.target.max_request_bytes,
             most_refused=contract.quarantine_limit.of(rows),
             clears=clears,
         )
         return WriteJob(
             reading=reading,
             target=source.target.of_tasks(source.spark),
-            table=contract.target_table,
+            table=contract.target.table,
             order=order,
             rows=rows,
             per_place=per_place,

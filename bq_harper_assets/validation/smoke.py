@@ -122,14 +122,14 @@ def _failed(subject: Subject, error: BqhError, asked: Span) -> Verdict:
 def _is_there(subject: Subject) -> bool:
     """Asks whether the table exists, because a search answers 400 to that and to much else."""
     try:
-        return subject.harper.describe_table(subject.contract.target_table) is not None
+        return subject.harper.describe_table(subject.contract.target.table) is not None
     except BqhError:
         return True  # unknown, so the failure counts as the query's
 
 
 def _count(subject: Subject, asked: Span) -> int:
     """Counts rows up to a limit; first it fetches one whole row, as a user would."""
-    target, column = subject.contract.target_table, subject.time_column()
+    target, column = subject.contract.target.table, subject.time_column()
     bounds = [text_of(column.kind, moment) for moment in asked]
     within = [Condition(column.name, "gelt", bounds)]
     if not subject.harper.search_by_conditions(target, within, limit=1):
@@ -142,7 +142,7 @@ def _newest(subject: Subject, now: datetime) -> datetime | None:
     """Finds the newest time before now: a future row does not show how recent the data is."""
     column = subject.time_column()
     rows = subject.harper.search_by_conditions(
-        subject.contract.target_table,
+        subject.contract.target.table,
         [Condition(column.name, "less_than", text_of(column.kind, now))],
         (column.name,),
         sort_by=column.name,

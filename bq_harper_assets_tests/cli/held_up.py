@@ -85,12 +85,12 @@ def never(proxy: FaultProxy, declared: Project) -> threading.Event:
     """Harper takes no row before it is set."""
     event = threading.Event()
     [contract] = declared.tables
-    proxy.on(Delay(event), operation="upsert", table=contract.target_table, times=99)
+    proxy.on(Delay(event), operation="upsert", table=contract.target.table, times=99)
     return event
 
 
 def is_writing(proxy: FaultProxy, contract: TableContract) -> bool:
-    return bool(proxy.seen(operation="upsert", table=contract.target_table))
+    return bool(proxy.seen(operation="upsert", table=contract.target.table))
 
 
 def run_of(declared: Project) -> DagsterRun:

@@ -62,7 +62,7 @@ class Dagster:
     def materialised(self, contract: TableContract) -> set[str]:
         """The partitions that Dagster shows as done."""
         return self.instance.get_materialized_partitions(
-            AssetKey(["harper", contract.target_table])
+            AssetKey(["harper", contract.target.table])
         )
 
     def evaluations(
@@ -71,13 +71,13 @@ class Dagster:
         """What one run has filed of a check, of all partitions."""
         logs = self.instance.all_logs(run_id, of_type=DagsterEventType.ASSET_CHECK_EVALUATION)
         filed = [log.get_dagster_event().asset_check_evaluation_data for log in logs]
-        key = AssetCheckKey(AssetKey(["harper", contract.target_table]), check)
+        key = AssetCheckKey(AssetKey(["harper", contract.target.table]), check)
         return [each for each in filed if each.asset_check_key == key]
 
     def rows(self, contract: TableContract) -> dict[int, dict[str, Any]]:
         """All that Harper holds of the contract, by `number`."""
         found = self.harper.search_by_value(
-            contract.target_table, contract.timestamp_column, "*", ("*",)
+            contract.target.table, contract.timestamp_column, "*", ("*",)
         )
         return {row["number"]: row for row in found}
 

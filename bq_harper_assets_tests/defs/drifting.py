@@ -101,7 +101,7 @@ class Drifting:
 
     def shown(self, contract: TableContract) -> AssetCheckEvaluation | None:
         """The result that Dagster has now."""
-        key = AssetCheckKey(AssetKey(["harper", contract.target_table]), CHECK)
+        key = AssetCheckKey(AssetKey(["harper", contract.target.table]), CHECK)
         storage = self.dagster.instance.event_log_storage
         record = storage.get_latest_asset_check_execution_by_key([key]).get(key)
         if record is None or record.event is None or record.event.dagster_event is None:
@@ -110,7 +110,7 @@ class Drifting:
 
     def versions(self, contract: TableContract) -> list[AssetMaterialization]:
         """All that Dagster shows of the schema, oldest first."""
-        key = AssetKey(["schema", contract.target_table])
+        key = AssetKey(["schema", contract.target.table])
         records = self.dagster.instance.fetch_materializations(key, limit=100).records
         made = [record.asset_materialization for record in records]
         return [each for each in reversed(made) if each]
@@ -119,7 +119,7 @@ class Drifting:
 def first_version(project: Project, ledger: Ledger, tables: SmallTables) -> None:
     """As if each table had been looked at once, and nothing done yet."""
     for contract in project.tables:
-        known = ledger.register_table(table_facts(contract, project.bigquery))
+        known = ledger.register_table(table_facts(contract, project.bigquery.project))
         body = plan_table(contract, source_schema(tables.queries, contract)).version.body()
         ledger.record_schema(known, body, 0, by="a run", cause="first sync")
 

@@ -112,7 +112,7 @@ def loadable(root: Path, first: str = "") -> Path:
 def shown(root: Path, instance: DagsterInstance, contract: TableContract) -> Shown:
     """Of the project as it is declared now."""
     origin = LoadableTargetOrigin(python_file=str(loadable(root)), working_directory=str(root))
-    variables = {"key": {"path": ["harper", contract.target_table]}}
+    variables = {"key": {"path": ["harper", contract.target.table]}}
     with warnings.catch_warnings():
         # Dagster reads properties of its own that it calls deprecated.
         warnings.simplefilter("ignore", DeprecationWarning)

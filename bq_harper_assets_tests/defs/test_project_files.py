@@ -64,8 +64,8 @@ def test_every_shipped_example_syncs_as_it_is(
     declared = load_project(project.root)
     source = SmallTables.at(declared.bigquery)
     for contract in declared.tables:
-        source.queries.client.create_dataset(contract.dataset, exists_ok=True)
-        name = f"`{declared.bigquery.project}.{contract.dataset}.{contract.table}`"
+        source.queries.client.create_dataset(contract.source.dataset, exists_ok=True)
+        name = f"`{declared.bigquery.project}.{contract.source.dataset}.{contract.source.table}`"
         source.run(f"CREATE OR REPLACE TABLE {name} AS {select(contract, start)}")
     definitions = dagster.definitions()
     for contract in declared.tables:
@@ -73,13 +73,13 @@ def test_every_shipped_example_syncs_as_it_is(
         assert launched.error is None
         assert sum(metadata["rows_written"] for metadata in launched.done.values()) == ROWS
         rows = dagster.harper.search_by_value(
-            contract.target_table, contract.timestamp_column, "*", ("*",)
+            contract.target.table, contract.timestamp_column, "*", ("*",)
         )
         assert len(rows) == ROWS
         everything = {contract.timestamp_column, "number"}
         named = everything if contract.columns == ALL_COLUMNS else {*contract.columns}
         assert {frozenset(row) for row in rows} == {frozenset(named | OWN)}
-    assert {contract.target_table for contract in declared.tables} == EXAMPLES[example]
+    assert {contract.target.table for contract in declared.tables} == EXAMPLES[example]
 
 
 @pytest.mark.promise("G9")

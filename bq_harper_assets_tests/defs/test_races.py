@@ -55,7 +55,7 @@ def test_a_run_that_loses_a_race_for_its_table_succeeds_and_a_changed_type_is_a_
         addresses = stack.model_copy(update={"harper_url": proxy.url})
         write_addresses(local_folder(project.root), addresses)
         [contract] = project.declare(declared).tables
-        target = contract.target_table
+        target = contract.target.table
         sensor = Drifting(dagster=dagster, clock=clock)
         definitions = sensor.definitions
         first, second = windows_between(start, start + 2 * HOUR, contract.window)

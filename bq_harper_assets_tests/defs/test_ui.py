@@ -82,7 +82,7 @@ def test_partitions_are_launched_scheduled_and_read_in_the_ui(
     # Of one slice: of several, Dagster's own backfill makes a run for each.
     [contract] = project.declare(table(source, start, live=False, slices=1)).tables
     keys = [f"{start + hour * HOUR:%FT%H:%M}|s00" for hour in (0, 1)]
-    path = ["harper", contract.target_table]
+    path = ["harper", contract.target.table]
     log = tmp_path / "dagster.log"
     monkeypatch.setenv("BQH_HOME", str(project.root))
     with dagster_dev(project.root, tmp_path / "dagster", log) as dev:

@@ -68,7 +68,7 @@ class Watch:
 
     def held(self) -> Records:
         """All that Harper holds, by id."""
-        target = self.contract.target_table
+        target = self.contract.target.table
         if self.table is None or self.harper.describe_table(target) is None:
             return {}
         flag = (DELETED_AT,) if self.contract.deletes == "flag" else ()

@@ -87,7 +87,7 @@ class World:
         name = f"run {len(self.runs) + 1}"
 
         def work(staged: StagedRun) -> TurnReport:
-            target = self.contract.target_table
+            target = self.contract.target.table
             with StagedProxy(self.servers.harper, staged, target, self._send, self._wrote) as proxy:
                 self._proxies[name] = proxy
                 ledger: Any = StagedLedger(self.ledger, staged, self._recorded)

@@ -86,7 +86,7 @@ def _drop_in_harper(root: Path, harper: HarperClient) -> None:
     """The target, and the rows about it in tables that others may use too."""
     loaded = load_project(root)
     for contract in loaded.tables:
-        target, slices = contract.target_table, range(contract.slices)
+        target, slices = contract.target.table, range(contract.slices)
         answer = admin(loaded.harper, "drop_table", database="data", table=target)
         assert answer.ok, answer.text
         harper.delete(MIRRORED_LEASES.name, [mirror_id(target, part) for part in slices])

@@ -220,8 +220,8 @@ def streams_that_their_readers_left_do_not_block_others(emulator: Emulator) -> N
     [stream] = emulator.session("left").streams
     # The library's wrapper would not let go of the stream.
     read = big_query_read.BigQueryReadClient.read_rows
-    # With the gap open six blocked threads are enough, but a reader that leaves between two messages
-    # blocks none: on a busy machine a third of them, so many more than six have to leave.
+    # With the gap open six blocked threads are enough, but a reader that leaves between two
+    # messages blocks none: on a busy machine these are many, so far more than six have to leave.
     for _ in range(60):
         messages = read(emulator.storage, read_stream=stream.name, retry=None, timeout=10)
         next(iter(messages))

@@ -97,10 +97,10 @@ class Scene:
 
     def rows(self, contract: TableContract) -> list[int]:
         """Those that Harper holds."""
-        if self.harper.describe_table(contract.target_table) is None:
+        if self.harper.describe_table(contract.target.table) is None:
             return []
         time_column = contract.timestamp_column
-        found = self.harper.search_by_value(contract.target_table, time_column, "*", ("number",))
+        found = self.harper.search_by_value(contract.target.table, time_column, "*", ("number",))
         return sorted(row["number"] for row in found)
 
     def assert_recovered(self, contract: TableContract, killed_at: float) -> None:
@@ -209,7 +209,7 @@ def test_after_a_kill_the_next_sync_says_at_once_what_it_waits_for_and_writes_wi
     if how_long.is_short:
         pytest.skip("it waits for a lease as long as a user's, three minutes: only in full")
     [contract] = scene.declare(1)
-    target = contract.target_table
+    target = contract.target.table
     # Nothing of the killed run arrives, so that the first row is the next one's.
     scene.proxy.heal()
     scene.proxy.on(Stall(), operation="upsert", table=target, times=1_000_000)

@@ -87,7 +87,7 @@ class Remote:
 
     def upserts(self, contract: TableContract) -> list[Seen]:
         """The requests that wrote rows of the table, so far."""
-        return self.proxy.seen(operation="upsert", table=contract.target_table)
+        return self.proxy.seen(operation="upsert", table=contract.target.table)
 
     def contents(self, contract: TableContract) -> set[bytes]:
         """Of those requests that have come in whole; one that is sent again counts once."""
@@ -96,7 +96,7 @@ class Remote:
     def held(self, contract: TableContract) -> list[tuple[int, str]]:
         """Number and name of every row that Harper has."""
         found = self.harper.search_by_value(
-            contract.target_table, contract.timestamp_column, "*", ("number", "name")
+            contract.target.table, contract.timestamp_column, "*", ("number", "name")
         )
         return sorted((row["number"], row["name"]) for row in found)
 
@@ -222,7 +222,7 @@ def test_one_signal_ends_a_run_whose_tasks_are_on_other_machines(
     [contract] = declared.tables
     cluster = remote.cluster
     later = threading.Event()
-    remote.proxy.on(Delay(later), operation="upsert", table=contract.target_table, times=99)
+    remote.proxy.on(Delay(later), operation="upsert", table=contract.target.table, times=99)
     with remote.syncing(contract, "stopped") as stopped:
         # Both tasks have sent rows, each of its own, and Harper does not answer.
         stopped.wait_until(lambda: len(remote.contents(contract)) == TASKS)
@@ -305,7 +305,7 @@ def slow_try(remote: Remote, declared: Project, log: str) -> None:
     """A sync of which Harper holds up one request until the run has ended without its answer."""
     [contract] = declared.tables
     later = threading.Event()
-    remote.proxy.on(Delay(later), operation="upsert", table=contract.target_table)
+    remote.proxy.on(Delay(later), operation="upsert", table=contract.target.table)
     earlier = len(remote.upserts(contract))
     with remote.syncing(contract, log) as syncing:
         assert syncing.ended_with() == 0, syncing.said

@@ -35,13 +35,13 @@ def test_the_three_sample_tables_are_in_harper_as_they_are_in_bigquery(
         declared |= {"dataset": "synced_sample", "target_table": f"Sample{shipped.target_table}"}
         contract = type(shipped).model_validate(declared)
         moment = contract.timestamp_column
-        source = warehouse.dataset.query(f"SELECT * FROM `{{dataset}}.{contract.table}`")
+        source = warehouse.dataset.query(f"SELECT * FROM `{{dataset}}.{contract.source.table}`")
         moments = [row[moment] for row in source]
         first = min(moments).replace(minute=0, second=0, microsecond=0)
         sync.run(contract, sync.cells(contract, first, max(moments) + HOUR))
-        stored = sync.harper.search_by_value(contract.target_table, moment, "*", ("*",))
+        stored = sync.harper.search_by_value(contract.target.table, moment, "*", ("*",))
         names = list(source[0].keys())
-        assert len(stored) == rows[str(contract.table)]
+        assert len(stored) == rows[str(contract.source.table)]
         wanted = sorted(str([_as_stored(row[name]) for name in names]) for row in source)
         assert sorted(str([row[name] for name in names]) for row in stored) == wanted
 

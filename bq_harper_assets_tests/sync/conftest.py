@@ -110,7 +110,7 @@ class Sync:
     def rows(self, contract: TableContract) -> list[dict[str, Any]]:
         """All that Harper holds of the contract, by id."""
         found = self.harper.search_by_value(
-            contract.target_table, contract.timestamp_column, "*", ("*",)
+            contract.target.table, contract.timestamp_column, "*", ("*",)
         )
         return sorted(found, key=lambda row: str(row.get("_id", row["id"])))
 

@@ -54,7 +54,7 @@ class Pair:
 
     def mirror(self) -> list[dict[str, Any]]:
         """Harper's copies of the leases."""
-        target = self.table.contract.target_table
+        target = self.table.contract.target.table
         ids = [f"{target}|s{number:02}" for number in range(2)]
         found = self.table.sync.harper.search_by_id(
             MIRRORED_LEASES.name, ids, tuple(MIRRORED_LEASES.types)
@@ -82,9 +82,9 @@ class Pair:
         """As it was when these were read."""
         harper, contract = self.table.sync.harper, self.table.contract
         harper.delete(
-            contract.target_table, [row["number"] for row in self.table.sync.rows(contract)]
+            contract.target.table, [row["number"] for row in self.table.sync.rows(contract)]
         )
-        harper.upsert(contract.target_table, rows)
+        harper.upsert(contract.target.table, rows)
         harper.upsert(MIRRORED_LEASES.name, mirror)
 
     def reconciled(self) -> TurnReport:
@@ -98,5 +98,5 @@ class Pair:
         return report
 
     def _is_there(self) -> bool:
-        target = self.table.contract.target_table
+        target = self.table.contract.target.table
         return self.table.sync.harper.describe_table(target) is not None

@@ -31,8 +31,8 @@ def plan_of(tables: SmallTables, contract: TableContract) -> TablePlan:
     schema = read_schema(
         queries.client,
         queries.connection.project,
-        contract.dataset or "",
-        contract.table or "",
+        contract.source.dataset or "",
+        contract.source.table or "",
         calls=queries.calls,
     )
     return plan_table(contract, schema)

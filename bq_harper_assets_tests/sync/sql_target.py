@@ -364,7 +364,7 @@ class BigQueryToSql:
 
     @property
     def facts(self) -> TableFacts:
-        return table_facts(self.contract, self.bigquery)
+        return table_facts(self.contract, self.bigquery.project)
 
     def source(
         self, doing: str, sleep: Callable[[float], None] | None = None

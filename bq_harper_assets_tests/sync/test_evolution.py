@@ -55,13 +55,13 @@ def test_three_columns_that_are_added_at_once_arrive_and_no_stored_row_is_touche
     assert new[39] == ("x", "o1", None, [])
     assert sorted(held) == [*numbers(OLDER, OLD, NEXT, OPEN), 39]
 
-    described = sync.harper.describe_table(table.contract.target_table)
+    described = sync.harper.describe_table(table.contract.target.table)
     assert described is not None
     indexes = {each.name: each.indexed for each in described.attributes}
     assert indexes["owner_id"]
     assert not indexes.get("weight")
     found = sync.harper.search_by_value(
-        table.contract.target_table, "owner_id", "o1", ("number", "owner_id")
+        table.contract.target.table, "owner_id", "o1", ("number", "owner_id")
     )
     assert sorted(row["number"] for row in found) == [
         number for number, row in sorted(held.items()) if row.get("owner_id") == "o1"

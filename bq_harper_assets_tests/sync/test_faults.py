@@ -163,10 +163,10 @@ def test_a_request_applied_but_never_answered_is_sent_again_and_its_lease_left_t
     """With the times as shipped: nobody else may begin for as long as it might act again."""
     contract = _keyless(spoilt, tables)
     cells = spoilt.cells(contract, DAY, HOURS)
-    proxy.on(NoAnswer(), operation="upsert", table=contract.target_table, matching=_from(4))
+    proxy.on(NoAnswer(), operation="upsert", table=contract.target.table, matching=_from(4))
     report = spoilt.run(contract, cells, times=LeaseTimes())
     assert report.retries == 1
-    assert len(proxy.seen(operation="upsert", table=contract.target_table)) == 16
+    assert len(proxy.seen(operation="upsert", table=contract.target.table)) == 16
     _assert_all_agree(spoilt, contract, range(ROWS))
     (owner,) = {lease.owner for lease in spoilt.stores.ledger.leases(_table(spoilt, contract))}
     with pytest.raises(LeaseHeld, match=f"slice 0: {owner} until"):
@@ -188,7 +188,7 @@ def test_refused_reset_and_cut_requests_in_mid_run_have_their_effect_once(
         Answer(502),
     )
     for number, fault in enumerate(faults):
-        proxy.on(fault, operation="upsert", table=contract.target_table, matching=_from(number))
+        proxy.on(fault, operation="upsert", table=contract.target.table, matching=_from(number))
     report = spoilt.run(contract, spoilt.cells(contract, DAY, HOURS))
     assert report.retries == len(faults)
     met = [seen.fault for seen in proxy.seen()]
@@ -204,7 +204,7 @@ def test_a_storm_of_30_answers_in_mid_run_is_outlived(
     """Each was answered, so that the lease is free at the end; an empty 200 is not an answer."""
     contract = _keyless(spoilt, tables)
     busy = Answer(status, {"error": "slow down"}, {"Retry-After": "0"})
-    target = contract.target_table
+    target = contract.target.table
     proxy.on(busy, operation="upsert", table=target, matching=_from(3), times=30)
     report = spoilt.run(contract, spoilt.cells(contract, DAY, HOURS))
     assert report.retries == 30
@@ -217,8 +217,8 @@ def test_an_empty_answer_is_sent_again_and_the_lease_left_to_expire(
     spoilt: Sync, proxy: FaultProxy, tables: SmallTables
 ) -> None:
     contract = _keyless(spoilt, tables)
-    proxy.on(Answer(200), operation="upsert", table=contract.target_table, matching=_from(3))
-    proxy.on(Answer(200), operation="describe_table", table=contract.target_table)
+    proxy.on(Answer(200), operation="upsert", table=contract.target.table, matching=_from(3))
+    proxy.on(Answer(200), operation="describe_table", table=contract.target.table)
     report = spoilt.run(contract, spoilt.cells(contract, DAY, HOURS))
     assert report.retries == 1
     _assert_all_agree(spoilt, contract, range(ROWS))
@@ -230,7 +230,7 @@ def test_a_lease_is_free_at_once_after_a_failure_with_every_request_answered(
 ) -> None:
     contract = _keyless(spoilt, tables)
     cells = spoilt.cells(contract, DAY, HOURS)
-    proxy.on(Answer(403), operation="upsert", table=contract.target_table, matching=_from(6))
+    proxy.on(Answer(403), operation="upsert", table=contract.target.table, matching=_from(6))
     with pytest.raises(Exception, match="The first that failed is 2026-01-05T01:00"):
         spoilt.run(contract, cells)
     assert not _is_held(spoilt, contract)
@@ -257,7 +257,7 @@ def test_the_old_version_of_a_row_that_cannot_be_stored_any_more_is_deleted(
     proxy.on(
         Answer(400, {"error": "no poison here"}),
         operation="upsert",
-        table=contract.target_table,
+        table=contract.target.table,
         matching=lambda seen: b"poison" in seen.body,
         times=99,
     )
@@ -282,7 +282,7 @@ def test_a_worker_killed_in_mid_request_is_replaced_and_its_lease_left_to_expire
     proxy.on(
         Delay(forward),
         operation="upsert",
-        table=contract.target_table,
+        table=contract.target.table,
         matching=_from(5, reached),
     )
     with ThreadPoolExecutor(1) as pool:
@@ -313,7 +313,7 @@ def test_of_two_processes_that_move_the_same_cells_one_works_and_the_other_says_
     proxy.on(
         Delay(forward),
         operation="upsert",
-        table=contract.target_table,
+        table=contract.target.table,
         matching=_from(3, reached),
     )
     other_driver.begin(_asked(spoilt, contract, "the other process", tmp_path / "ledger.db"))
@@ -341,7 +341,7 @@ def test_a_run_that_stood_still_past_its_lease_sends_nothing_over_newer_rows(
     proxy.on(
         BUSY,
         operation="upsert",
-        table=contract.target_table,
+        table=contract.target.table,
         matching=_from(3, reached),
         times=999,
     )
@@ -352,13 +352,13 @@ def test_a_run_that_stood_still_past_its_lease_sends_nothing_over_newer_rows(
         cells = sync.cells(contract, DAY, HOURS)
         with pytest.raises(LeaseHeld, match="the stopped run"):
             sync.run(contract, cells)
-        tables.run(f"UPDATE small_tables.{contract.table} SET name = 'new' WHERE TRUE")
+        tables.run(f"UPDATE small_tables.{contract.source.table} SET name = 'new' WHERE TRUE")
         _wait_until_free(sync, contract)
         report = sync.run(contract, cells)
         proxy.heal()
-        late = len(proxy.seen(operation="upsert", table=contract.target_table))
+        late = len(proxy.seen(operation="upsert", table=contract.target.table))
         time.sleep(2)  # longer than it was told to wait
-        assert len(proxy.seen(operation="upsert", table=contract.target_table)) == late
+        assert len(proxy.seen(operation="upsert", table=contract.target.table)) == late
     finally:
         other_driver.process.send_signal(signal.SIGCONT)
     ended = other_driver.ended()
@@ -394,7 +394,7 @@ def test_a_driver_killed_in_mid_run_holds_up_its_own_slice_only_and_the_next_run
     proxy.on(
         BUSY,
         operation="upsert",
-        table=contract.target_table,
+        table=contract.target.table,
         matching=_from(4, reached),
         times=999,
     )
@@ -447,7 +447,7 @@ def test_harper_killed_and_started_again_in_mid_run_loses_and_doubles_nothing(
             proxy.on(
                 Delay(forward),
                 operation="upsert",
-                table=contract.target_table,
+                table=contract.target.table,
                 matching=_from(5, reached),
             )
             with ThreadPoolExecutor(1) as pool:

@@ -45,13 +45,13 @@ def test_a_filter_on_any_scalar_column_gives_the_rows_that_bigquery_gives(
         expected = sorted(row["n"] for row in asked.rows)
         assert 0 < len(expected) < 12
         found = selected(
-            sync.stores.harper, f"SELECT n FROM data.{contract.target_table} WHERE {there}"
+            sync.stores.harper, f"SELECT n FROM data.{contract.target.table} WHERE {there}"
         )
         assert sorted(row["n"] for row in found) == expected, name
     # In order of time and cut off, as somebody asks who looks for the newest.
     here, there = (f"{where} ORDER BY ts DESC LIMIT 3" for where in FILTERS["ts"])
     asked = tables.queries.run(f"SELECT n FROM {source.sql} WHERE {here}", doing="comparing")
     found = selected(
-        sync.stores.harper, f"SELECT n, ts FROM data.{contract.target_table} WHERE {there}"
+        sync.stores.harper, f"SELECT n, ts FROM data.{contract.target.table} WHERE {there}"
     )
     assert [row["n"] for row in found] == [row["n"] for row in asked.rows] == [6, 5, 4]

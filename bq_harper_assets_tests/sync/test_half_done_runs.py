@@ -97,7 +97,7 @@ def _finished(project: Project) -> tuple[set[str], set[int]]:
         table = ledger.find_table(contract.id)
         assert table is not None
         cells = ledger.cells(table, DAY, HOURS)
-        rows = harper.search_by_value(contract.target_table, "ts", "*", ("number",))
+        rows = harper.search_by_value(contract.target.table, "ts", "*", ("number",))
     done = {str(cell.cell) for cell in cells if cell.state is CellState.SYNCED}
     return done, {row["number"] for row in rows}
 

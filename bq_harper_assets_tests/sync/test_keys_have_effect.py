@@ -52,7 +52,7 @@ class Watched:
 
     def upserts(self, contract: TableContract) -> list[Seen]:
         """The requests with rows."""
-        return self.proxy.seen(operation="upsert", table=contract.target_table)
+        return self.proxy.seen(operation="upsert", table=contract.target.table)
 
     def sent(self, contract: TableContract) -> list[dict[str, Any]]:
         """The rows of those requests."""
@@ -188,7 +188,7 @@ def test_value_policies_overrides_and_the_filter_change_what_is_sent(watched: Wa
 
 def indexed(watched: Watched, contract: TableContract) -> set[str]:
     """As it was asked for when the table was made."""
-    [made] = watched.proxy.seen(operation="create_table", table=contract.target_table)
+    [made] = watched.proxy.seen(operation="create_table", table=contract.target.table)
     attributes = json.loads(made.body)["attributes"]
     return {each["name"] for each in attributes if each.get("indexed")}
 
@@ -202,7 +202,7 @@ def test_requests_in_flight_is_how_many_tasks_write(watched: Watched, tasks: int
     )
     contract = watched.sync.contract(large, slices=1)
     go_on = threading.Event()
-    watched.proxy.on(Delay(go_on), operation="upsert", table=contract.target_table, times=tasks)
+    watched.proxy.on(Delay(go_on), operation="upsert", table=contract.target.table, times=tasks)
     some = replace(watched, sync=through(watched.sync, watched.proxy, requests_in_flight=tasks))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(some.run, contract)
@@ -232,7 +232,7 @@ def test_give_up_after_is_how_long_a_storm_is_waited_out(watched: Watched) -> No
     busy = Answer(429, {"error": "slow down"}, {"Retry-After": "1"})
     for limit, is_outlived in (("1s", False), ("10m", True)):
         contract = watched.contract(sync={"giveUpAfter": limit})
-        watched.proxy.on(busy, operation="upsert", table=contract.target_table, times=3)
+        watched.proxy.on(busy, operation="upsert", table=contract.target.table, times=3)
         if is_outlived:
             assert watched.run(contract).rows == ROWS - 1
         else:
@@ -242,7 +242,9 @@ def test_give_up_after_is_how_long_a_storm_is_waited_out(watched: Watched) -> No
 
 
 def refused_gets(proxy: FaultProxy, contract: TableContract) -> list[Seen]:
-    return [s for s in proxy.seen() if s.path.partition("?")[0].endswith(str(contract.table))]
+    return [
+        s for s in proxy.seen() if s.path.partition("?")[0].endswith(str(contract.source.table))
+    ]
 
 
 @pytest.mark.promise("G9")
@@ -267,7 +269,7 @@ def test_bigquery_is_asked_again_as_often_and_as_late_as_configured(
         contract = some.contract(tables.make("ts TIMESTAMP"))
         proxy.on(
             Answer(503, {"error": {"code": 503, "message": "busy"}}),
-            matching=lambda seen: str(contract.table) in seen.path,
+            matching=lambda seen: str(contract.source.table) in seen.path,
             times=99,
         )
         with pytest.raises(BigQueryUnavailable):

@@ -40,7 +40,7 @@ def test_a_run_whose_ledger_is_locked_while_it_writes_waits_and_commits_every_ce
 
     def lock_once_it_writes() -> None:
         other = sqlite3.connect(tmp_path / "ledger.db", timeout=30, isolation_level=None)
-        while not proxy.seen(operation="upsert", table=table.contract.target_table):
+        while not proxy.seen(operation="upsert", table=table.contract.target.table):
             time.sleep(0.01)
         other.execute("BEGIN EXCLUSIVE")
         time.sleep(LOCKED_S)

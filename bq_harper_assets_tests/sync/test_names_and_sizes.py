@@ -32,7 +32,7 @@ def test_a_table_with_a_dash_and_columns_of_reserved_names_is_synced_and_proved(
     declared = {"key": [key]} if key else {}
     contract, report = land(sync, source, START, END, timestamp_column="timestamp", **declared)
     assert report.rows == 100
-    stored = sync.harper.search_by_value(contract.target_table, "timestamp", "*", ("*",))
+    stored = sync.harper.search_by_value(contract.target.table, "timestamp", "*", ("*",))
     assert sorted(tuple(row[name] for name in RESERVED) for row in stored) == [
         tuple(n + number for number in range(len(RESERVED))) for n in range(100)
     ]

@@ -59,7 +59,7 @@ def test_a_key_that_harper_would_lose_is_quarantined_under_an_id_that_can_be_typ
     report = table.run(DAY, ONE)
     assert (total(report, "written"), total(report, "quarantined")) == (8, 2)
     # As an earlier release has left it: found by its id, and by no window.
-    target, row = table.contract.target_table, sync.rows(table.contract)[0]
+    target, row = table.contract.target.table, sync.rows(table.contract)[0]
     sync.harper.upsert(target, [{**row, "id": LOST, "k": LOST}])
     table.run(DAY, ONE)
     assert sync.harper.search_by_id(target, [LOST]) == []
@@ -87,7 +87,7 @@ def test_an_answer_whose_rows_have_no_id_fails_the_cell_with_the_place_of_the_ro
     proxy.on(
         Answer(200, answer),
         operation="search_by_conditions",
-        table=table.contract.target_table,
+        table=table.contract.target.table,
         times=100,
     )
     place = "cell 2026-01-05T00:00:00.000000Z to 2026-01-05T01:00:00.000000Z failed: .* in place 2 "
@@ -115,7 +115,7 @@ def test_a_stored_time_that_is_none_is_mended_by_the_next_sync_of_its_cell(
 ) -> None:
     source = tables.make_from(ROWS.format(last=10_799, step=600))
     table = Table(sync=sync, tables=tables, source=source, contract=sync.contract(source, **KEYED))
-    target = table.contract.target_table
+    target = table.contract.target.table
     # An untyped attribute takes anything; a typed one takes any text, and no number.
     names = ("number", "ts", "name", "_syncedAt", "_batch", "_hash")
     untyped = [Attribute(name=name, indexed=name == "ts") for name in names]

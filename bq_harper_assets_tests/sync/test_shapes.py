@@ -83,10 +83,10 @@ def test_a_target_that_is_not_there_is_made_with_the_columns_of_the_source(
 ) -> None:
     source = tables.make_from(f"SELECT n, {MINUTES}, 'x' AS name FROM {HUNDRED}")
     contract = sync.contract(source)
-    assert sync.harper.describe_table(contract.target_table) is None
+    assert sync.harper.describe_table(contract.target.table) is None
     report = sync.run(contract, sync.cells(contract, START, END))
     assert report.table_action is TableAction.CREATED
-    described = sync.harper.describe_table(contract.target_table)
+    described = sync.harper.describe_table(contract.target.table)
     assert described is not None
     names = {attribute.name for attribute in described.attributes}
     assert names >= {"id", "n", "ts", "name", "_syncedAt", "_batch", "_hash"}
@@ -155,7 +155,7 @@ def test_a_key_that_is_not_unique_is_told_with_examples_and_nothing_is_written(
         sync.run(contract, sync.cells(contract, START, utc(2026, 1, 5, 1)))
     for part in ("k = 3 (2 rows)", "Take key out", "latest: true", "Nothing was written"):
         assert part in str(told.value)
-    assert sync.harper.describe_table(contract.target_table) is None
+    assert sync.harper.describe_table(contract.target.table) is None
     table = sync.stores.ledger.find_table(contract.id)
     assert table is not None
     assert sync.stores.ledger.history(table) == ()

@@ -89,7 +89,7 @@ def _plant_and_mend(
     """One missing, one changed and one phantom row: found, named and mended, and nothing else."""
     prover = sync.prover(contract)
     missing, changed, twin = ids
-    target = contract.target_table
+    target = contract.target.table
     [row] = sync.harper.search_by_id(target, [twin])
     sync.harper.delete(target, [missing])
     sync.harper.upsert(target, [{"id": changed, "speed_knots": -1, "_hash": "0" * 13}])
@@ -117,7 +117,7 @@ def _of(source: pa.Table, window: Window) -> pa.Table:
 
 def _stored(sync: Sync, contract: TableContract, ids: list[str]) -> pa.Table:
     """These rows in Harper, without what a second run may change."""
-    rows = sync.harper.search_by_id(contract.target_table, ids)
+    rows = sync.harper.search_by_id(contract.target.table, ids)
     return pa.Table.from_pylist(rows).drop(["_syncedAt", "_batch"])
 
 
@@ -127,7 +127,7 @@ def _count(sync: Sync, contract: TableContract) -> int:
         sync.stores.harper,
         "describe_table",
         database="data",
-        table=contract.target_table,
+        table=contract.target.table,
         exact_count=True,
     ).json()
     return int(told["record_count"])

@@ -83,9 +83,9 @@ class Bench:
         declared = [
             Attribute(name=name, type=type_, indexed=name == "ts") for name, type_ in types.items()
         ]
-        self.harper.create_table(contract.target_table, "id", declared)
+        self.harper.create_table(contract.target.table, "id", declared)
         rows = [{"id": f"{m:%Y%m%d%H%M%S%f}", "ts": stored_text(m)} for m in moments]
-        self.harper.upsert(contract.target_table, rows)
+        self.harper.upsert(contract.target.table, rows)
 
     def commit(
         self,
@@ -111,7 +111,7 @@ class Bench:
         slices: Sequence[int] = range(SLICES),
     ) -> tuple[Leases, tuple[Batch, ...]]:
         """As far as a run gets that is killed while it writes."""
-        facts = table_facts(contract, self.tables.queries.connection)
+        facts = table_facts(contract, self.tables.queries.connection.project)
         table = self.ledger.register_table(facts)
         seen = self.ledger.newest_schema(table)
         schema = source_schema(self.tables.queries, contract)

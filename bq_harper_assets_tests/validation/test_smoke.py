@@ -97,7 +97,7 @@ def test_a_table_that_is_not_there_and_a_query_that_fails_have_words_of_their_ow
     missing = check_smoke(bench.subject(contract), NOON)
     assert (missing.status, missing.severity) == (SmokeStatus.TABLE_NOT_FOUND, Severity.ERROR)
 
-    bench.harper.create_table(contract.target_table, "id", [Attribute(name="id", type="String")])
+    bench.harper.create_table(contract.target.table, "id", [Attribute(name="id", type="String")])
     unsearchable = check_smoke(bench.subject(contract), NOON)
     assert (unsearchable.status, unsearchable.passed) == (SmokeStatus.QUERY_FAILED, False)
     assert "ts" in unsearchable.message

@@ -47,7 +47,7 @@ class Planted:
 
     def ask(self, query: str) -> list[dict[str, Any]]:
         """The page's sample names become ours; nothing else of the query changes."""
-        text = query.replace("data.VesselPositions", f"data.{self.contract.target_table}")
+        text = query.replace("data.VesselPositions", f"data.{self.contract.target.table}")
         return selected(self.harper, text.replace("vessel_positions", self.contract.id))
 
 
@@ -59,7 +59,7 @@ def planted(bench: Bench, harper_connection: HarperConnection) -> Planted:
     contract = bench.contract(source, NOON)
     types = {"id": "String", "timestamp": "String", "number": "Long", "_syncedAt": "String"}
     bench.harper.create_table(
-        contract.target_table,
+        contract.target.table,
         "id",
         [
             Attribute(name=name, type=type_, indexed=name == "timestamp")
@@ -75,7 +75,7 @@ def planted(bench: Bench, harper_connection: HarperConnection) -> Planted:
         }
         for n, moment in enumerate(moments)
     ]
-    bench.harper.upsert(contract.target_table, rows)
+    bench.harper.upsert(contract.target.table, rows)
     table = bench.commit(contract, NOON, NOON + 10 * MINUTE, rows=3)
     assert mirror_checkpoints(bench.ledger, bench.harper, contract) is None
     assert record_validation(bench.ledger, bench.harper, table, [STALLED]) is None

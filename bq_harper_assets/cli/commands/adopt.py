@@ -49,9 +49,9 @@ def adopt(table: str, yes: bool, profile: str | None, output: str) -> None:
     """
     project = open_project(profile)
     contract = contract_named(project, table)
-    if yes and contract.manage != "adopt":
+    if yes and not contract.target.is_adopted:
         raise click.UsageError(
-            f"the contract {contract.id} says manage: {contract.manage}; write manage: adopt in"
+            f"the contract {contract.id} says manage: create; write manage: adopt in"
             " config/tables.yaml, then type this again"
         )
     require_servers(project)
@@ -78,7 +78,7 @@ def _adopt(
     from bq_harper_assets.validation.adopt.existing_table import take_over
 
     contract, ledger = asked.contract, asked.ledger
-    found = harper.describe_table(contract.target_table)
+    found = harper.describe_table(contract.target.table)
     if found is None:
         _tell_nothing(contract, output)
         return ExitCode.DIFFERS
@@ -96,7 +96,7 @@ def _adopt(
                 diffs = list(_compared(asked, queries, harper, pin, beginning, output))
             take_over(ledger, asked.project.bigquery, contract, beginning.start, diffs)
     if output == "json":
-        told = {"table": contract.id, "target": contract.target_table, **adoption_json(inspection)}
+        told = {"table": contract.id, "target": contract.target.table, **adoption_json(inspection)}
         told |= {"adopted": yes and inspection.fits, "windows": [_of_window(d) for d in diffs]}
         click.echo(json.dumps(told, indent=2))
     else:
@@ -146,11 +146,11 @@ def _of_window(diff: "WindowDiff") -> dict[str, Any]:
 
 def _tell_nothing(contract: TableContract, output: str) -> None:
     text = (
-        f"Harper has no table {contract.target_table}: there is nothing to adopt. Deploy the"
+        f"Harper has no table {contract.target.table}: there is nothing to adopt. Deploy the"
         f" component that declares it, or write manage: create and type: bqh sync {contract.id}"
     )
     if output == "json":
-        told = {"table": contract.id, "target": contract.target_table, "fits": False}
+        told = {"table": contract.id, "target": contract.target.table, "fits": False}
         click.echo(json.dumps(told | {"problems": [text]}, indent=2))
     else:
         click.echo(text)
@@ -160,7 +160,7 @@ def _tell(contract: TableContract, inspection: "Inspection") -> None:
     found, sample = inspection.table, inspection.sample
     about = "" if found.is_count_exact else "about "
     click.echo(
-        f"Harper's table {contract.target_table}: {about}{found.record_count:,} rows, "
+        f"Harper's table {contract.target.table}: {about}{found.record_count:,} rows, "
         f"primary key {found.primary_key}"
     )
     shown = Table("attribute", "rows hold", "there", "index", "")
@@ -197,7 +197,7 @@ def _tell_verdict(contract: TableContract, inspection: "Inspection", *, yes: boo
         )
     elif yes:
         click.echo(f"{name} is adopted; no row was moved. Next: bqh sync {name}")
-    elif contract.manage == "adopt":
+    elif contract.target.is_adopted:
         click.echo(f"{name} fits; nothing was changed. Next: bqh adopt {name} --yes")
     else:
         click.echo(

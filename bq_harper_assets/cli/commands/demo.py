@@ -99,7 +99,7 @@ def _synced(project: Project) -> Iterator[tuple[str, RunResults]]:
             launched = launch(definitions, instance, table, cells)
             if launched.error:
                 raise DemoFailed(launched.error)
-            click.echo(f"{table.id}: {len(cells)} partitions of harper/{table.target_table}")
+            click.echo(f"{table.id}: {len(cells)} partitions of harper/{table.target.table}")
             yield table.id, RunResults((launched,), len(cells), time.monotonic() - began)
 
 

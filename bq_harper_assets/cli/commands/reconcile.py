@@ -66,10 +66,10 @@ def _distrust(project: Project, contract: TableContract) -> datetime:
         open_ledger(project.ledger.url) as ledger,
         HarperClient(project.harper) as harper,
     ):
-        if refused := refused_declaration(ledger, contract, project.bigquery):
+        if refused := refused_declaration(ledger, contract, project.bigquery.project):
             raise refused
         start = _start(project, contract, ledger)
-        is_there = harper.describe_table(contract.target_table) is not None
+        is_there = harper.describe_table(contract.target.table) is not None
         held = moment_of(oldest_held(harper, contract)) if is_there else None
         if contract.sync.start_timestamp is None and held is not None and held < start:
             # A lost ledger had begun earlier: rows that have gone since are found there.
@@ -142,7 +142,7 @@ def _tell(
     )
     if count := sum(outside.values()):
         click.echo(
-            f"{count:,} rows of {contract.target_table} lie in no window and were left as they "
+            f"{count:,} rows of {contract.target.table} lie in no window and were left as they "
             f"are: {outside['before_start']:,} before {start:%F %T} UTC, {outside['in_future']:,} "
             f"after now, {outside['without_time']:,} without a time. To have older ones compared, "
             f"set sync.startTimestamp before them, then type: bqh reconcile {contract.id}"

@@ -105,5 +105,5 @@ def _tell(project: Project, contract: TableContract, ran: RunResults, *, has_new
 
 def sync_json(contract: TableContract, ran: RunResults) -> dict[str, Any]:
     """Returns what a sync did as programs read it."""
-    told = {"table": contract.id, "target": contract.target_table, "not_synced": ran.not_synced}
+    told = {"table": contract.id, "target": contract.target.table, "not_synced": ran.not_synced}
     return told | ran.as_json()

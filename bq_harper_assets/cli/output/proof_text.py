@@ -48,7 +48,7 @@ def equality_json(found: Equality) -> dict[str, Any]:
     """Returns what a proof found as programs read it."""
     return {
         "table": found.contract.id,
-        "target": found.contract.target_table,
+        "target": found.contract.target.table,
         **found.as_json(),
         **{count: sum(getattr(proof, count) for proof in found.proofs) for count in _COUNTS},
         "cells": {

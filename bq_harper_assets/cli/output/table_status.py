@@ -89,7 +89,7 @@ def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> Tab
     windows = list(windows_between(start, closed, window)) if start else []
     bare = TableStatus(
         table=contract.id,
-        target=contract.target_table,
+        target=contract.target.table,
         timestamp_column=contract.timestamp_column,
         cells_due=len(windows) * slices,
     )
@@ -106,7 +106,7 @@ def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> Tab
     still_open = [each for each in counts if each.window is WindowState.OPEN and each.synced_upto]
     return TableStatus(
         table=contract.id,
-        target=contract.target_table,
+        target=contract.target.table,
         timestamp_column=contract.timestamp_column,
         cells_due=bare.cells_due,
         cells=_by_state(counts, WindowState.CLOSED),

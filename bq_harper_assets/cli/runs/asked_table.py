@@ -32,7 +32,7 @@ def open_project(profile: str | None) -> Project:
 def contract_named(project: Project, name: str) -> TableContract:
     """Returns the contract with that id or target; a usage error offers the nearest name."""
     for contract in project.tables:
-        if name.lower() in (contract.id.lower(), contract.target_table.lower()):
+        if name.lower() in (contract.id.lower(), contract.target.table.lower()):
             return contract
     known = [contract.id for contract in project.tables]
     near = difflib.get_close_matches(name, known, 1)

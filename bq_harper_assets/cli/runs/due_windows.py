@@ -79,7 +79,7 @@ def find_due(
         bigquery_source(project.bigquery, labels) as source,
     ):
         if ledger.find_table(contract.id):
-            ledger.register_table(table_facts(contract, project.bigquery))
+            ledger.register_table(table_facts(contract, project.bigquery.project))
         now = ledger.now()
         until = closed_until(contract, now)
         closed = [cell for cell in cells if cell.window.end <= until]

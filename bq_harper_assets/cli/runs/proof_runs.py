@@ -122,7 +122,7 @@ def proving(
     bigquery, harper = project.bigquery, project.harper
     with open_ledger(project.ledger.url) as ledger:
         if ledger.find_table(contract.id):
-            ledger.register_table(table_facts(contract, bigquery))
+            ledger.register_table(table_facts(contract, bigquery.project))
         cells = synced_cells(contract, ledger, from_, to, slices)
         due = _due(project, contract, ledger, from_, to, slices)
         resources = build_resources(project)

@@ -34,16 +34,16 @@ def require_ready(project: Project, contract: TableContract) -> Readiness:
     from bq_harper_assets.sync.ledger_facts import refused_declaration, table_facts
 
     with open_ledger(project.ledger.url) as ledger:
-        if refused := refused_declaration(ledger, contract, project.bigquery):
+        if refused := refused_declaration(ledger, contract, project.bigquery.project):
             raise refused
         # One that this ledger does not know yet may be known to another.
-        never_synced = LogicalTable(0, table_facts(contract, project.bigquery))
+        never_synced = LogicalTable(0, table_facts(contract, project.bigquery.project))
         known = ledger.find_table(contract.id)
         with (
             suppress(HarperError),
             HarperClient(project.harper, retry=RetryPolicy(max_retries=0)) as harper,
         ):
-            adopted = contract.manage == "adopt"
+            adopted = contract.target.is_adopted
             require_in_step(ledger, harper, known or never_synced, adopted=adopted)
             return Readiness.IN_STEP if known else Readiness.NEVER_SYNCED
     return Readiness.HARPER_NOT_ASKED if known else Readiness.NEVER_SYNCED
@@ -68,8 +68,8 @@ def require_source(project: Project, contract: TableContract) -> None:
         with bigquery_source(bigquery, {"bqh": "readiness"}, retry=once) as source:
             schema = source.schema(contract)
     except BigQueryMissing as error:
-        if contract.custom_query is None:
-            name = f"{bigquery.project}.{contract.dataset}.{contract.table}"
+        if contract.source.query is None:
+            name = f"{bigquery.project}.{contract.source.dataset}.{contract.source.table}"
             happened = f"BigQuery has no table {name}, which {contract.id} names as its source"
         else:
             happened = f"BigQuery does not have a table that the customQuery of {contract.id} reads"

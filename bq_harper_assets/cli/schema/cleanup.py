@@ -100,7 +100,7 @@ def _operation(contract: TableContract, each: Retired) -> dict[str, str]:
     return {
         "operation": "drop_attribute",
         "database": DATABASE,
-        "table": contract.target_table,
+        "table": contract.target.table,
         "attribute": each.column.name,
     }
 

@@ -54,7 +54,7 @@ def show(table: str, number: int | None, profile: str | None, output: str) -> No
         recorded, version = asked.version(number)
     contract = asked.contract
     if output == "json":
-        tell(contract.id, target=contract.target_table, **recorded_json(recorded), **version.body())
+        tell(contract.id, target=contract.target.table, **recorded_json(recorded), **version.body())
         return
     click.echo(_title(contract, recorded))
     for line in _layout_lines(version):
@@ -99,7 +99,7 @@ def indexes(table: str, profile: str | None, output: str) -> None:
         plan = asked.planned(TableVersion.parse(newest[0].body) if newest else None)
     contract = asked.contract
     with asked.harper() as harper:
-        described = harper.describe_table(contract.target_table)
+        described = harper.describe_table(contract.target.table)
     there = {each.name: each.indexed for each in described.attributes} if described else {}
     sources = {column.name: column.source for column in plan.version.columns}
     if output == "json":
@@ -113,7 +113,7 @@ def indexes(table: str, profile: str | None, output: str) -> None:
             }
             for each in plan.indexes
         ]
-        tell(contract.id, target=contract.target_table, indexes=told)
+        tell(contract.id, target=contract.target.table, indexes=told)
         return
     words = {True: "yes", False: "no", None: "-"}
     rows = [

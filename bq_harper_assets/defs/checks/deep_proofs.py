@@ -123,7 +123,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
 
     @job(
         name=f"deep_proof_{contract.id}",
-        description=f"Proves a part of {contract.target_table}, all of it in {contract.scrub}.",
+        description=f"Proves a part of {contract.target.table}, all of it in {contract.scrub}.",
     )
     def deep_proof() -> None:
         prove_deeply()
@@ -189,7 +189,7 @@ def build_deep_proof_schedule(
         name=f"{contract.id}_deep_proof",
         cron_schedule=NIGHTLY,
         job=deep_proof,
-        description=f"Proves all of {contract.target_table} within {contract.scrub}.",
+        description=f"Proves all of {contract.target.table} within {contract.scrub}.",
     )
     def nightly(context: ScheduleEvaluationContext) -> RunRequest:
         day = context.scheduled_execution_time.astimezone(UTC).date().isoformat()

@@ -53,7 +53,7 @@ def build_validation_jobs(tables: Sequence[TableContract]) -> list[JobDefinition
 def _job(contract: TableContract, step: OpDefinition) -> JobDefinition:
     @job(
         name=f"validate_{contract.id}",
-        description=f"Checks {contract.target_table}, proves the newest {WINDOWS_PROVED} closed"
+        description=f"Checks {contract.target.table}, proves the newest {WINDOWS_PROVED} closed"
         " windows or the partitions of its config, and changes no row.",
     )
     def validate() -> None:

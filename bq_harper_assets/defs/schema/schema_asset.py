@@ -51,7 +51,7 @@ def build_schema(contract: TableContract) -> AssetsDefinition:
         deps=[source_key(contract)],
         group_name="schema",
         kinds={"bigquery"},
-        description=f"The columns of {contract.target_table}, version by version.",
+        description=f"The columns of {contract.target.table}, version by version.",
     )
     def schema(
         context: AssetExecutionContext, harper: HarperResource, ledger: LedgerResource
@@ -91,7 +91,7 @@ def build_evolve_job(contract: TableContract) -> UnresolvedAssetJobDefinition:
     return define_asset_job(
         evolve_job(contract),
         AssetSelection.assets(schema_key(contract)),
-        description=f"Brings {contract.target_table} to its newest recorded schema.",
+        description=f"Brings {contract.target.table} to its newest recorded schema.",
     )
 
 

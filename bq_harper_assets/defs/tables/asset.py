@@ -78,7 +78,7 @@ def build_table(contract: TableContract, start: datetime, remark: str = "") -> A
         group_name="harper",
         kinds={"bigquery", "pyspark"},
         description=remark
-        or f"{contract.target_table} in Harper, kept equal to its BigQuery source.",
+        or f"{contract.target.table} in Harper, kept equal to its BigQuery source.",
     )
     def harper_table(
         context: AssetExecutionContext,
@@ -122,7 +122,7 @@ def sync_cells(
     def do(stop: Stop) -> TurnReport:
         bigquery = resources.bigquery.connection()
         with resources.ledger.open() as opened:
-            if refused := refused_declaration(opened, contract, bigquery):
+            if refused := refused_declaration(opened, contract, bigquery.project):
                 # Before Spark is started, and before anything is asked for.
                 raise Failure(str(refused), allow_retries=False)
             find_start(bigquery, contract, opened)  # on record from the first sync on

@@ -76,7 +76,7 @@ def _known(contract: TableContract, facts: LedgerFacts, unknown: datetime) -> Kn
 
 def _not_known_yet(contract: TableContract) -> str:
     return (
-        f"{contract.target_table} in Harper, kept equal to its BigQuery source. Its partitions"
+        f"{contract.target.table} in Harper, kept equal to its BigQuery source. Its partitions"
         " begin two days ago for now, because nobody has looked for its oldest row yet: the first"
         " sync or tick of its sensor does. Reload the code location after it to see older"
         f" partitions. Or type: bqh sync {contract.id}, which does all in this order; or set"

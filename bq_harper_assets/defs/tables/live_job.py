@@ -116,7 +116,7 @@ def build_live_job(contract: TableContract) -> JobDefinition:
     @job(
         name=live_job(contract),
         tags={LIVE: contract.id},  # by which dagster.yaml leaves room for other runs
-        description=f"Follows the open window of {contract.target_table} for a while.",
+        description=f"Follows the open window of {contract.target.table} for a while.",
     )
     def live() -> None:
         follow_open_window()
@@ -185,7 +185,7 @@ def build_live_sensor(contract: TableContract) -> SensorDefinition:
         name=live_job(contract),
         job_name=live_job(contract),
         minimum_interval_seconds=tick_seconds(contract.sync),
-        description=f"Keeps the open window of {contract.target_table} topped up.",
+        description=f"Keeps the open window of {contract.target.table} topped up.",
     )
     def keep_following(
         context: SensorEvaluationContext, ledger: LedgerResource

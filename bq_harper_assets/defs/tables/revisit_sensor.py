@@ -98,7 +98,7 @@ def build_revisit_sensor(
         job=job,
         minimum_interval_seconds=tick_seconds(contract.sync),
         description=(
-            f"Asks for windows of {contract.target_table} that are missing or differ from BigQuery."
+            f"Asks for windows of {contract.target.table} that are missing or differ from BigQuery."
         ),
     )
     def revisit(
@@ -110,7 +110,7 @@ def build_revisit_sensor(
         cursor = RevisitCursor.model_validate_json(context.cursor or "{}")
         with ledger.open() as opened:
             now = opened.now()
-            if refused := refused_declaration(opened, contract, bigquery.connection()):
+            if refused := refused_declaration(opened, contract, bigquery.connection().project):
                 return _skipped(str(refused), cursor)
             if cursor.next_poll and now < cursor.next_poll:
                 return _skipped(f"the next poll is at {cursor.next_poll:%F %T} UTC", cursor)

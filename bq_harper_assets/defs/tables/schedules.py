@@ -41,7 +41,7 @@ def build_schedule(
         name=f"{contract.id}_windows",
         cron_schedule=closing_cron(contract),
         job=job,
-        description=f"Syncs each window of {contract.target_table} when it has closed.",
+        description=f"Syncs each window of {contract.target.table} when it has closed.",
     )
     def newest_closed_window(context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
         window = newest_closed(contract, context.scheduled_execution_time)

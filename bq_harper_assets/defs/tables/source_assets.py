@@ -7,16 +7,16 @@ from bq_harper_assets.contract.table import TableContract
 
 def source_key(contract: TableContract) -> AssetKey:
     """Gives the key `bigquery/<dataset>/<table>`, or `bigquery/query/<id>` for a query."""
-    if contract.dataset is None or contract.table is None:
+    if contract.source.dataset is None or contract.source.table is None:
         return AssetKey(["bigquery", "query", contract.id])
-    return AssetKey(["bigquery", contract.dataset, contract.table])
+    return AssetKey(["bigquery", contract.source.dataset, contract.source.table])
 
 
 def build_source(contract: TableContract) -> AssetSpec:
     """Builds the asset that the contract reads; its rows are made by others."""
     return AssetSpec(
         source_key(contract),
-        description=f"Source of {contract.target_table}, read by {contract.timestamp_column}.",
+        description=f"Source of {contract.target.table}, read by {contract.timestamp_column}.",
         kinds={"bigquery"},
         group_name="bigquery",
     )

@@ -43,9 +43,8 @@ def query_of(contract: TableContract, project: str, names: Sequence[str] | None 
     that no longer exists cannot be asked for.
     """
     columns = "*" if names is None else ", ".join(quoted(name) for name in names)
-    rows = (
-        f"SELECT {columns} FROM {_from(contract, project)} WHERE ({contract.row_filter or 'TRUE'})"
-    )
+    row_filter = contract.source.row_filter or "TRUE"
+    rows = f"SELECT {columns} FROM {_from(contract, project)} WHERE ({row_filter})"
     if not contract.latest:
         return rows
     return _latest(rows, contract.key or (), contract.timestamp_column)
@@ -127,9 +126,9 @@ def drop_left_over(
 
 
 def _from(contract: TableContract, project: str) -> str:
-    if contract.custom_query is not None:
-        return f"({contract.custom_query})"
-    return quoted(project, contract.dataset or "", contract.table or "")
+    if contract.source.query is not None:
+        return f"({contract.source.query})"
+    return quoted(project, contract.source.dataset or "", contract.source.table or "")
 
 
 def _latest(rows: str, key: Sequence[str], timestamp_column: str) -> str:

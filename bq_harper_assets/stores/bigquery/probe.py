@@ -47,15 +47,16 @@ def _dry_run(client: Any, sql: str | None) -> None:
 def _probe_table(
     client: Any, connection: BigQueryConnection, contract: TableContract
 ) -> list[Finding]:
-    if contract.dataset is None or contract.table is None:
+    source = contract.source
+    if source.dataset is None or source.table is None:
         return [_probe_query(client, contract)]
-    name = f"{connection.project}.{contract.dataset}.{contract.table}"
+    name = source.name_in(connection.project)
     subject = f"bigquery: {contract.id}"
     dataset, failed = _try(
         subject,
         "bigquery.datasets.get",
         lambda: client.get_dataset(
-            f"{connection.project}.{contract.dataset}", retry=None, timeout=_TIMEOUT_S
+            f"{connection.project}.{source.dataset}", retry=None, timeout=_TIMEOUT_S
         ),
     )
     if failed:
@@ -65,7 +66,7 @@ def _probe_table(
             Finding(
                 subject,
                 "fail",
-                f"{contract.dataset} is in {dataset.location}, location is {connection.location}",
+                f"{source.dataset} is in {dataset.location}, location is {connection.location}",
                 f"set location: {dataset.location}",
             )
         ]
@@ -98,7 +99,7 @@ def _probe_query(client: Any, contract: TableContract) -> Finding:
     _, failed = _try(
         subject,
         "bigquery.tables.getData",
-        lambda: _dry_run(client, contract.custom_query),
+        lambda: _dry_run(client, contract.source.query),
     )
     return failed or Finding(subject, "ok", "customQuery is a valid query and may be run")
 
@@ -123,8 +124,9 @@ def _wrong_timestamp(
 def _open_session(connection: BigQueryConnection, contract: TableContract) -> None:
     from google.cloud.bigquery_storage_v1 import types  # its import takes seconds, and few need it
 
+    project, source = connection.project, contract.source
     session = types.ReadSession(
-        table=f"projects/{connection.project}/datasets/{contract.dataset}/tables/{contract.table}",
+        table=f"projects/{project}/datasets/{source.dataset}/tables/{source.table}",
         data_format=types.DataFormat.ARROW,
         read_options={
             "selected_fields": [contract.timestamp_column],
@@ -132,7 +134,7 @@ def _open_session(connection: BigQueryConnection, contract: TableContract) -> No
         },
     )
     connect_storage(connection).create_read_session(
-        parent=f"projects/{connection.project}",
+        parent=f"projects/{project}",
         read_session=session,
         max_stream_count=1,
         retry=None,

@@ -281,7 +281,7 @@ def pinned(
         if schema.is_table and not contract.latest:
             table = _table(queries, contract)
             t = server_time(queries)
-            source = _source(plan, table, t, contract.row_filter)
+            source = _source(plan, table, t, contract.source.row_filter)
             yield Pinned(
                 queries=queries, contract=contract, source=source, plan=plan, schema=schema, t=t
             )
@@ -328,7 +328,7 @@ def _told_if_moved(
 
 def source_schema(queries: Queries, contract: TableContract) -> TableSchema:
     """Reads the columns that the source has now, with one call."""
-    if contract.custom_query is None:
+    if contract.source.query is None:
         return _schema(queries, _table(queries, contract))
     query = query_of(contract, queries.connection.project)
     fields = queries.fields(query, doing="reading the columns of its query", table=contract.id)
@@ -336,7 +336,9 @@ def source_schema(queries: Queries, contract: TableContract) -> TableSchema:
 
 
 def _table(queries: Queries, contract: TableContract) -> TableRef:
-    return TableRef(queries.connection.project, contract.dataset or "", contract.table or "")
+    return TableRef(
+        queries.connection.project, contract.source.dataset or "", contract.source.table or ""
+    )
 
 
 def _schema(queries: Queries, table: TableRef) -> TableSchema:
@@ -403,7 +405,7 @@ def oldest_row(queries: Queries, contract: TableContract) -> datetime | None:
     """Returns the time of the source's oldest row; None if it has no row."""
     name = quoted(contract.timestamp_column)
     origin = (
-        f"({contract.custom_query})" if contract.custom_query else _table(queries, contract).sql
+        f"({contract.source.query})" if contract.source.query else _table(queries, contract).sql
     )
     rows = queries.run(
         f"SELECT CAST(MIN({name}) AS TIMESTAMP) AS oldest FROM {origin}",

@@ -38,7 +38,7 @@ def evolve_table(ledger: Ledger, harper: HarperClient, contract: TableContract) 
         raise NeverSynced(contract.id)
     number, version = steps[-1].recorded.version, steps[-1].version
     plan = plan_table(contract, _source_of(version), version)
-    adopted = contract.manage == "adopt"
+    adopted = contract.target.is_adopted
     require_in_step(ledger, harper, table, adopted=adopted)
     ensured = ensure_table(harper, plan, adopted=adopted, alone=lambda: ledger.alone(table))
     if not is_applied(ledger, table, number):

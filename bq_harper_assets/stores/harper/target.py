@@ -144,7 +144,7 @@ class HarperTarget:
 
     def holds_a_row(self) -> bool:
         """Says whether the table is there and has a row."""
-        found = self.client.describe_table(self.contract.target_table)
+        found = self.client.describe_table(self.contract.target.table)
         return found is not None and holds_a_row(self.client, found)
 
     def ensure(
@@ -190,7 +190,7 @@ class HarperTarget:
 
     def stored(self, layout: RowPlan, ids: Sequence[Any]) -> dict[Any, Mapping[str, Any]]:
         """Reads the rows that have these ids, with all attributes; returns them by id."""
-        return held_by_id(self.client, self.contract.target_table, layout, ids)
+        return held_by_id(self.client, self.contract.target.table, layout, ids)
 
     def older_than(self, plan: TablePlan, ids: Sequence[Any], instant: datetime) -> Collection[Any]:
         """Returns those of the ids whose rows have a time before the instant."""
@@ -212,11 +212,11 @@ class HarperTarget:
     def of_tasks(self, spark: "SparkSession") -> HarperOfTasks:
         """Writes the login for tasks of this machine, and returns what is sent to them."""
         login = task_login(self.client.connection, spark.conf.get(FOLDER_SETTING, None))
-        return HarperOfTasks(login=login, table=self.contract.target_table, retry=self.client.retry)
+        return HarperOfTasks(login=login, table=self.contract.target.table, retry=self.client.retry)
 
     def removal(self, lease: LeaseTerms) -> HarperRemoval:
         """Opens a removal of rows under the lease."""
-        client, table = self.client, self.contract.target_table
+        client, table = self.client, self.contract.target.table
         return HarperRemoval(client.connection, table, lease, client.retry)
 
     def transaction(self) -> None:
@@ -225,12 +225,12 @@ class HarperTarget:
 
     @property
     def _is_adopted(self) -> bool:
-        return self.contract.manage == "adopt"
+        return self.contract.target.is_adopted
 
     def _rows(
         self, plan: TablePlan, ids: Sequence[Any], names: Sequence[str]
     ) -> Iterator[tuple[Sequence[Any], list[dict[str, Any]]]]:
-        table, primary = self.contract.target_table, plan.primary_key
+        table, primary = self.contract.target.table, plan.primary_key
         for first in range(0, len(ids), IDS_PER_REQUEST):
             some = ids[first : first + IDS_PER_REQUEST]
             rows = self.client.search_by_id(table, some, (primary, *names))

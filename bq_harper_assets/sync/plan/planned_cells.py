@@ -35,7 +35,7 @@ def plan_cells(
     for cell in cells:
         found = prints[cell.window.start]
         mode = Mode.NUMBER if keyless and found.distinct < found.rows else Mode.COPY
-        if source.contract.manage == "adopt":
+        if source.contract.target.is_adopted:
             mode = Mode.RECONCILE  # the target may have rows that no batch wrote
         upto = uptos[cell.window]
         if cell in since and upto < cell.window.end:

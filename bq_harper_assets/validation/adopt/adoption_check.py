@@ -101,7 +101,7 @@ def inspect(
     problems = list(unfit(found, pin.plan))
     sample, outside = StoredSample(), None
     if found.primary_key == pin.plan.primary_key:
-        rows = rows_at_both_ends(harper, contract.target_table, found.primary_key)
+        rows = rows_at_both_ends(harper, contract.target.table, found.primary_key)
         target = HarperTarget(contract, harper)
         source = SourceReader(contract=contract, pin=pin, target=target)
         sample = look_at_rows(harper, source, pin, rows, searchable=searchable)

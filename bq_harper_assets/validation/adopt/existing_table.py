@@ -72,7 +72,7 @@ def held_outside(
         Condition(name, "greater_than_equal", text_of(kind, now)),
     )
     found = (
-        harper.search_by_conditions(contract.target_table, [each], (name,), limit=COUNTED + 1)
+        harper.search_by_conditions(contract.target.table, [each], (name,), limit=COUNTED + 1)
         for each in wanted
     )
     return Outside(*(len(rows) for rows in found))
@@ -84,7 +84,7 @@ def oldest_held(harper: HarperClient, contract: TableContract) -> object:
     # A search for "*" returns rows in the order of ids, not of times.
     has_one = Condition(name, "greater_than", "")
     rows = harper.search_by_conditions(
-        contract.target_table, [has_one], (name,), sort_by=name, limit=1
+        contract.target.table, [has_one], (name,), sort_by=name, limit=1
     )
     return rows[0].get(name) if rows else None
 
@@ -136,7 +136,7 @@ def take_over(
     diffs: Sequence[WindowDiff],
 ) -> LogicalTable:
     """Registers the table in the ledger and records the adoption; no row is moved."""
-    table = ledger.register_table(table_facts(contract, bigquery))
+    table = ledger.register_table(table_facts(contract, bigquery.project))
     if start is not None:
         ledger.record_start(contract.id, start)
     detail = {
@@ -148,5 +148,5 @@ def take_over(
             for name in ("rows", "equal", "missing", "changed", "phantom")
         },
     }
-    ledger.record_audit(table, Note(_KIND, contract.target_table, "adopted", detail))
+    ledger.record_audit(table, Note(_KIND, contract.target.table, "adopted", detail))
     return table

@@ -66,13 +66,13 @@ def source_now(subject: Subject) -> SourceAtInstant:
     """Gives all rows of the contract's source as they are now, to ask about their times."""
     contract, project = subject.contract, subject.queries.connection.project
     column = subject.time_column()
-    if contract.custom_query is not None or contract.latest:
+    if contract.source.query is not None or contract.latest:
         names = [*dict.fromkeys((*(contract.key or ()), contract.timestamp_column))]
         query = _Query(project, "", contract.id, query_of(contract, project, names))
         return SourceAtInstant(table=query, columns=(column,), time_column=column)
-    table = TableRef(project, contract.dataset or "", contract.table or "")
+    table = TableRef(project, contract.source.dataset or "", contract.source.table or "")
     return SourceAtInstant(
-        table=table, columns=(column,), time_column=column, row_filter=contract.row_filter
+        table=table, columns=(column,), time_column=column, row_filter=contract.source.row_filter
     )
 
 

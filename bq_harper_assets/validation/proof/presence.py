@@ -178,14 +178,14 @@ def check_presence(
     try:
         return Presence(
             contract_id=contract.id,
-            table=contract.target_table,
+            table=contract.target.table,
             rows=look.counted(),
-            is_adopted=contract.manage == "adopt",
+            is_adopted=contract.target.is_adopted,
         ).verdict
     except RunStopped:
         raise
     except (BqhError, pa.ArrowException) as error:  # ids of several types make no array
-        text = f"the rows of {contract.target_table} could not be counted: {error}"
+        text = f"the rows of {contract.target.table} could not be counted: {error}"
         return Verdict(
             check=PRESENCE_CHECK,
             status=ProofStatus.CHECK_FAILED,

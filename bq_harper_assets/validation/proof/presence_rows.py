@@ -196,8 +196,8 @@ class PresenceLook:
         The last array marks rows of an adopted table that no sync wrote and whose time has another
         form.
         """
-        name, time = self.contract.target_table, self.contract.timestamp_column
-        adopted = self.contract.manage == "adopt"
+        name, time = self.contract.target.table, self.contract.timestamp_column
+        adopted = self.contract.target.is_adopted
         wanted = (self.primary_key, time, *((HASH,) if adopted and self._has_hashes() else ()))
         counting = f"counting the rows of {name} in the order of ids"
         with doing(counting) as step:
@@ -232,12 +232,12 @@ class PresenceLook:
 
     def _has_hashes(self) -> bool:
         """Says whether the table has hashes: Harper refuses a search for an unknown attribute."""
-        found = self.harper.describe_table(self.contract.target_table)
+        found = self.harper.describe_table(self.contract.target.table)
         return found is not None and any(each.name == HASH for each in found.attributes)
 
     def _by_time(self, records: Sequence[CellRecord]) -> Iterator[UInt64s]:
         """Yields the id hashes of all rows that the windows of committed cells find."""
-        name = self.contract.target_table
+        name = self.contract.target.table
         looking = f"looking for the rows of {name} in their windows"
         with doing(looking) as step:
             found = 0

@@ -70,7 +70,7 @@ class Comparison:
 
     def of(self, counts: Mapping[datetime, int]) -> Iterator[ComparedRow]:
         """Compares rows of these times; `counts` says how many rows the source has at each."""
-        plan, target = self.source.rows, self.source.contract.target_table
+        plan, target = self.source.rows, self.source.contract.target.table
         named = self._named(counts)
         records = {row.id: row.record for row in named.values() if row.reason is None}
         picked = list(self._picked(named.values()))

@@ -62,7 +62,7 @@ def _page(
     plan, kind = source.rows, source.pin.plan.selection.timestamp.kind
     start, middle, end = (text_of(kind, moment) for moment in span)
     for bounds in ([middle, end], [start, middle]):
-        target, where = source.contract.target_table, " to ".join(bounds)
+        target, where = source.contract.target.table, " to ".join(bounds)
         page = harper.search_by_conditions(
             target,
             [Condition(plan.timestamp, "gelt", bounds)],

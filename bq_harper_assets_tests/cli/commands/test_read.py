@@ -54,7 +54,7 @@ def harper(harper_connection: HarperConnection) -> Iterator[HarperClient]:
 def planned(project: Project, ledger: Ledger, speed: Column) -> tuple[TablePlan, int]:
     """The next version, and the sequence number of a batch that writes under it."""
     [contract] = project.tables
-    known = ledger.register_table(table_facts(contract, project.bigquery))
+    known = ledger.register_table(table_facts(contract, project.bigquery.project))
     columns = (
         Column(name="number", kind=Kind.INT64),
         Column(name="ts", kind=Kind.TIMESTAMP),
@@ -94,7 +94,7 @@ def test_rows_come_in_the_order_of_time_each_from_the_version_that_wrote_it(
         row(5, second, speed_v2=5, _deletedAt=stored_text(START)),
         row(6, second, speed_v2=6),
     ]
-    harper.upsert(contract.target_table, rows)
+    harper.upsert(contract.target.table, rows)
 
     def read(version: int | None = None, *span: int, limit: int | None = None) -> list[Any]:
         start, end = (START + timedelta(minutes=m) for m in span) if span else (None, None)

@@ -33,7 +33,7 @@ def twice_rows(start: datetime) -> str:
 
 
 def names(harper: HarperClient, contract: TableContract) -> list[str]:
-    rows = harper.search_by_value(contract.target_table, "ts", "*", ("name", "_batch"))
+    rows = harper.search_by_value(contract.target.table, "ts", "*", ("name", "_batch"))
     return sorted(row["name"] for row in rows)
 
 
@@ -110,7 +110,7 @@ def test_it_is_refused_while_a_run_works_or_waits(project: TemporaryProject) -> 
     [ships] = declared.tables
     change = ("slices", "set", ships.id, "3")
     with open_ledger(declared.ledger.url) as ledger:
-        facts = table_facts(ships, declared.bigquery)
+        facts = table_facts(ships, declared.bigquery.project)
         known = ledger.register_table(replace(facts, slices=2))
         leases = ledger.acquire(known, [1], "a-run", timedelta(minutes=5))
         held = typed(*change)

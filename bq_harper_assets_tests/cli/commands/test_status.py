@@ -36,7 +36,7 @@ def _table(**declared: Any) -> dict[str, Any]:
 def known(project: Project, ledger: Ledger) -> tuple[TableContract, LogicalTable]:
     """The table as a first run registers it."""
     [ships] = project.tables
-    found = ledger.register_table(table_facts(ships, project.bigquery))
+    found = ledger.register_table(table_facts(ships, project.bigquery.project))
     if ledger.newest_schema(found) is None:
         ledger.record_schema(found, {"columns": []}, 0)
     return ships, found

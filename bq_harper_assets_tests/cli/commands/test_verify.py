@@ -26,7 +26,7 @@ def named_rows(start: datetime) -> str:
 
 
 def stored(harper: HarperClient, contract: TableContract) -> dict[int, dict[str, object]]:
-    rows = harper.search_by_value(contract.target_table, "ts", "*", ("*",))
+    rows = harper.search_by_value(contract.target.table, "ts", "*", ("*",))
     return {row["id"]: row for row in rows}
 
 

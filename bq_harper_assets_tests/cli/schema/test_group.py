@@ -182,7 +182,7 @@ def test_the_versions_of_a_table_are_shown_compared_rolled_back_and_read(
     assert text.endswith(f"2 rows of {name} as schema version 4\n")
 
     with HarperClient(harper_connection) as harper:
-        target = ships.contract.target_table
+        target = ships.contract.target.table
         before = {row["id"]: row for row in harper.search_by_value(target, "ts", "*")}
         assert [before[n].get("speed") for n in range(3)] == ["10", None, None]
         assert [before[n].get("speed_v2") for n in range(3)] == [None, 11, 12]
@@ -266,7 +266,7 @@ def _see_what_is_kept_and_how(ships: Ships) -> None:
     operation = {
         "operation": "drop_attribute",
         "database": "data",
-        "table": ships.contract.target_table,
+        "table": ships.contract.target.table,
         "attribute": "speed",
     }
     assert kept[0]["operation"] == operation

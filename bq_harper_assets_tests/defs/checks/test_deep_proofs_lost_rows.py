@@ -31,7 +31,7 @@ def test_a_row_that_no_window_finds_is_the_tables_proof_of_that_night(
     cells = [Cell(window, 0) for window in windows_between(start, start + HOUR, contract.window)]
     assert launch(dagster.definitions(), dagster.instance, contract, cells).error is None
     row = dagster.rows(contract)[0]
-    dagster.harper.upsert(contract.target_table, [{**row, "id": LOST}])
+    dagster.harper.upsert(contract.target.table, [{**row, "id": LOST}])
 
     def night() -> list[tuple[bool, str]]:
         job = dagster.definitions().resolve_job_def(f"deep_proof_{contract.id}")
@@ -53,7 +53,7 @@ def test_a_row_that_no_window_finds_is_the_tables_proof_of_that_night(
     [(passed, said)] = [(e.passed, str(e.description)) for e in filed if not e.partition]
     assert not passed
     assert f"bqh verify {contract.id} --deep" in said
-    dagster.harper.delete(contract.target_table, [LOST])
+    dagster.harper.delete(contract.target.table, [LOST])
     *_, (passed, said) = night()
     assert passed
     assert "found by no window" not in said

@@ -202,7 +202,7 @@ def test_a_range_is_checked_without_moving_data_and_a_missing_row_fails_its_cell
     before = dagster.rows(contract)
     lost = before[45]
     cell = synced.cell_of(lost)
-    dagster.harper.delete(contract.target_table, [lost["id"]])
+    dagster.harper.delete(contract.target.table, [lost["id"]])
     ended = synced.run("validate", first=synced.cells[2].key, last=synced.cells[5].key)
     assert ended.success
     seen = synced.shown()
@@ -255,7 +255,7 @@ def test_the_deep_proof_of_a_day_sees_what_stored_hashes_hide(synced: Synced) ->
     synced.sync()
     dagster, contract = synced.dagster, synced.contract
     row = dagster.rows(contract)[0]
-    dagster.harper.upsert(contract.target_table, [{"id": row["id"], "number": 4711}])
+    dagster.harper.upsert(contract.target.table, [{"id": row["id"], "number": 4711}])
     try:
         day = synced.cells[0].window.start.date()
         other = synced.run("deep_proof", day=(day + timedelta(days=3)).isoformat())
@@ -263,7 +263,7 @@ def test_the_deep_proof_of_a_day_sees_what_stored_hashes_hide(synced: Synced) ->
         ended = synced.run("deep_proof", day=day.isoformat())
         filed = dagster.evaluations(contract, PER_PARTITION, ended.run_id)
     finally:
-        dagster.harper.upsert(contract.target_table, [row])
+        dagster.harper.upsert(contract.target.table, [row])
     of_day = {cell.key for cell in synced.cells if cell.window.start.date() == day}
     assert {each.partition for each in filed} == of_day
     [of_table] = dagster.evaluations(contract, "proof", ended.run_id)

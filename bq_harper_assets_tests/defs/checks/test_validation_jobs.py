@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.defs.checks.validation_jobs import named_cells, newest_cells
 from bq_harper_assets.defs.resources import LEDGER_URLS, LedgerResource
 from bq_harper_assets.ledger.records import CellKey, CellResult, Mode, Wanted
@@ -42,7 +41,7 @@ def test_what_is_synced_of_the_newest_closed_windows_is_taken(
     resource = LedgerResource(place=url)
     assert newest_cells(resource, table, 2, utc(2026, 11, 16, 13)) == []
     with resource.open() as ledger:
-        facts = table_facts(table, BigQueryConnection(project="p"))
+        facts = table_facts(table, "p")
         known = ledger.register_table(facts)
         ledger.record_schema(known, {"columns": []}, 0)
         leases = ledger.acquire(known, [0, 1], "a run", timedelta(minutes=1))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from dagster import DagsterInstance, DagsterRunStatus, job, op
 
-from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
+from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way
 from bq_harper_assets.defs.runs.launch import project_instance
@@ -139,7 +139,7 @@ def test_a_run_that_was_stopped_is_not_said_to_have_failed(tmp_path: Path) -> No
         DagsterInstance.ephemeral() as instance,
         open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger,
     ):
-        known = ledger.register_table(table_facts(orders, BigQueryConnection(project="p")))
+        known = ledger.register_table(table_facts(orders, "p"))
         ledger.record_schema(known, {"columns": []}, 0)
         leases = ledger.acquire(known, [0], "a run", timedelta(minutes=1))
         told = {}

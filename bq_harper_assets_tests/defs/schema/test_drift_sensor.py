@@ -74,7 +74,7 @@ def test_a_change_is_told_once_without_a_run_then_followed_then_settled(
     [told] = sensor.filed
     assert (told.passed, told.description) == (True, "as in BigQuery: schema version 1")
     sensor.run(request)
-    assert dagster.harper.describe_table(contract.target_table) is not None
+    assert dagster.harper.describe_table(contract.target.table) is not None
     assert sensor.look() == []
     assert sensor.filed == []
 

@@ -141,8 +141,8 @@ def test_lineage_and_pool_of_each_table_are_its_own(
         ["bigquery", "query", "asked"],
     )
     for contract, origin in zip(contracts, origins, strict=True):
-        node = graph.get(AssetKey(["harper", contract.target_table]))
+        node = graph.get(AssetKey(["harper", contract.target.table]))
         assert node.parent_keys == {AssetKey(origin)}
-        assert node.pools == {f"harper/{contract.target_table}"}
+        assert node.pools == {f"harper/{contract.target.table}"}
         assert node.partitions_def == build_partitions(contract, start)
         assert not graph.get(AssetKey(origin)).is_executable

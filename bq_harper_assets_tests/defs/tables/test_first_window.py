@@ -38,7 +38,7 @@ def declared(project: TemporaryProject, tables: SmallTables, midnight: datetime)
 
 def first_partition(dagster: Dagster, contract: TableContract) -> str:
     graph = dagster.definitions().resolve_asset_graph()
-    partitions = graph.get(AssetKey(["harper", contract.target_table])).partitions_def
+    partitions = graph.get(AssetKey(["harper", contract.target.table])).partitions_def
     assert isinstance(partitions, MultiPartitionsDefinition)
     windows = partitions.time_window_dimension.partitions_def
     assert hasattr(windows, "start")

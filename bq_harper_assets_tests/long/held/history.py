@@ -163,7 +163,7 @@ class Player:
         """The windows that were just synced, in both stores."""
         first, last = (f"{at:%Y-%m-%dT%H:%M:%S}.000000Z" for at in (start, end))
         stored = [
-            row for row in self.harper.rows(self.contract.target_table) if first <= row["ts"] < last
+            row for row in self.harper.rows(self.contract.target.table) if first <= row["ts"] < last
         ]
         self.windows_compared += (end - start) // HOUR
         found = differences(self.ships.rows(start, end), stored, self.key)

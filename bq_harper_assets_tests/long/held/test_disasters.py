@@ -107,10 +107,10 @@ def _play(scene: Scene, contract: TableContract, name: str) -> None:
         running = pool.submit(scene.sync.run, contract, cells, times=SHORT)
         limit = time.monotonic() + 60
         while not running.done() and time.monotonic() < limit:
-            if proxy.seen(operation="upsert", table=contract.target_table):
+            if proxy.seen(operation="upsert", table=contract.target.table):
                 break
             time.sleep(0.01)
-        DISASTERS[name](replace(scene.world, table=contract.target_table))
+        DISASTERS[name](replace(scene.world, table=contract.target.table))
         failed = running.exception(300)
     assert failed is None or isinstance(failed, BqhError), failed
     proxy.heal()
@@ -126,7 +126,7 @@ def _play(scene: Scene, contract: TableContract, name: str) -> None:
             failed = None
         except BqhError as error:
             failed = error
-    stored = scene.harper.rows(contract.target_table)
+    stored = scene.harper.rows(contract.target.table)
     found = differences(scene.ships.emulator.rows(scene.ships.sql), stored, "number")
     assert not found, "\n".join(found)
 
@@ -144,7 +144,7 @@ def _assert_no_checkpoint_is_ahead(scene: Scene, contract: TableContract) -> Non
             synced[start] = synced.get(start, 0) + 1
     if not synced:
         return
-    stored = {row["number"]: row for row in scene.harper.rows(contract.target_table)}
+    stored = {row["number"]: row for row in scene.harper.rows(contract.target.table)}
     for start, count in synced.items():
         if count == contract.slices:
             wanted = scene.ships.rows(start, start + HOUR)

@@ -140,10 +140,10 @@ def test_a_large_table_is_exact_after_one_run_and_memory_stays_flat(
         last = min(first + ROWS_AT_ONCE, rows) - 1
         wanted = source.between(first, last)
         assert len(wanted) == last + 1 - first
-        stored = harper.rows_between(contract.target_table, first, last)
+        stored = harper.rows_between(contract.target.table, first, last)
         assert differences(wanted, stored, "number") == []
-    assert harper.rows_between(contract.target_table, None, -1) == []
-    assert harper.rows_between(contract.target_table, rows, None) == []
+    assert harper.rows_between(contract.target.table, None, -1) == []
+    assert harper.rows_between(contract.target.table, rows, None) == []
     print(f"{rows:,} rows are equal; with their comparison {time.monotonic() - began:.0f} s")
     grown = [name for name, each in _peaks(looks, cells).items() if each.growth > MOST_GROWTH]
     assert rows < ROWS_TO_JUDGE or not grown, f"more than {MOST_GROWTH} times as much: {grown}"

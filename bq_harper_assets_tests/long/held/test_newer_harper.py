@@ -134,7 +134,7 @@ def test_a_newer_harper_holds_what_is_synced_and_what_is_changed(
     source = TableRef(ships.emulator.project, "held", ships.name)
     project = TemporaryProject.at(tmp_path / "project", project_root, servers)
     [contract] = project.declare(table(source, start, key=["number"])).tables
-    job = Job(ships, harper_of(servers), contract.target_table)
+    job = Job(ships, harper_of(servers), contract.target.table)
     span = ("--to", f"{start + HOURS * HOUR:%FT%H:%M}")
     job.do(*span)
 

@@ -54,14 +54,14 @@ def test_each_kind_of_tampering_is_named_and_mended_without_a_false_alarm(
     look = ("verify", contract.id, "--deep", "--show", *span)
     clean = told(*look)
     assert (len(clean["cells"]), named(clean)) == (hours * slices, set())
-    stored = plain_harper.rows(contract.target_table)
+    stored = plain_harper.rows(contract.target.table)
     assert differences(emulator.rows(ships.sql), stored, "number") == []
 
     # Rows of all the values that are to be changed. None of the first window, which is emptied,
     # and none of the last, out of which one of them would be moved.
     inner = range(ROWS_PER_HOUR, (hours - 1) * ROWS_PER_HOUR)
     whole = [row for row in stored if row["number"] in inner and None not in row.values()]
-    tampered = Tampered(plain_harper, contract.target_table)
+    tampered = Tampered(plain_harper, contract.target.table)
     expected = tampered.empty([row for row in stored if row["number"] < ROWS_PER_HOUR])
     for kind, row in zip(KINDS, chance.sample(whole, len(KINDS)), strict=True):
         found = KINDS[kind](tampered, row)
@@ -75,5 +75,5 @@ def test_each_kind_of_tampering_is_named_and_mended_without_a_false_alarm(
 
     told("repair", contract.id, "--deep", *span)
     assert named(told(*look)) == set()
-    mended = plain_harper.rows(contract.target_table)
+    mended = plain_harper.rows(contract.target.table)
     assert differences(emulator.rows(ships.sql), mended, "number") == []

@@ -29,6 +29,6 @@ def test_every_row_of_one_microsecond_arrives_and_later_ones_too(
     for first, last in ((0, 0), (1, 4_999), (5_000, ties + 4_999)):
         emulator.run(fill.format(first, last))
         sync.run(contract, cells)
-        stored = plain_harper.rows(contract.target_table)
+        stored = plain_harper.rows(contract.target.table)
         assert len(stored) == last + 1
         assert differences(emulator.rows(ships.sql), stored, key) == []

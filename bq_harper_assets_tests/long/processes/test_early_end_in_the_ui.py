@@ -50,15 +50,15 @@ def test_terminate_ends_a_run_of_the_ui_within_fifteen_seconds_and_says_what_is_
     source = tables.make_from(numbered_rows(start))
     [contract] = project.declare(table(source, start, live=False, slices=1)).tables
     never = threading.Event()
-    proxy.on(Delay(never), operation="upsert", table=contract.target_table, times=99)
+    proxy.on(Delay(never), operation="upsert", table=contract.target.table, times=99)
     with dagster_dev(project.root, tmp_path / "dagster", tmp_path / "dagster.log") as dev:
         asked = {
-            "assetSelection": [{"path": ["harper", contract.target_table]}],
+            "assetSelection": [{"path": ["harper", contract.target.table]}],
             "partitionNames": [f"{start:%FT%H:%M}|s00"],
         }
         backfill = dev.ask(MATERIALISE, params=asked)["backfillId"]
         dev.wait_for(
-            lambda: proxy.seen(operation="upsert", table=contract.target_table) or None,
+            lambda: proxy.seen(operation="upsert", table=contract.target.table) or None,
             within_s=BEGINS_WITHIN_S,
         )
         [run] = dev.ask(BACKFILL, id=backfill)["runs"]

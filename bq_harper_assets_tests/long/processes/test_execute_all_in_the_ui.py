@@ -51,7 +51,7 @@ def test_execute_all_proves_a_table_in_one_run(
     start = hours_ago(4)
     source = tables.make_from(numbered_rows(start))
     [contract] = project.declare(table(source, start, live=False, slices=1)).tables
-    path = ["harper", contract.target_table]
+    path = ["harper", contract.target.table]
     typed_well("sync", contract.id)
     with dagster_dev(project.root, tmp_path / "dagster", tmp_path / "dagster.log") as dev:
         node = dev.ask(CHECKS, key={"path": path})

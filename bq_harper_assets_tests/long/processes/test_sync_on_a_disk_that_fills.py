@@ -64,7 +64,7 @@ def test_a_sync_whose_disk_filled_up_is_told_in_words_and_the_next_one_leaves_no
     declared = project.declare(table(tables.make_from(numbered_rows(start)), start, live=False))
     [contract] = declared.tables
     there_is_no_room = threading.Event()
-    target = contract.target_table
+    target = contract.target.table
     proxy.on(Delay(there_is_no_room), operation="upsert", table=target, times=99)
 
     log = tmp_path / "filled.log"

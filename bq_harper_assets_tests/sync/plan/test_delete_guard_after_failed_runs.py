@@ -96,7 +96,7 @@ def test_rows_that_are_honestly_gone_are_taken_out_by_a_retry(
         proxy.on(
             Answer(403, {"error": "not for you"}),
             operation="delete" if policy == "mirror" else "upsert",
-            table=table.contract.target_table,
+            table=table.contract.target.table,
             matching=lambda seen: gone == 0 or seen.records == 332,
             times=99,
         )

@@ -175,12 +175,12 @@ def test_nothing_is_deleted_where_new_rows_could_not_be_written(
     before = table.held
     table.change("UPDATE T SET name = 'another' WHERE number < 600")
     with FaultProxy(sync.stores.harper.url) as proxy:
-        proxy.on(Answer(403), operation="upsert", table=table.contract.target_table, times=99)
+        proxy.on(Answer(403), operation="upsert", table=table.contract.target.table, times=99)
         spoilt = sync.stores.harper.model_copy(update={"url": proxy.url})
         broken = replace(sync, stores=replace(sync.stores, harper=spoilt))
         with pytest.raises(TurnFailed, match="were not all written, so none was deleted"):
             replace(table, sync=broken).run(DAY, ONE)
-        assert proxy.seen(operation="delete", table=table.contract.target_table) == []
+        assert proxy.seen(operation="delete", table=table.contract.target.table) == []
     assert table.held == before
     assert total(table.run(DAY, ONE), "deleted") == 10
     assert table.held == table.wanted

@@ -27,12 +27,12 @@ def test_ids_of_rows_that_harpers_estimate_does_not_count_stay_fixed(
     assert version is not None
     uncounted(monkeypatch)
     with open_ledger(f"sqlite:///{tmp_path / 'new.db'}") as ledger:
-        same = ledger.register_table(table_facts(table.contract, sync.stores.bigquery))
+        same = ledger.register_table(table_facts(table.contract, sync.stores.bigquery.project))
         seen = ledger.record_schema(same, version.body, 0)
         target = HarperTarget(table.contract, sync.harper)
         assert version_of_rows(ledger, target, same, seen, "me") == version_of(version)
         sync.harper.delete(
-            table.contract.target_table, [r["id"] for r in sync.rows(table.contract)]
+            table.contract.target.table, [r["id"] for r in sync.rows(table.contract)]
         )
         free = version_of_rows(ledger, target, same, seen, "me")
         assert free is not None

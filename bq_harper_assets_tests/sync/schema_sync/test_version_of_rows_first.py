@@ -22,7 +22,7 @@ def test_a_first_sync_that_wrote_no_row_leaves_the_ids_free(
     contract = sync.contract(source, slices=1)
     cells = sync.cells(contract, DAY, ONE)
     with FaultProxy(harper_connection.url) as proxy:
-        proxy.on(Answer(403), operation="upsert", table=contract.target_table, times=99)
+        proxy.on(Answer(403), operation="upsert", table=contract.target.table, times=99)
         harper = harper_connection.model_copy(update={"url": proxy.url})
         spoilt = replace(sync, stores=replace(sync.stores, harper=harper))
         with pytest.raises(TurnFailed):

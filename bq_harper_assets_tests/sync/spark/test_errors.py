@@ -76,7 +76,7 @@ def test_a_worker_that_dies_at_every_try_ends_the_run_with_its_cells_and_what_to
     spoilt = sync.stores.harper.model_copy(update={"url": proxy.url})
     through = replace(sync, stores=replace(sync.stores, harper=spoilt))
     never = threading.Event()
-    proxy.on(Delay(never), operation="upsert", table=contract.target_table, times=TRIES)
+    proxy.on(Delay(never), operation="upsert", table=contract.target.table, times=TRIES)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(through.run, contract, cells, times=SHORT)
         for tried in range(1, TRIES + 1):
@@ -116,7 +116,7 @@ def test_a_proof_whose_workers_die_at_every_try_is_a_failed_check_of_its_cells(
         BigQueryToHarper(replace(sync.stores, harper=spoilt), contract), sync.spark, sync.retry
     )
     never = threading.Event()
-    proxy.on(Delay(never), operation="search_by_conditions", table=contract.target_table, times=99)
+    proxy.on(Delay(never), operation="search_by_conditions", table=contract.target.table, times=99)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(prover.prove, cells)
         limit = time.monotonic() + 60
@@ -138,7 +138,7 @@ def _kill_the_worker(
     proxy: FaultProxy, contract: TableContract, tried: int, running: Future[TurnReport]
 ) -> None:
     limit = time.monotonic() + 60
-    while len(proxy.seen(operation="upsert", table=contract.target_table)) < tried:
+    while len(proxy.seen(operation="upsert", table=contract.target.table)) < tried:
         assert not running.done()
         assert time.monotonic() < limit
         time.sleep(0.02)

@@ -104,7 +104,7 @@ def test_rows_that_somebody_put_or_changed_or_deleted_in_harper_are_put_right(
     sync: Sync, tables: SmallTables
 ) -> None:
     table = made(sync, tables, **KEYED)
-    target = table.contract.target_table
+    target = table.contract.target.table
     row = next(row for row in sync.rows(table.contract) if row["number"] == 60)
     sync.harper.delete(target, [3600])
     sync.harper.upsert(target, [{**row, "id": 61, "number": 61}])

@@ -34,7 +34,7 @@ class Watched:
 
     def of_table(self, contract: TableContract) -> list[str]:
         """The operations that made, changed or filled the target, in order."""
-        seen = self.harper.seen(table=contract.target_table)
+        seen = self.harper.seen(table=contract.target.table)
         return [s.operation for s in seen if s.operation in CHANGES_A_TABLE | {"upsert"}]
 
 

@@ -42,7 +42,7 @@ def test_a_table_goes_through_all_five_words_as_its_runs_succeed_and_fail(
 
     newest = sync.cells(contract, base - 25 * MINUTE, base)
     with FaultProxy(sync.stores.harper.url) as proxy:
-        proxy.on(Answer(403), operation="upsert", table=contract.target_table, times=999)
+        proxy.on(Answer(403), operation="upsert", table=contract.target.table, times=999)
         spoilt = sync.stores.harper.model_copy(update={"url": proxy.url})
         broken = replace(sync, stores=replace(sync.stores, harper=spoilt))
         with pytest.raises(TurnFailed):

@@ -26,7 +26,7 @@ def test_one_missing_one_changed_and_one_phantom_row_are_named_and_repaired(
     table = made(sync, tables, **declared)
     assert statuses(prove(table)) == {ProofStatus.PROVED}
     rows = {row["number"]: row for row in sync.rows(table.contract)}
-    target = table.contract.target_table
+    target = table.contract.target.table
     phantom = {**rows[60], "id": 61 if declared else f"{rows[60]['id']}-9"}
     sync.harper.delete(target, [rows[3600]["id"]])
     sync.harper.upsert(target, [{**rows[7200], "name": "bent", "_hash": "0" * 13}])

@@ -36,7 +36,7 @@ def test_a_cell_that_is_synced_while_it_is_proved_is_called_moving_and_not_diffe
         return True
 
     with FaultProxy(sync.stores.harper.url) as proxy, ThreadPoolExecutor(1) as pool:
-        target = table.contract.target_table
+        target = table.contract.target.table
         proxy.on(
             Delay(go_on),
             operation="search_by_conditions",

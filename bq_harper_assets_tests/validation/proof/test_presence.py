@@ -53,7 +53,7 @@ def test_rows_outside_every_cell_are_listed_and_not_failed(
     assert found.passed
     assert found.metadata | {"held": 15, "in_cells": 10, "outside": 5, "lost": 0} == found.metadata
     assert found.message == (
-        f"Harper holds 15 rows of {contract.target_table} in the order of ids; 10 are in synced "
+        f"Harper holds 15 rows of {contract.target.table} in the order of ids; 10 are in synced "
         "cells, and each is found by its window; 5 are after the newest window that was synced"
     )
 
@@ -73,7 +73,7 @@ def test_a_row_that_no_window_finds_is_named(
 ) -> None:
     monkeypatch.setattr(presence_rows, "ROWS_PER_PAGE", 4)
     contract = synced(bench)
-    bench.harper.upsert(contract.target_table, [{"id": row_id, "ts": time}])
+    bench.harper.upsert(contract.target.table, [{"id": row_id, "ts": time}])
     found = look(bench, contract)
     assert found.status is ProofStatus.DIFFERS
     assert [row.id for row in found.rows] == [row_id]
@@ -85,7 +85,7 @@ def test_a_row_that_no_window_finds_is_named(
 
 def test_rows_without_a_time_in_an_adopted_table_are_listed(bench: Bench) -> None:
     contract = synced(bench, manage="adopt")
-    bench.harper.upsert(contract.target_table, [{"id": "timeless", "ts": None}])
+    bench.harper.upsert(contract.target.table, [{"id": "timeless", "ts": None}])
     found = look(bench, contract)
     assert found.passed
     assert "1 is without a time that can be read" in found.message
@@ -94,15 +94,15 @@ def test_rows_without_a_time_in_an_adopted_table_are_listed(bench: Bench) -> Non
 def test_rows_of_others_with_times_in_another_form_are_listed_and_not_lost(bench: Bench) -> None:
     contract = synced(bench, manage="adopt")
     rows = [{"id": "theirs", "ts": "2026-01-05 00:03:00Z"}, {"id": "between", "ts": stored(17)}]
-    bench.harper.upsert(contract.target_table, rows)
+    bench.harper.upsert(contract.target.table, rows)
     bench.commit(contract, START + 20 * MINUTE, START + 25 * MINUTE)
     found = look(bench, contract)
     assert found.passed
     assert "1 is of others, with times in another form" in found.message
     assert "6 are in windows that no sync has named" in found.message
-    bench.harper.create_attribute(contract.target_table, "_hash")
+    bench.harper.create_attribute(contract.target.table, "_hash")
     ours = {"id": "ours", "ts": "2026-01-05 00:04:00Z", "_hash": "0" * 13}
-    bench.harper.upsert(contract.target_table, [ours])
+    bench.harper.upsert(contract.target.table, [ours])
     assert [row.id for row in look(bench, contract).rows] == ["ours"]
 
 
@@ -112,7 +112,7 @@ def test_rows_between_synced_windows_whose_cell_nothing_ever_named_fail_and_are_
     contract = synced(bench)
     bench.commit(contract, START + 20 * MINUTE, START + 25 * MINUTE)
     bench.harper.upsert(
-        contract.target_table,
+        contract.target.table,
         [{"id": "before", "ts": stored(-7)}, {"id": "after", "ts": stored(26)}],
     )
     found = look(bench, contract)
@@ -190,7 +190,7 @@ def test_a_window_of_many_rows_is_read_in_parts_and_the_look_says_how_far_it_is(
 
     monkeypatch.setattr(HarperClient, "search_by_conditions", noted)
     assert look(bench, contract).passed
-    name = contract.target_table
+    name = contract.target.table
     assert parts[-3:] == [[stored(10), stored(10 + 5 / 3)], *parts[-2:]]
     assert len(parts) == 5
     assert f"counting the rows of {name} in the order of ids, 8 so far" in told
@@ -221,7 +221,7 @@ def test_a_row_without_an_id_is_told_by_its_place(
 def test_rows_of_cells_at_work_are_not_judged(bench: Bench) -> None:
     contract = synced(bench)
     row = {"id": LOST, "ts": "2026-01-05T00:03:00.000000Z"}
-    bench.harper.upsert(contract.target_table, [row])
+    bench.harper.upsert(contract.target.table, [row])
     leases, _ = bench.begin(contract, START, START + 5 * MINUTE)
     found = look(bench, contract)
     assert found.passed

@@ -54,7 +54,7 @@ def test_a_value_bent_under_its_old_hash_is_seen_by_the_deep_form_alone(
     sync: Sync, tables: SmallTables
 ) -> None:
     table = made(sync, tables, **KEYED)
-    sync.harper.upsert(table.contract.target_table, [{"id": 60, "name": "bent"}])
+    sync.harper.upsert(table.contract.target.table, [{"id": 60, "name": "bent"}])
     quick = prove(table)
     assert statuses(quick) == {ProofStatus.PROVED}
     assert {proof.words for proof in quick.values()} == {"proved by stored hash"}
@@ -82,7 +82,7 @@ def test_a_change_whose_past_bigquery_no_longer_keeps_warns_of_its_own_cell_alon
 ) -> None:
     table = made(sync, tables, **KEYED)
     table.change("UPDATE T SET name = 'later' WHERE number = 60")
-    sync.harper.upsert(table.contract.target_table, [{"id": 7200, "_hash": "0" * 13}])
+    sync.harper.upsert(table.contract.target.table, [{"id": 7200, "_hash": "0" * 13}])
     monkeypatch.setattr(source, "TIME_TRAVEL", timedelta(0))
     proofs = prove(table)
     [late] = [p for p in proofs.values() if p.status is ProofStatus.SOURCE_CHANGED]
@@ -116,7 +116,7 @@ def test_a_source_without_a_past_that_changed_since_its_sync_warns_and_a_fault_i
     table = Table(sync=sync, tables=tables, source=source, contract=contract)
     table.run()
     table.change("UPDATE T SET name = 'later' WHERE number = 60")
-    sync.harper.upsert(contract.target_table, [{"id": 7200, "name": "bent", "_hash": "0" * 13}])
+    sync.harper.upsert(contract.target.table, [{"id": 7200, "name": "bent", "_hash": "0" * 13}])
     proofs = prove(table)
     [late] = [p for p in proofs.values() if p.status is ProofStatus.SOURCE_CHANGED]
     assert (late.cell.window.start, late.source_changed) == (DAY, True)
@@ -154,13 +154,13 @@ def test_a_cell_whose_last_sync_failed_half_way_waits_and_is_not_called_differen
     table.change("UPDATE T SET name = 'changed' WHERE number < 3600")
     cells = sync.cells(table.contract, DAY, ONE)
     with FaultProxy(harper_connection.url) as proxy:
-        proxy.on(Answer(403), operation="upsert", table=table.contract.target_table, times=99)
+        proxy.on(Answer(403), operation="upsert", table=table.contract.target.table, times=99)
         harper = harper_connection.model_copy(update={"url": proxy.url})
         spoilt = replace(sync, stores=replace(sync.stores, harper=harper))
         with pytest.raises(TurnFailed):
             spoilt.run(table.contract, cells)
     # As if some of its rows had been written before.
-    sync.harper.upsert(table.contract.target_table, [{"id": 60, "name": "changed", "_hash": "0"}])
+    sync.harper.upsert(table.contract.target.table, [{"id": 60, "name": "changed", "_hash": "0"}])
     failed, *others = prove(table).values()
     assert {proof.status for proof in others} == {ProofStatus.PROVED}
     assert failed.status is ProofStatus.MOVING

@@ -41,7 +41,7 @@ def test_members_and_attributes_that_nobody_synced_are_named_and_a_deep_sync_is_
     sync: Sync, tables: SmallTables
 ) -> None:
     table = nested(sync, tables)
-    target = table.contract.target_table
+    target = table.contract.target.table
     assert prove(table).status is ProofStatus.PROVED
     sync.harper.upsert(
         target,
@@ -74,7 +74,7 @@ def test_an_attribute_that_the_table_declares_is_its_owners(
     sync: Sync, tables: SmallTables
 ) -> None:
     table = nested(sync, tables)
-    target = table.contract.target_table
+    target = table.contract.target.table
     sync.harper.create_attribute(target, "note")
     sync.harper.upsert(target, [{"id": 3, "note": "of an application"}])
     assert prove(table).status is ProofStatus.PROVED
@@ -87,6 +87,6 @@ def test_what_an_older_schema_version_has_left_in_rows_is_no_difference(
     without = table.contract.model_dump() | {"columns": ("number", "inner_", "many", "ts")}
     table.contract = TableContract.model_validate(without)
     table.run(DAY, ONE)
-    [row] = sync.harper.search_by_id(table.contract.target_table, [3])
+    [row] = sync.harper.search_by_id(table.contract.target.table, [3])
     assert row["name"] == "name 3"
     assert prove(table).status is ProofStatus.PROVED

@@ -27,8 +27,8 @@ def test_rows_that_a_run_takes_while_they_are_looked_at_are_not_called_the_same(
 ) -> None:
     contract, rows = land_two_hours(sync, tables.make_from(EVERY_FIVE_MINUTES))
     # A row that is in no cell stays: of an emptied table a run would ask for a reconcile first.
-    sync.harper.upsert(contract.target_table, [rows[0] | {"id": "STAYS", "ts": None}])
-    sync.harper.delete(contract.target_table, [row["id"] for row in rows])
+    sync.harper.upsert(contract.target.table, [rows[0] | {"id": "STAYS", "ts": None}])
+    sync.harper.delete(contract.target.table, [row["id"] for row in rows])
     settle = spot_module._settled
 
     def after_a_run(*args: Any) -> Any:
@@ -59,7 +59,7 @@ def test_equal_rows_rows_in_quarantine_and_one_slice_are_understood(
     assert verdict.status is SpotStatus.HEALTHY
     equal = [row["id"] for row in rows if row["number"] == 4]
     assert sorted(row_id[23:] for row_id in equal) == ["", "-1", "-2"]
-    sync.harper.delete(contract.target_table, equal)
+    sync.harper.delete(contract.target.table, equal)
     found = named(spot(sync, tables, contract))
     assert set(found) <= set(equal)
     assert {kind for kind, _ in found.values()} == {"missing"}
@@ -80,6 +80,6 @@ def test_rows_of_every_type_are_the_same_in_both_stores(
     assert verdict.metadata["rows_quarantined"] > 3
     pair = next(row for row in sync.rows(contract) if row["n"] == 1)
     nested = {"a": 1, "b": {"c": "\0", "d": [5e-324, -1.25]}}
-    sync.harper.upsert(contract.target_table, [{"id": pair["id"], "pair": nested, "tags": None}])
+    sync.harper.upsert(contract.target.table, [{"id": pair["id"], "pair": nested, "tags": None}])
     ((kind, columns),) = named(spot(sync, tables, contract, start=start, end=end)).values()
     assert (kind, set(columns)) == ("changed", {"pair", "tags"})

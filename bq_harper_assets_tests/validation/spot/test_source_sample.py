@@ -26,7 +26,7 @@ def test_without_cells_rows_of_the_whole_table_are_picked(sync: Sync, tables: Sm
     found = check_spot(subject, size=3, seed=7)
     assert (found.metadata["rows_from_bigquery"], found.passed) == (3, True)
     assert found.metadata["rows_from_harper"] == 3
-    sync.harper.delete(contract.target_table, [row["id"] for row in rows])
+    sync.harper.delete(contract.target.table, [row["id"] for row in rows])
     assert len(check_spot(subject, size=3, seed=7).rows) == 3
 
 

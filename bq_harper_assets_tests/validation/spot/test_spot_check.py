@@ -71,8 +71,8 @@ def test_a_missing_a_changed_and_a_phantom_row_are_named_and_nothing_else(
 
     missing, changed, phantom = rows[3], rows[9], rows[15] | {"id": "PHANTOM"}
     phantom["ts"] = "2026-01-05T13:19:59.000000Z"  # a time of its own
-    sync.harper.delete(contract.target_table, [missing["id"]])
-    sync.harper.upsert(contract.target_table, [changed | {"name": None}, phantom])
+    sync.harper.delete(contract.target.table, [missing["id"]])
+    sync.harper.upsert(contract.target.table, [changed | {"name": None}, phantom])
     verdict = spot(sync, tables, contract)
     assert (verdict.status, verdict.severity) == (SpotStatus.ISSUES_FOUND, Severity.ERROR)
     assert named(verdict) == {
@@ -84,8 +84,8 @@ def test_a_missing_a_changed_and_a_phantom_row_are_named_and_nothing_else(
     first = spot(sync, tables, contract, start=NOON, end=ONE)
     assert set(named(first)) == {missing["id"], changed["id"]}
 
-    sync.harper.upsert(contract.target_table, [missing, changed])
-    sync.harper.delete(contract.target_table, ["PHANTOM"])
+    sync.harper.upsert(contract.target.table, [missing, changed])
+    sync.harper.delete(contract.target.table, ["PHANTOM"])
     assert spot(sync, tables, contract).passed
 
 
@@ -94,7 +94,7 @@ def test_a_row_that_nobody_synced_is_a_phantom_whatever_its_time_says(
 ) -> None:
     contract, rows = land_two_hours(sync, tables.make_from(EVERY_FIVE_MINUTES))
     odd = rows[3] | {"id": "ODD", "ts": "2026-01-05T12:31:00 oops"}
-    sync.harper.upsert(contract.target_table, [odd])
+    sync.harper.upsert(contract.target.table, [odd])
     # One instant in each minute of each of the four cells: the row is met wherever chance falls.
     found = spot(sync, tables, contract, size=4 * 60)
     assert named(found) == {"ODD": ("phantom", {})}
@@ -116,7 +116,7 @@ def test_what_changed_in_bigquery_since_the_sync_is_no_difference(
     # In Harper a row gets another time within its window, and another one comes from nowhere.
     moved = rows[2] | {"ts": "2026-01-05T12:14:59.000000Z"}
     nowhere = rows[4] | {"id": 77, "number": 77, "ts": "2026-01-05T12:24:59.000000Z"}
-    sync.harper.upsert(contract.target_table, [moved, nowhere])
+    sync.harper.upsert(contract.target.table, [moved, nowhere])
     assert named(spot(sync, tables, contract)) == {
         2: ("changed", {"ts": (rows[2]["ts"], moved["ts"])}),
         77: ("phantom", {}),
@@ -129,7 +129,7 @@ def test_what_changed_in_bigquery_since_the_sync_is_no_difference(
 
 def test_a_cell_that_waits_to_be_moved_is_left_out(sync: Sync, tables: SmallTables) -> None:
     contract, rows = land_two_hours(sync, tables.make_from(EVERY_FIVE_MINUTES), slices=1)
-    sync.harper.delete(contract.target_table, [rows[3]["id"]])
+    sync.harper.delete(contract.target.table, [rows[3]["id"]])
     ledger = sync.stores.ledger
     table = ledger.find_table(contract.id)
     assert table is not None

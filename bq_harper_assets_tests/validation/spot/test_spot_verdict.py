@@ -43,7 +43,7 @@ def test_a_query_is_compared_as_it_is_now_and_a_difference_is_a_warning(
     assert rows[8]["id"] in named(verdict)
 
     tables.run(f"DELETE FROM {source.sql} WHERE TRUE")
-    sync.harper.delete(contract.target_table, [row["id"] for row in rows])
+    sync.harper.delete(contract.target.table, [row["id"] for row in rows])
     verdict = spot(sync, tables, contract)
     assert (verdict.status, verdict.passed) == (SpotStatus.NO_DATA, False)
     assert "none of the 24 rows that were synced was met" in verdict.message

@@ -30,7 +30,7 @@ def distrust_everything(
     interrupted, runs still refuse to start, and it can be repeated. Raises HarperInUse if a run of
     another ledger may still write.
     """
-    table = ledger.register_table(table_facts(contract, bigquery))
+    table = ledger.register_table(table_facts(contract, bigquery.project))
     MIRRORED_LEASES.create(harper)
     copies = copies_of(harper, table)
     own, epochs = str(ledger.identity()), ledger.newest(table).epochs

@@ -58,7 +58,7 @@ def _pages(
     while True:
         within = Condition(name, "gelt", [low, high])
         rows = harper.search_by_conditions(
-            contract.target_table, [within], sort_by=name, limit=size
+            contract.target.table, [within], sort_by=name, limit=size
         )
         if len(rows) < size:
             yield rows

@@ -120,7 +120,7 @@ def _filled_by_others(sync: Sync, tables: SmallTables) -> Table:
     declared = [
         Attribute(name=name, type=type_, indexed=name == "ts") for name, type_ in types.items()
     ]
-    target = table.contract.target_table
+    target = table.contract.target.table
     sync.harper.create_table(target, "id", declared)
     sync.harper.upsert(target, [{"id": 1, "number": 1, "ts": "2026-01-05T00:00:01.000000Z"}])
     return table
@@ -155,7 +155,7 @@ def test_rows_that_harpers_estimate_does_not_count_are_seen(
     pair.table.sync.harper.delete(MIRRORED_LEASES.name, [row["id"] for row in pair.mirror()])
     pair.use("new.db")
     uncounted(monkeypatch)
-    target = pair.table.contract.target_table
+    target = pair.table.contract.target.table
     pair.refused(f"table {target} holds rows that this ledger knows nothing of")
 
 

@@ -75,16 +75,16 @@ def test_a_harper_without_copies_of_the_leases_is_older_too(pair: Pair) -> None:
 def test_a_table_that_vanished_is_not_made_again_while_its_checkpoints_stay(pair: Pair) -> None:
     harper, contract = pair.table.sync.harper, pair.table.contract
     connection = pair.table.sync.stores.harper
-    admin(connection, "drop_table", database="data", table=contract.target_table)
+    admin(connection, "drop_table", database="data", table=contract.target.table)
     pair.refused("Harper has no table")
     with pytest.raises(OutOfStep):
         evolve_table(pair.ledger, harper, contract)
-    assert harper.describe_table(contract.target_table) is None
+    assert harper.describe_table(contract.target.table) is None
     report = pair.reconciled()
     assert sum(cell.result.written for cell in report.cells) == 18
 
 
 def test_a_table_that_was_emptied_is_noticed(pair: Pair) -> None:
     harper, contract = pair.table.sync.harper, pair.table.contract
-    harper.delete(contract.target_table, list(pair.table.held))
+    harper.delete(contract.target.table, list(pair.table.held))
     pair.refused("holds no row")
