@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.sync.plan import planned_cells
+from bq_harper_assets.stores.bigquery.source import Pinned
 from bq_harper_assets.sync.turn import turn, writing
 
 MOVE, WHOLE = "Spark job", "whole run"
@@ -14,7 +14,7 @@ Parts = dict[str, tuple[Any, str]]  # by name: whose, and which function
 
 # Where a run spends its time.
 PARTS: Parts = {
-    "fingerprint query": (planned_cells, "fingerprints"),
+    "fingerprint query": (Pinned, "fingerprints"),
     "ledger: plan": (Ledger, "plan"),
     MOVE: (writing, "write_all"),
     "judge": (turn, "judge_cells"),

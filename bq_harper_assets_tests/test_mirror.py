@@ -55,6 +55,7 @@ STORIES = {
     "sync/test_shapes_values.py": "values at the edges of their types",
     "sync/test_source_faults.py": "a BigQuery that goes away",
     "test_architecture_page.py": "docs/architecture.md",
+    "test_benchmarks.py": "benchmarks that reach into the package",
     "test_mirror.py": "this page",
     "test_public_names.py": "public names of the whole package",
     "test_schema_figures.py": "figures of docs/schema.md",
