@@ -120,6 +120,7 @@ DECIDERS = (
     Decider(
         "sync/revisit/run_requests", "sync/revisit/test_run_requests sync/revisit/test_due_cells"
     ),
+    Decider("stores/harper/encoding/key_ids", "sync/identity/test_row_id"),
     Decider("stores/harper/reading/conversions", "stores/harper/reading/test_conversions"),
     Decider("sync/turn/judge", "sync/turn/test_judge"),
     Decider("stores/harper/reading/from_harper", "stores/harper/reading/test_from_harper"),

@@ -13,6 +13,8 @@ from bq_harper_assets.cli.exit_codes import RUN_EXITS, ExitCode
 from bq_harper_assets.cli.options import OUTPUT, PROFILE
 from bq_harper_assets.cli.runs.asked_table import contract_named, open_project
 from bq_harper_assets.cli.runs.ranged_runs import run_cells
+from bq_harper_assets.cli.runs.reachability import require_servers
+from bq_harper_assets.cli.runs.readiness import require_source
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 
@@ -105,6 +107,8 @@ def replay(table: str, cell: str | None, profile: str | None, output: str) -> No
     if not before:
         click.echo("[]" if output == "json" else f"{contract.id} has no such row in quarantine")
         return
+    require_servers(project)
+    require_source(project, contract)
     ran = run_cells(f"replaying {contract.id}", project, contract, _cells_with(before), output)
     left = rows_of(project, contract, cell)
     if output == "json":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bq_harper_assets.cli.output.progress_bar import working
 from bq_harper_assets.cli.output.run_results import RunResults
 from bq_harper_assets.cli.runs.reachability import require_servers
-from bq_harper_assets.cli.runs.readiness import require_ready, require_source
+from bq_harper_assets.cli.runs.readiness import require_ready
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 
@@ -31,7 +31,6 @@ def run_cells(
         return RunResults((), 0, 0.0)
     require_servers(project)
     require_ready(project, contract)
-    require_source(project, contract)
     # Here and not above: dagster and google's libraries take seconds to import.
     from bq_harper_assets.defs.build import build_definitions
     from bq_harper_assets.defs.runs.launch import launch, project_instance

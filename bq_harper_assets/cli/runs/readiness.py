@@ -17,11 +17,15 @@ class SourceMissing(BqhError):
 
 
 class Readiness(Enum):
-    """A readiness says what is known of a table that nothing stops."""
+    """A readiness is what was found out about a table when nothing was found that stops its runs.
+
+    BigQuery is not asked for it.
+    """
 
     IN_STEP = "declared as it was first synced; the ledger is in step with Harper"
     HARPER_NOT_ASKED = "declared as it was first synced; Harper was not asked"
-    NEVER_SYNCED = "never synced yet, and nothing stops its first sync"
+    NEVER_SYNCED = "never synced yet; Harper does not speak against its first sync"
+    NEVER_SYNCED_HARPER_NOT_ASKED = "never synced yet; Harper was not asked"
 
 
 def require_ready(project: Project, contract: TableContract) -> Readiness:
@@ -46,7 +50,7 @@ def require_ready(project: Project, contract: TableContract) -> Readiness:
             adopted = contract.target.is_adopted
             require_in_step(ledger, harper, known or never_synced, adopted=adopted)
             return Readiness.IN_STEP if known else Readiness.NEVER_SYNCED
-    return Readiness.HARPER_NOT_ASKED if known else Readiness.NEVER_SYNCED
+    return Readiness.HARPER_NOT_ASKED if known else Readiness.NEVER_SYNCED_HARPER_NOT_ASKED
 
 
 def require_source(project: Project, contract: TableContract) -> None:
@@ -69,7 +73,7 @@ def require_source(project: Project, contract: TableContract) -> None:
             schema = source.schema(contract)
     except BigQueryMissing as error:
         if contract.source.query is None:
-            name = f"{bigquery.project}.{contract.source.dataset}.{contract.source.table}"
+            name = contract.source.name_in(bigquery.project)
             happened = f"BigQuery has no table {name}, which {contract.id} names as its source"
         else:
             happened = f"BigQuery does not have a table that the customQuery of {contract.id} reads"

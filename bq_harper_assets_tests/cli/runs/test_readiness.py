@@ -76,6 +76,19 @@ def test_a_table_that_was_never_synced_is_not_called_as_it_was_first_synced(
     assert require_ready(loaded, loaded.tables[0]) is Readiness.NEVER_SYNCED
 
 
+def test_nothing_is_said_of_a_harper_that_did_not_answer(
+    project: TemporaryProject, tables: SmallTables, stack: StackAddresses
+) -> None:
+    project.declare(declared(tables.make("ts TIMESTAMP, number INT64")))
+    with FaultProxy(stack.harper_url) as between:
+        addresses = stack.model_copy(update={"harper_url": between.url})
+        write_addresses(local_folder(project.root), addresses)
+        between.on(Answer(503, {"error": "busy"}), times=9)
+        away = load_project(project.root)
+        found = require_ready(away, away.tables[0])
+    assert found is Readiness.NEVER_SYNCED_HARPER_NOT_ASKED
+
+
 def test_a_table_that_only_a_query_names_is_missed_too(
     project: TemporaryProject, tables: SmallTables
 ) -> None:
