@@ -10,7 +10,8 @@ LedgerError
 ├── LedgerConflict        a row is not in the state that the step expects
 │   ├── TableChanged      a table is declared otherwise than it was first synced
 │   └── SchemaMoved       another run has recorded a schema meanwhile
-├── PlanRefused           the batches would break the order of snapshots, schemas or cells
+├── PlanRefused           the batches would break the order of positions, schemas or cells
+├── PositionsNotComparable  nobody can say which of two positions of the source is the newer
 └── ConservationBroken    rows read are not the rows accounted for
 """
 
@@ -176,7 +177,7 @@ class SchemaMoved(LedgerConflict, TransientError):
 
 
 class PlanRefused(LedgerError):
-    """The batches would break the order of snapshots, schemas or cells."""
+    """The batches would break the order of positions, schemas or cells."""
 
     def __init__(self, table: str, why: str) -> None:
         super().__init__(
@@ -184,6 +185,22 @@ class PlanRefused(LedgerError):
             f" the table stands with: bqh status {table}"
         )
         self.table = table
+
+
+class PositionsNotComparable(LedgerError):
+    """Nobody can say which of two positions of a table's source is the newer one."""
+
+    def __init__(self, table: str, newest: str, given: str) -> None:
+        super().__init__(
+            f"{table} was last planned at the position {newest} of its source, which is at {given}"
+            " now, and each may have what the other lacks: the source may have been restored or"
+            " replaced. Nothing was planned or changed, and what is committed stays as it is. Go"
+            " back to a source that goes on from the former position, or let every cell be compared"
+            f" with the source as it is now: bqh reconcile {table}"
+        )
+        self.table = table
+        self.newest = newest
+        self.given = given
 
 
 class ConservationBroken(LedgerError):

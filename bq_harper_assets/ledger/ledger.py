@@ -205,7 +205,7 @@ class Ledger:
     # The state of cells and batches.
     cells = reading_method(status.cells)
     history = reading_method(status.batch_history)
-    slices_committed_at_other_times = reading_method(status.slices_committed_at_other_times)
+    slices_committed_at_other_positions = reading_method(status.slices_committed_at_other_positions)
     schema_versions_of_batches = reading_method(status.schema_versions_of_batches)
     recent_losses = reading_method(losses.losses)
     rows_surely_held = reading_method(mirrored_facts.rows_surely_held)

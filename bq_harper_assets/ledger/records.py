@@ -159,7 +159,8 @@ class Batch:
     seq: int
     cell: CellKey
     mode: Mode
-    t: datetime
+    t: datetime  # when its source was pinned
+    rank: int  # of its position
     schema_version: int
     epoch: int
     upto: datetime

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.position import Position
 from bq_harper_assets.ledger.records import CellResult, Leases, LogicalTable, TableFacts
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.schema.logical import TableSchema
@@ -77,8 +78,8 @@ class PinnedSource(Protocol):
         ...
 
     @property
-    def position(self) -> str:
-        """Returns T as a point in the source's history, in the words of its store."""
+    def position(self) -> Position:
+        """Returns the point in the source's history that it is pinned at."""
         ...
 
     @property
@@ -398,7 +399,7 @@ class Removal(Protocol):
 class AppliedTurn:
     """An applied turn is what a transactional target took in one transaction, and remembers."""
 
-    position: str  # of the source, up to which the target then holds its rows
+    position: str  # the text of the source's, up to which the target then holds its rows
     batches: Mapping[int, CellResult]  # by the ledger's sequence number
 
 

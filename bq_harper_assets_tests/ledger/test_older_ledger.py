@@ -11,7 +11,9 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import Boolean, MetaData, insert, inspect, select, text
 
+from bq_harper_assets.ledger.errors import PlanRefused
 from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.ledger.records import CellKey, CellState, Mode, Wanted
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.store.tables import METADATA
@@ -142,6 +144,26 @@ def test_what_the_older_release_noted_of_its_last_look_at_schemas_is_understood(
     assert looked is not None
     assert sorted(looked.tables) == sorted([SHIPS, REPORTS, PORTS])
     assert (f"{looked.at:%F}", looked.problems) == ("2026-01-12", {})
+
+
+def test_instants_of_the_older_release_are_positions_in_the_same_order(left_url: str) -> None:
+    with open_ledger(left_url) as ledger:
+        for table in ledger.tables():
+            known = ledger.history(table)
+            assert known != ()
+            for batch in known:
+                position = InstantPosition(batch.t)
+                assert (batch.position_kind, batch.position) == (position.kind, position.text)
+                assert batch.rank == position.rank
+            newest = max(batch.t for batch in known)
+            version = ledger.newest_versions()[table.name].version
+            leases = ledger.acquire(table, [0, 1], "a later run", HOUR)
+            wanted = [Wanted(cell=known[0].cell, mode=Mode.COPY, fingerprint="fp")]
+            before = newest - timedelta(microseconds=1)
+            with pytest.raises(PlanRefused, match=InstantPosition(newest).text):
+                ledger.plan(leases, before, version, wanted, "a later run")
+            [again] = ledger.plan(leases, newest, version, wanted, "a later run")
+            assert again.rank == InstantPosition(newest).rank
 
 
 def test_work_goes_on_with_the_next_numbers(left_url: str) -> None:

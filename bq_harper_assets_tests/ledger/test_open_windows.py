@@ -7,6 +7,7 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LedgerConflict, PlanRefused
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.ledger.questions.status import CellCommit
 from bq_harper_assets.ledger.records import (
     Batch,
@@ -108,7 +109,7 @@ def test_an_open_cell_that_may_hold_something_else_is_reconciled(
 ) -> None:
     commit_cell(ledger, leases, _plan(ledger, leases, 10), result(10))
     if change == "mark":
-        ledger.mark(leases, T, [Mark(cell(), _minute(30), "row 7 moved")])
+        ledger.mark(leases, InstantPosition(T), [Mark(cell(), _minute(30), "row 7 moved")])
     if change in ("plan", "fail", "refuse"):
         batch = _plan(ledger, leases, 15, since=10)
         if change == "fail":
@@ -156,6 +157,7 @@ def test_a_batch_that_says_more_than_was_planned_is_not_committed(
         replace(batch, upto=START + HOUR),
         replace(batch, mode=Mode.TOPUP),
         replace(batch, t=T + HOUR),
+        replace(batch, rank=batch.rank + 1),
     ):
         with pytest.raises(LedgerConflict, match="was not planned"):
             commit_cell(ledger, leases, lie, result())

@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 
 from bq_harper_assets.ledger.errors import PlanRefused
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
+from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.ledger.records import Batch, CellKey, CellState, Mark, Mode, Wanted
 from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.ledger.sample import (
@@ -137,7 +138,9 @@ class Change(RuleBasedStateMachine):
     def _mark(self, key: CellKey, later: int, minutes: list[int]) -> None:
         t = self.t + later * MINUTE
         times = [key.window_start + minute * MINUTE for minute in minutes]
-        self.ledger.mark(self.leases, t, [Mark(key, time, "moved") for time in times])
+        self.ledger.mark(
+            self.leases, InstantPosition(t), [Mark(key, time, "moved") for time in times]
+        )
         self.marks |= {Marked(key, t, time) for time in times}
         if minutes:
             self.states.setdefault(key, CellState.TOUCHED)

@@ -82,7 +82,10 @@ class BatchRecord:
     cell: CellKey
     mode: Mode
     state: BatchState
-    t: datetime
+    t: datetime  # when its source was pinned
+    position_kind: str
+    position: str
+    rank: int
     upto: datetime
     since: datetime | None
     schema_version: int
@@ -203,15 +206,15 @@ def _refusals(
     }
 
 
-def slices_committed_at_other_times(
-    connection: Connection, table: LogicalTable, t: datetime
+def slices_committed_at_other_positions(
+    connection: Connection, table: LogicalTable, rank: int
 ) -> frozenset[int]:
-    """Finds slices with a cell that was last committed at another snapshot than `t`.
+    """Finds slices with a cell that was last committed at a position of another rank.
 
-    Only in these can a write of `t` take a row out of a cell that does not know of it.
+    Only in these can a write of this rank take a row out of a cell that does not know of it.
     """
     query = (
-        select(CELLS.c.slice).where(CELLS.c.table_id == table.id, CELLS.c.snapshot != t).distinct()
+        select(CELLS.c.slice).where(CELLS.c.table_id == table.id, CELLS.c.rank != rank).distinct()
     )
     return frozenset(connection.execute(query).scalars())
 

@@ -50,6 +50,10 @@ LOGICAL_TABLES = Table(
     Column("slices", Integer, nullable=False),
     Column("last_batch", BigInteger, nullable=False),
     Column("registered_at", Instant, nullable=False),
+    # The newest position that was ever planned, and its rank; see `position.py`.
+    Column("position_kind", Text),  # NULL before the first, and when it was to be forgotten
+    Column("position", AnyText),
+    Column("rank", BigInteger),  # stays when the position was to be forgotten
     UniqueConstraint("name"),
     UniqueConstraint("target"),
 )
@@ -84,7 +88,12 @@ LEASES = Table(
     Column("epoch", BigInteger, nullable=False),
     Column("acquired_at", Instant),
     Column("expires_at", Instant),
-    Column("snapshot", Instant),  # newest snapshot ever planned in the slice; outlives the lease
+    # The newest position ever planned in the slice, when its source was pinned, and its rank; they
+    # outlive the lease.
+    Column("snapshot", Instant),
+    Column("position_kind", Text),
+    Column("position", AnyText),
+    Column("rank", BigInteger),
     Column("schema_version", Integer),  # the newest one, likewise
     # What Harper's copy of the lease is known to say; a copy that says less is of an older Harper.
     Column("mirrored_epoch", BigInteger),
@@ -116,6 +125,7 @@ CELLS = Table(
     # These are what the newest commit recorded, also while a later batch is planned or has failed.
     Column("batch", BigInteger),
     Column("snapshot", Instant),
+    Column("rank", BigInteger),  # of its position, which its batch has
     Column("upto", Instant),  # before the window's end if the cell is open
     Column("schema_version", Integer),
     Column("rows", BigInteger),
@@ -126,7 +136,7 @@ CELLS = Table(
     Index("cells_by_window", "table_id", "window_start"),
 )
 
-# Marks make cells dirty. For one snapshot a cell has its greatest row time only: a commit that
+# Marks make cells dirty. For one position a cell has its greatest row time only: a commit that
 # clears this mark would clear those of all earlier rows too, so they would add nothing.
 MARKS = Table(
     "marks",
@@ -134,7 +144,7 @@ MARKS = Table(
     Column("table_id", Integer, primary_key=True),
     Column("slice", Integer, primary_key=True, autoincrement=False),
     Column("window_start", Instant, primary_key=True, autoincrement=False),
-    Column("snapshot", Instant, primary_key=True, autoincrement=False),
+    Column("rank", BigInteger, primary_key=True, autoincrement=False),
     Column("row_time", Instant, nullable=False),
     Column("reason", AnyText, nullable=False),
     Column("at", Instant, nullable=False),
@@ -152,7 +162,10 @@ BATCHES = Table(
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("slice", Integer, nullable=False),
     Column("window_start", Instant, nullable=False),
-    Column("snapshot", Instant, nullable=False),
+    Column("snapshot", Instant, nullable=False),  # when the source was pinned
+    Column("position_kind", Text, nullable=False),
+    Column("position", AnyText, nullable=False),
+    Column("rank", BigInteger, nullable=False),
     Column("upto", Instant, nullable=False),
     Column("since", Instant),  # where a top-up begins
     Column("schema_version", Integer, nullable=False),

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from bq_harper_assets.ledger.errors import PlanRefused
+from bq_harper_assets.ledger.position import InstantPosition, Position
 from bq_harper_assets.ledger.records import (
     Batch,
     BatchState,
@@ -20,7 +21,7 @@ from bq_harper_assets.ledger.records import (
 )
 from bq_harper_assets.ledger.store.cell_keys import among, marks_of_cell, misplaced, slice_and_start
 from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LOGICAL_TABLES
-from bq_harper_assets.ledger.verbs import audit, schema_versions, slice_leases
+from bq_harper_assets.ledger.verbs import audit, positions, schema_versions, slice_leases
 from bq_harper_assets.ledger.verbs.transitions import change_cell, end_batch
 
 
@@ -31,26 +32,29 @@ def plan(
     schema_version: int,
     wanted: Sequence[Wanted],
     run_id: str,
+    position: Position | None = None,
 ) -> tuple[Batch, ...]:
     """Plans a batch for each cell, with the mode it may have; PlanRefused if nothing is planned.
 
     It must be called before the first write is sent. The batches come in the order of `wanted`.
+    Without a position of its own the source is at `t`, the instant at which it was pinned.
     """
-    table = leases.table
+    table, position = leases.table, position or InstantPosition(t)
     if refusals := list(_unfit(leases, wanted)):
         raise PlanRefused(table.name, "; ".join(refusals))
     slices = sorted({want.cell.slice for want in wanted})
     rows, now = slice_leases.lock_live(connection, leases, slices, "plan batches")
     if schema_versions.find(connection, table, schema_version) is None:
         raise PlanRefused(table.name, f"there is no schema version {schema_version}")
-    if refusals := list(_backward(connection, table, rows, t, schema_version)):
+    rank = positions.rank_of(connection, table, position, rows)
+    if refusals := list(_backward(connection, table, rows, position, rank, schema_version)):
         raise PlanRefused(table.name, "; ".join(refusals))
     cells = [want.cell for want in wanted]
     known = _known(connection, table, cells)
     if refusals := list(_shrinking(known, wanted)):
         raise PlanRefused(table.name, "; ".join(refusals))
     for row in rows:
-        slice_leases.remember(connection, table, row, t, schema_version)
+        slice_leases.remember(connection, table, row, t, position, rank, schema_version)
     numbers = _next_batches(connection, table, len(wanted))
     _supersede(connection, table, cells, numbers, now)
     _claim(connection, table, cells, known)
@@ -65,6 +69,7 @@ def plan(
                 cell=want.cell,
                 mode=mode,
                 t=t,
+                rank=rank,
                 schema_version=schema_version,
                 epoch=epoch,
                 upto=want.end,
@@ -80,6 +85,9 @@ def plan(
                 "slice": batch.cell.slice,
                 "window_start": batch.cell.window_start,
                 "snapshot": t,
+                "position_kind": position.kind,
+                "position": position.text,
+                "rank": rank,
                 "upto": batch.upto,
                 "since": batch.since,
                 "schema_version": schema_version,
@@ -147,21 +155,23 @@ def _backward(
     connection: Connection,
     table: LogicalTable,
     rows: Sequence[Row[Any]],
-    t: datetime,
+    position: Position,
+    rank: int,
     schema_version: int,
 ) -> Iterator[str]:
     for row in rows:
-        if row.snapshot is None:
+        if row.rank is None:
             continue
         before = f"slice {row.slice} was planned before"
-        if t < row.snapshot:
-            yield f"{before} at the later snapshot {row.snapshot}, not {t}"
+        newest = row.position or row.snapshot
+        if rank < row.rank:
+            yield f"{before} at the later position {newest}, not {position.text}"
         if schema_version < row.schema_version:
             yield f"{before} under schema version {row.schema_version}, not {schema_version}"
-        if t != row.snapshot and (count := _open_batches(connection, table, row)):
+        if rank != row.rank and (count := _open_batches(connection, table, row)):
             yield (
-                f"{before} by this very lease at {row.snapshot}, and {count} of those batches are"
-                " still being moved; commit or fail them before the next snapshot"
+                f"{before} by this very lease at {newest}, and {count} of those batches are"
+                " still being moved; commit or fail them before the next position"
             )
 
 

@@ -127,6 +127,7 @@ def _commit(
             state=CellState.SYNCED,
             batch=batch.seq,
             snapshot=planned.snapshot,
+            rank=planned.rank,
             upto=planned.upto,
             schema_version=planned.schema_version,
             rows=held.get(batch.cell, 0) + result.written + result.unchanged,
@@ -148,6 +149,7 @@ def _planned_batch(table: LogicalTable, row: Row[Any]) -> Batch:
         cell=CellKey(start, start + table.facts.window, row.slice),
         mode=Mode(row.mode),
         t=row.snapshot,
+        rank=row.rank,
         schema_version=row.schema_version,
         epoch=row.epoch,
         upto=row.upto,
@@ -212,6 +214,7 @@ def _recorded(
             *slice_and_start(batch.cell),
             batch.mode,
             batch.t,
+            batch.rank,
             batch.upto,
             epoch,
         )
@@ -220,6 +223,7 @@ def _recorded(
             *slice_and_start(row),
             row.mode,
             row.snapshot,
+            row.rank,
             row.upto,
             row.epoch,
         ):

@@ -6,11 +6,12 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from bq_harper_assets.ledger.errors import LedgerConflict
+from bq_harper_assets.ledger.position import Position
 from bq_harper_assets.ledger.records import Batch, CellKey, CellState, Leases, LogicalTable, Mark
 from bq_harper_assets.ledger.store.cell_keys import among, misplaced, slice_and_start
 from bq_harper_assets.ledger.store.database import insert_into
 from bq_harper_assets.ledger.store.tables import CELLS, MARKS
-from bq_harper_assets.ledger.verbs import audit, slice_leases
+from bq_harper_assets.ledger.verbs import audit, positions, slice_leases
 
 _SHOWN = 20  # cells named in an audit entry
 # A mark stays after a commit that read the source too early, or that did not reach the row.
@@ -18,7 +19,7 @@ _CLEAR = delete(MARKS).where(
     MARKS.c.table_id == bindparam("of_table"),
     MARKS.c.slice == bindparam("of_slice"),
     MARKS.c.window_start == bindparam("of_start"),
-    MARKS.c.snapshot <= bindparam("of_t"),
+    MARKS.c.rank <= bindparam("of_rank"),
     MARKS.c.row_time < bindparam("of_upto"),
 )
 
@@ -26,14 +27,15 @@ _CLEAR = delete(MARKS).where(
 def mark(
     connection: Connection,
     leases: Leases,
-    t: datetime,
+    position: Position,
     marks: Sequence[Mark],
-    unless_committed_at_t: bool = False,
+    unless_committed_there: bool = False,
 ) -> tuple[CellKey, ...]:
     """Marks cells, and gives those that are dirty now.
 
-    It must be called before the write that changes the rows is sent. With `unless_committed_at_t`,
-    a cell whose commit at `t` covers the row already is left as it is.
+    It must be called before the write that changes the rows is sent. A commit at this position or
+    after it settles a mark. With `unless_committed_there`, a cell whose commit at the position
+    covers the row already is left as it is.
     """
     table = leases.table
     if not marks:
@@ -44,16 +46,18 @@ def mark(
             f" nothing may be written. See where the table stands with: bqh status {table.name}"
         )
     slices = {one.cell.slice for one in marks}
-    _, now = slice_leases.lock_live(connection, leases, slices, "mark cells")
-    if unless_committed_at_t:
-        marks = list(_not_held(connection, table, t, marks))
+    rows, now = slice_leases.lock_live(connection, leases, slices, "mark cells")
+    rank = positions.rank_of(connection, table, position, rows)
+    if unless_committed_there:
+        marks = list(_not_held(connection, table, rank, marks))
     latest = {one.cell: one for one in sorted(marks, key=lambda one: one.row_time)}
     if not latest:
         return ()
     cells = tuple(sorted(latest))
     _touch(connection, table, cells)
-    _put(connection, table, t, list(latest.values()), now)
-    detail = {"owner": leases.owner, "t": t.isoformat(), "cells": [*map(str, cells[:_SHOWN])]}
+    _put(connection, table, rank, list(latest.values()), now)
+    shown = [*map(str, cells[:_SHOWN])]
+    detail = {"owner": leases.owner, "position": position.text, "cells": shown}
     note = audit.Note("mark", f"{len(cells)} cells", "marked", detail)
     audit.record(connection, table, now, note)
     return cells
@@ -66,7 +70,7 @@ def clear(connection: Connection, table: LogicalTable, committed: Sequence[Batch
             "of_table": table.id,
             "of_slice": batch.cell.slice,
             "of_start": batch.cell.window_start,
-            "of_t": batch.t,
+            "of_rank": batch.rank,
             "of_upto": batch.upto,
         }
         for batch in committed
@@ -82,12 +86,12 @@ def _unfit(leases: Leases, marks: Sequence[Mark]) -> Iterator[str]:
 
 
 def _not_held(
-    connection: Connection, table: LogicalTable, t: datetime, marks: Sequence[Mark]
+    connection: Connection, table: LogicalTable, rank: int, marks: Sequence[Mark]
 ) -> Iterator[Mark]:
     query = select(CELLS.c.slice, CELLS.c.window_start, CELLS.c.upto).where(
         among(CELLS, table, [one.cell for one in marks]),
         CELLS.c.state == CellState.SYNCED,
-        CELLS.c.snapshot >= t,
+        CELLS.c.rank >= rank,
     )
     held = {slice_and_start(row): row.upto for row in connection.execute(query)}
     for one in marks:
@@ -115,7 +119,7 @@ def _touch(connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
 
 
 def _put(
-    connection: Connection, table: LogicalTable, t: datetime, marks: Sequence[Mark], now: datetime
+    connection: Connection, table: LogicalTable, rank: int, marks: Sequence[Mark], now: datetime
 ) -> None:
     statement = insert_into(connection, MARKS)
     given = statement.excluded
@@ -129,7 +133,7 @@ def _put(
             "table_id": table.id,
             "slice": one.cell.slice,
             "window_start": one.cell.window_start,
-            "snapshot": t,
+            "rank": rank,
             "row_time": one.row_time,
             "reason": one.reason,
             "at": now,

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, select, update
 from bq_harper_assets.ledger.records import CellState, LogicalTable
 from bq_harper_assets.ledger.store.database import insert_into
 from bq_harper_assets.ledger.store.tables import CELLS, LOGICAL_TABLES, MARKS
-from bq_harper_assets.ledger.verbs import audit, slice_leases
+from bq_harper_assets.ledger.verbs import audit, positions, slice_leases
 from bq_harper_assets.ledger.verbs.slice_counts import NO_COMMIT, end_batches
 
 _AT_ONCE = 5_000
@@ -24,6 +24,8 @@ def distrust(
 ) -> None:
     """Makes all known cells, and those of windows that begin at `starts`, ones that may hold rows.
 
+    The next turn may be at any position of the source.
+
     Epochs and batches continue after `epoch` and `batch`, which others may have used. LeaseHeld
     while anyone may be writing a cell.
     """
@@ -32,6 +34,7 @@ def distrust(
     connection.execute(delete(MARKS).where(MARKS.c.table_id == table.id))
     _touch(connection, table, starts)
     slice_leases.remake(connection, table, rows, table.facts.slices, beyond=epoch)
+    positions.forget(connection, table)
     mine = LOGICAL_TABLES.c.id == table.id
     last = connection.execute(select(LOGICAL_TABLES.c.last_batch).where(mine)).scalar_one()
     connection.execute(update(LOGICAL_TABLES).where(mine).values(last_batch=max(int(last), batch)))

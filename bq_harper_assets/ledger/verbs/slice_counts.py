@@ -11,8 +11,8 @@ from bq_harper_assets.ledger.verbs import audit, registry, slice_leases
 
 NO_COMMIT = dict.fromkeys(
     (
-        *("batch", "snapshot", "upto", "schema_version", "rows", "digest", "fingerprint"),
-        *("committed_at", "fingerprint_version"),
+        *("batch", "snapshot", "rank", "upto", "schema_version", "rows", "digest"),
+        *("fingerprint", "committed_at", "fingerprint_version"),
     )
 )
 

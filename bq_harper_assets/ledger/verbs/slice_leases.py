@@ -15,6 +15,7 @@ from bq_harper_assets.ledger.errors import (
     LedgerConflict,
     TableChanged,
 )
+from bq_harper_assets.ledger.position import Position
 from bq_harper_assets.ledger.records import Lease, Leases, LogicalTable
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import LEASES, LOGICAL_TABLES
@@ -171,12 +172,17 @@ def remake(
 ) -> None:
     """Makes free leases for so many slices, each with the highest numbers of the old `rows`.
 
-    A row may come from any old slice. So no new slice may go back to an older snapshot, schema
+    A row may come from any old slice. So no new slice may go back to an older position, schema
     version or epoch, and its epoch must be above `beyond`, which another ledger has used.
     """
+    ranked = [row for row in rows if row.rank is not None]
+    newest = max(ranked, key=lambda row: row.rank, default=None)
     like_all = {
         "epoch": max(beyond, *(row.epoch for row in rows)) + 1,
         "snapshot": max((row.snapshot for row in rows if row.snapshot), default=None),
+        "position_kind": newest and newest.position_kind,
+        "position": newest and newest.position,
+        "rank": newest and newest.rank,
         "schema_version": max(row.schema_version or 0 for row in rows) or None,
     }
     connection.execute(delete(LEASES).where(LEASES.c.table_id == table.id))
@@ -185,10 +191,25 @@ def remake(
 
 
 def remember(
-    connection: Connection, table: LogicalTable, row: Row[Any], t: datetime, schema_version: int
+    connection: Connection,
+    table: LogicalTable,
+    row: Row[Any],
+    t: datetime,
+    position: Position,
+    rank: int,
+    schema_version: int,
 ) -> None:
-    """Records the newest snapshot and schema version used in the slice, for every later owner."""
-    _change(connection, table, row, snapshot=t, schema_version=schema_version)
+    """Records the newest position and schema version used in the slice, for every later owner."""
+    _change(
+        connection,
+        table,
+        row,
+        snapshot=t,
+        position_kind=position.kind,
+        position=position.text,
+        rank=rank,
+        schema_version=schema_version,
+    )
 
 
 def holder(row: Row[Any]) -> Holder:

@@ -11,6 +11,7 @@ from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.retries.breaker import PROCESS_BREAKERS
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.schema.changes import changes_between
@@ -82,9 +83,9 @@ class Pinned:
         return tuple(column.read_as for column in self.plan.selection.columns)
 
     @property
-    def position(self) -> str:
-        """Returns the instant as text."""
-        return self.t.isoformat()
+    def position(self) -> InstantPosition:
+        """Returns the instant, by BigQuery's clock."""
+        return InstantPosition(self.t)
 
     @property
     def has_past(self) -> bool:

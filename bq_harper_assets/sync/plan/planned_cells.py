@@ -50,7 +50,8 @@ def plan_cells(
             )
         else:
             wanted.append(Wanted(cell=cell_key(cell), mode=mode, fingerprint=found.text, upto=upto))
-    batches = turn.ledger.plan(turn.keeper.leases, turn.t, version, wanted, run_id)
+    position = source.pin.position
+    batches = turn.ledger.plan(turn.keeper.leases, turn.t, version, wanted, run_id, position)
     works = []
     for cell, batch in zip(cells, batches, strict=True):
         found = prints[cell.window.start]

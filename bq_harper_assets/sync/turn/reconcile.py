@@ -119,18 +119,20 @@ def _loss(turn: TurnContext, work: CellWork) -> Loss | None:
 
 
 def mark_destinations(turn: TurnContext, works: Sequence[CellWork]) -> None:
-    """Marks cells that get a row which left its window; one committed at T needs no mark."""
+    """Marks cells that get a row which left its window; one committed here needs no mark."""
+    position = turn.source.pin.position
     written = [work for work in works if not work.refusal]
     at_t = _marks((work, work.vanished.elsewhere) for work in written)
     if at_t:
-        turn.ledger.mark(turn.keeper.leases, turn.t, at_t, unless_committed_at_t=True)
+        turn.ledger.mark(turn.keeper.leases, position, at_t, unless_committed_there=True)
     # They are marked as of when they were read: a commit at T, of this turn too, lacks them.
-    for t in sorted({seen.pin.t for work in written for seen in work.vanished.later.values()}):
+    pins = {s.pin.t: s.pin for work in written for s in work.vanished.later.values()}
+    for t, pin in sorted(pins.items(), key=lambda each: each[0]):
         later = _marks(
             (work, {i: seen.micros for i, seen in work.vanished.later.items() if seen.pin.t == t})
             for work in written
         )
-        turn.ledger.mark(turn.keeper.leases, t, later)
+        turn.ledger.mark(turn.keeper.leases, pin.position, later)
 
 
 def _marks(moved: Iterable[tuple[CellWork, Mapping[Any, int]]]) -> list[Mark]:
@@ -147,9 +149,9 @@ def mark_origins(
 ) -> None:
     """Marks cells from which a write will take a row; only rows with a key can be in another."""
     source = turn.source
-    if not source.pin.plan.selection.key:
+    if not works or not source.pin.plan.selection.key:
         return
-    slices = turn.ledger.slices_committed_at_other_times(turn.table, turn.t)
+    slices = turn.ledger.slices_committed_at_other_positions(turn.table, works[0].batch.rank)
     if not slices & {work.cell.slice for work in works}:
         return
     found = cells_elsewhere(
@@ -167,7 +169,7 @@ def mark_origins(
         for (start, slice_number), micros in found.items()
     ]
     if marks:
-        turn.ledger.mark(turn.keeper.leases, turn.t, marks)
+        turn.ledger.mark(turn.keeper.leases, source.pin.position, marks)
 
 
 def chosen_rows(works: Sequence[CellWork], grid: Grid) -> Chosen:

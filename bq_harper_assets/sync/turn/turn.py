@@ -294,7 +294,7 @@ class Turn:
         transaction = leased.target.transaction()
         if done and transaction is not None:
             batches = {batch.seq: result for batch, result in done}
-            position = turn.source.pin.position
+            position = turn.source.pin.position.text
             transaction.apply(AppliedTurn(position=position, batches=batches), leased.applied)
         with doing(f"committing {len(works):,} cells to the ledger"):
             ledger.commit_cells(leases, done, deletes_allowed=self.allow_deletes)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.ledger.records import CellState, LogicalTable, Mark, Rejection
 from bq_harper_assets_tests.ledger.questions.test_status import sync
 from bq_harper_assets_tests.ledger.sample import (
@@ -95,7 +96,7 @@ def test_marks_and_quarantine_count_from_the_start_on_and_for_one_table(
         bad = Rejection("1", "bad", "{}")
         ledger.commit_cells(leases, [(batch, result(4, bad)) for batch in batches])
         marks = [Mark(cell(hour), cell(hour).window_start, "a row moved") for hour in cells]
-        ledger.mark(leases, T + HOUR, marks)
+        ledger.mark(leases, InstantPosition(T + HOUR), marks)
         ledger.release(leases)
     for hour, count in ((0, 3), (1, 2), (3, 0)):
         found = ledger.progress(table, START + hour * HOUR)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.ledger.questions.status import GuardRefusal
 from bq_harper_assets.ledger.records import CellState, LogicalTable, Mark, Rejection
 from bq_harper_assets_tests.ledger.sample import (
@@ -57,11 +58,12 @@ def test_a_refused_cell_says_what_the_source_was_when_it_was_refused_last(
     assert refusals() == [None, None]
 
 
-def test_slices_whose_commits_are_all_of_one_snapshot_are_told_from_the_others(
+def test_slices_whose_commits_are_all_of_one_position_are_told_from_the_others(
     ledger: Ledger, table: LogicalTable
 ) -> None:
     def others(minutes: int) -> set[int]:
-        return set(ledger.slices_committed_at_other_times(table, T + timedelta(minutes=minutes)))
+        rank = InstantPosition(T + timedelta(minutes=minutes)).rank
+        return set(ledger.slices_committed_at_other_positions(table, rank))
 
     assert others(0) == set()
     sync(ledger, table, [0, 1], [0, 1])
@@ -117,7 +119,7 @@ def test_a_cell_is_clean_only_while_it_is_synced_and_has_no_mark(
     sync(ledger, table, [0], [0])
     assert is_clean()
     leases = ledger.acquire(table, [0], "ann", TTL)
-    ledger.mark(leases, T + HOUR, [Mark(cell(0), START, "a row moved")])
+    ledger.mark(leases, InstantPosition(T + HOUR), [Mark(cell(0), START, "a row moved")])
     assert not is_clean()
 
 

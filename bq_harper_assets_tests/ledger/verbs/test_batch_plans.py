@@ -94,14 +94,14 @@ def test_a_plan_leaves_the_cells_between_its_own_alone(ledger: Ledger, leases: L
     ledger.commit_cells(leases, [(between, result()), (beside, result())])
 
 
-def test_the_snapshot_does_not_go_back_within_a_slice_whoever_owns_it(
+def test_the_position_does_not_go_back_within_a_slice_whoever_owns_it(
     ledger: Ledger, table: LogicalTable, leases: Leases
 ) -> None:
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run-1")
     commit_cell(ledger, leases, batch, result())
     ledger.release(leases)
     mine = ledger.acquire(table, [0, 1], "bob", TTL)
-    with pytest.raises(PlanRefused, match="later snapshot"):
+    with pytest.raises(PlanRefused, match="later position"):
         ledger.plan(mine, T - timedelta(microseconds=1), 1, [copy(cell(1))], "run-2")
     ledger.plan(mine, T, 1, [copy(cell(1))], "run-2")
     ledger.plan(mine, T - HOUR, 1, [copy(cell(0, slice=1))], "run-2")

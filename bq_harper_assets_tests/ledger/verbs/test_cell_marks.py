@@ -6,6 +6,7 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LeaseLost, LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.ledger.questions.status import CellRecord
 from bq_harper_assets.ledger.records import (
     CellKey,
@@ -57,7 +58,7 @@ def test_a_marked_cell_is_dirty_until_a_commit_at_the_same_or_a_later_snapshot(
 ) -> None:
     _sync(ledger, leases, copy(cell()))
     assert _look(ledger, leases, cell()).is_clean
-    assert ledger.mark(leases, T + 2 * MINUTE, [_mark(cell())]) == (cell(),)
+    assert ledger.mark(leases, InstantPosition(T + 2 * MINUTE), [_mark(cell())]) == (cell(),)
     record = _look(ledger, leases, cell())
     assert (record.state, record.marks, record.is_clean) == (CellState.SYNCED, 1, False)
     assert ledger.progress(leases.table, START).dirty == 1
@@ -71,7 +72,7 @@ def test_a_marked_cell_is_dirty_until_a_commit_at_the_same_or_a_later_snapshot(
 def test_a_mark_outlives_a_commit_that_did_not_reach_its_row(
     ledger: Ledger, leases: Leases
 ) -> None:
-    ledger.mark(leases, T, [_mark(cell(), minute=30)])
+    ledger.mark(leases, InstantPosition(T), [_mark(cell(), minute=30)])
     _sync(ledger, leases, Wanted(cell=cell(), mode=Mode.COPY, fingerprint="fp", upto=HALF))
     assert _look(ledger, leases, cell()).marks == 1
     _sync(ledger, leases, Wanted(cell=cell(), mode=Mode.COPY, fingerprint="fp", upto=HALF + MINUTE))
@@ -81,16 +82,18 @@ def test_a_mark_outlives_a_commit_that_did_not_reach_its_row(
 def test_of_many_marks_of_a_cell_the_one_that_is_hardest_to_clear_counts(
     ledger: Ledger, leases: Leases
 ) -> None:
-    ledger.mark(leases, T, [_mark(cell(), 40), _mark(cell(), 50), _mark(cell(), 10)])
-    ledger.mark(leases, T, [_mark(cell(), 20)])
+    ledger.mark(
+        leases, InstantPosition(T), [_mark(cell(), 40), _mark(cell(), 50), _mark(cell(), 10)]
+    )
+    ledger.mark(leases, InstantPosition(T), [_mark(cell(), 20)])
     assert _look(ledger, leases, cell()).marks == 1
     for minute, marks in ((50, 1), (51, 0)):
         upto = START + minute * MINUTE
         _sync(ledger, leases, Wanted(cell=cell(), mode=Mode.COPY, fingerprint="fp", upto=upto))
         assert _look(ledger, leases, cell()).marks == marks
-    ledger.mark(leases, T, [_mark(cell(), 20)])
-    ledger.mark(leases, T, [_mark(cell(), 55)])
-    ledger.mark(leases, T + MINUTE, [_mark(cell(), 5)])
+    ledger.mark(leases, InstantPosition(T), [_mark(cell(), 20)])
+    ledger.mark(leases, InstantPosition(T), [_mark(cell(), 55)])
+    ledger.mark(leases, InstantPosition(T + MINUTE), [_mark(cell(), 5)])
     assert _look(ledger, leases, cell()).marks == 2
     _sync(
         ledger,
@@ -102,7 +105,7 @@ def test_of_many_marks_of_a_cell_the_one_that_is_hardest_to_clear_counts(
 
 
 def test_a_cell_that_only_a_mark_has_named_is_never_copied(ledger: Ledger, leases: Leases) -> None:
-    ledger.mark(leases, T, [_mark(cell())])
+    ledger.mark(leases, InstantPosition(T), [_mark(cell())])
     record = _look(ledger, leases, cell())
     assert (record.state, record.commit, record.marks) == (CellState.TOUCHED, None, 1)
     touched, beside = ledger.plan(leases, T, 1, [copy(cell()), copy(cell(1))], "run")
@@ -113,7 +116,7 @@ def test_a_cell_that_only_a_mark_has_named_is_never_copied(ledger: Ledger, lease
 
 def test_a_mark_leaves_the_marks_of_other_cells_alone(ledger: Ledger, leases: Leases) -> None:
     others = [cell(1), cell(0, slice=1)]
-    ledger.mark(leases, T, [_mark(key) for key in (cell(), *others)])
+    ledger.mark(leases, InstantPosition(T), [_mark(key) for key in (cell(), *others)])
     _sync(ledger, leases, copy(cell()))
     assert _look(ledger, leases, cell()).is_clean
     assert [_look(ledger, leases, key).marks for key in others] == [1, 1]
@@ -126,7 +129,9 @@ def test_a_cell_that_was_committed_at_this_snapshot_holds_the_row_already(
 
     def mark(minute: int, at: int = 0) -> tuple[CellKey, ...]:
         given = [_mark(cell(), minute), _mark(cell(), 1)]
-        return ledger.mark(leases, T + at * MINUTE, given, unless_committed_at_t=True)
+        return ledger.mark(
+            leases, InstantPosition(T + at * MINUTE), given, unless_committed_there=True
+        )
 
     assert mark(29) == ()
     assert _look(ledger, leases, cell()).is_clean
@@ -137,7 +142,7 @@ def test_a_cell_that_was_committed_at_this_snapshot_holds_the_row_already(
     assert mark(0, at=1) == (cell(),)
     _sync(ledger, leases, copy(cell(1)))
     # A turn that took the row from elsewhere does not ask what the cell was committed at.
-    assert ledger.mark(leases, T, [_mark(cell(1), 1)]) == (cell(1),)
+    assert ledger.mark(leases, InstantPosition(T), [_mark(cell(1), 1)]) == (cell(1),)
 
 
 @pytest.mark.parametrize("ending", ["planned", "failed", "refused"])
@@ -150,7 +155,9 @@ def test_a_cell_that_is_not_synced_is_marked_whatever_it_was_committed_at(
         ledger.fail_batch(batch, "Harper went away")
     if ending == "refused":
         ledger.refuse_batch(batch, "would delete 2,000 of 2,100 rows")
-    assert ledger.mark(leases, T, [_mark(cell())], unless_committed_at_t=True) == (cell(),)
+    assert ledger.mark(
+        leases, InstantPosition(T), [_mark(cell())], unless_committed_there=True
+    ) == (cell(),)
     assert _look(ledger, leases, cell()).state.value == ending
 
 
@@ -159,7 +166,7 @@ def test_marking_needs_a_live_lease(
 ) -> None:
     let_time_pass(TTL)
     with pytest.raises(LeaseLost, match="cannot mark cells for positions"):
-        ledger.mark(leases, T, [_mark(cell())])
+        ledger.mark(leases, InstantPosition(T), [_mark(cell())])
     assert ledger.cells(leases.table, START, START + HOUR) == ()
 
 
@@ -174,8 +181,8 @@ UNFIT = [
 def test_a_mark_that_no_commit_could_clear_is_refused(ledger: Ledger, leases: Leases) -> None:
     for unfit, why in UNFIT:
         with pytest.raises(LedgerConflict, match=why):
-            ledger.mark(leases, T, [_mark(cell()), unfit])
-    assert ledger.mark(leases, T, []) == ()
+            ledger.mark(leases, InstantPosition(T), [_mark(cell()), unfit])
+    assert ledger.mark(leases, InstantPosition(T), []) == ()
     assert ledger.cells(leases.table, START, START + HOUR) == ()
 
 
@@ -188,7 +195,7 @@ def test_many_marks_are_one_step_with_one_entry_in_the_audit(
         for slice in (0, 1)
         for minute in range(60)
     ]
-    assert len(ledger.mark(leases, T, given)) == 48
+    assert len(ledger.mark(leases, InstantPosition(T), given)) == 48
     assert ledger.progress(leases.table, START).dirty == 48
     (entry,) = ledger.audit(leases.table, kind="mark")
     assert (entry.subject, len(entry.detail["cells"])) == ("48 cells", 20)
@@ -201,4 +208,8 @@ def test_marked_cells_are_told_in_their_order_whatever_that_of_the_rows(
     minute = timedelta(minutes=1)
     marks = [Mark(key, key.window_start + minute, "a row moved") for key in keys]
     late = Mark(cell(0), cell(0).window_start + 2 * minute, "a row moved")
-    assert ledger.mark(leases, T, [*marks, late]) == (cell(0), cell(0, slice=1), cell(1))
+    assert ledger.mark(leases, InstantPosition(T), [*marks, late]) == (
+        cell(0),
+        cell(0, slice=1),
+        cell(1),
+    )

@@ -7,6 +7,7 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable, Mark, Mode
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,
@@ -98,7 +99,7 @@ def test_marks_go_with_all_else_and_those_of_other_tables_stay(
     other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
     for each in (table, other):
         leases = ledger.acquire(each, [0], "ann", TTL)
-        ledger.mark(leases, T, [Mark(cell(0), START, "a row moved")])
+        ledger.mark(leases, InstantPosition(T), [Mark(cell(0), START, "a row moved")])
         ledger.release(leases)
     ledger.distrust(table, [], epoch=0, batch=0)
     marks = [

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.ledger.records import LogicalTable, Mark
 from bq_harper_assets.ledger.verbs.proofs import Judged, ProvedCells
 from bq_harper_assets_tests.ledger.sample import TTL, T, cell, commit_cell, copy, result
@@ -54,7 +55,9 @@ def test_a_proof_counts_until_its_cell_is_synced_again_or_marked(
         (LATER, LATER),
     }
 
-    ledger.mark(leases, LATER, [Mark(cells[1], cells[1].window_start, "a row moved")])
+    ledger.mark(
+        leases, InstantPosition(LATER), [Mark(cells[1], cells[1].window_start, "a row moved")]
+    )
     assert {(each.cells, each.is_clean) for each in ledger.proved_cells(table)} == {
         (1, True),
         (1, False),

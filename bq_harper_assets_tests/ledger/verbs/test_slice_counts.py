@@ -9,8 +9,15 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import select
 
-from bq_harper_assets.ledger.errors import LeaseHeld, LeaseLost, LedgerConflict, TableChanged
+from bq_harper_assets.ledger.errors import (
+    LeaseHeld,
+    LeaseLost,
+    LedgerConflict,
+    PlanRefused,
+    TableChanged,
+)
 from bq_harper_assets.ledger.ledger import Ledger
+from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.ledger.records import (
     BatchState,
     CellState,
@@ -42,7 +49,9 @@ def _sync(ledger: Ledger, table: LogicalTable, hour: int, slices: list[int]) -> 
     leases = ledger.acquire(table, slices, "ann", TTL)
     batches = ledger.plan(leases, T, 1, [copy(cell(hour, slice)) for slice in slices], "run")
     ledger.commit_cells(leases, [(batch, result(10, BAD)) for batch in batches])
-    ledger.mark(leases, T, [Mark(cell(hour, slices[0]), cell(hour).window_start, "moved")])
+    ledger.mark(
+        leases, InstantPosition(T), [Mark(cell(hour, slices[0]), cell(hour).window_start, "moved")]
+    )
     ledger.release(leases)
 
 
@@ -86,7 +95,7 @@ def test_what_was_done_stays_on_record(ledger: Ledger, table: LogicalTable) -> N
     assert (entry.kind, entry.subject, entry.outcome) == ("slices", "4 to 2", "changed")
 
 
-def test_no_slice_goes_back_to_an_older_epoch_snapshot_or_schema(
+def test_no_slice_goes_back_to_an_older_epoch_position_or_schema(
     ledger: Ledger, table: LogicalTable
 ) -> None:
     ledger.record_schema(table, {"columns": ["ts", "speed"]}, 1)
@@ -104,9 +113,12 @@ def test_no_slice_goes_back_to_an_older_epoch_snapshot_or_schema(
         (epoch,) = {row.epoch for row in rows}
         epochs.append(epoch)
     assert epochs == [4, 5, 6]
+    leases = ledger.acquire(table, [0], "ann", TTL)
+    with pytest.raises(PlanRefused, match="at the later position"):
+        ledger.plan(leases, T, 2, [copy(cell())], "run")
 
 
-def test_slices_that_were_never_used_may_take_any_snapshot(
+def test_slices_that_were_never_used_may_take_any_position(
     ledger: Ledger, table: LogicalTable
 ) -> None:
     changed = ledger.change_slices(table, 5)

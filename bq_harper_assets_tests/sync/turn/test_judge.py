@@ -60,6 +60,7 @@ def work(
         cell=cell_key(cell),
         mode=mode,
         t=window.end,
+        rank=1,
         schema_version=1,
         epoch=1,
         upto=window.end,

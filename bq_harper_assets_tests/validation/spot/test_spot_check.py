@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.ledger.records import Mark
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.validation.spot.spot_check import check_spot
@@ -135,7 +136,7 @@ def test_a_cell_that_waits_to_be_moved_is_left_out(sync: Sync, tables: SmallTabl
     assert table is not None
     cell = ledger.cells(table, NOON, ONE)[0].cell
     leases = ledger.acquire(table, [0], "test", 3 * MINUTE)
-    ledger.mark(leases, ledger.now(), [Mark(cell, NOON, "a row moved away")])
+    ledger.mark(leases, InstantPosition(ledger.now()), [Mark(cell, NOON, "a row moved away")])
     assert spot(sync, tables, contract).passed
     only = spot(sync, tables, contract, start=NOON, end=ONE)
     assert (only.status, only.passed, only.severity) == (
