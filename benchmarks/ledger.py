@@ -6,7 +6,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
-from bq_harper_assets.ledger.records import CellKey, CellResult, Mode, TableFacts, Wanted
+from bq_harper_assets.ledger.records import CellKey, CellResult, Mode, RouteFacts, Wanted
 
 WINDOWS, SLICES = 96, 4
 WINDOW = timedelta(minutes=15)
@@ -17,8 +17,9 @@ TTL = timedelta(minutes=10)
 def measure(ledger: Ledger) -> None:
     """Prints milliseconds per cell: first plan, commits one by one, plan again, commits at once."""
     name = f"benchmark {time.time_ns()}"
-    facts = TableFacts(
+    facts = RouteFacts(
         name=name,
+        table=name,
         source="source",
         target=name,
         timestamp_column="ts",
@@ -26,11 +27,15 @@ def measure(ledger: Ledger) -> None:
         window=WINDOW,
         slices=SLICES,
     )
-    table = ledger.register_table(facts)
+    table = ledger.register_route(facts)
     ledger.record_schema(table, {"columns": ["ts"]}, 0)
     leases = ledger.acquire(table, range(SLICES), "benchmark", TTL)
     starts = [START + number * WINDOW for number in range(WINDOWS)]
-    cells = [CellKey(start, start + WINDOW, slice) for start in starts for slice in range(SLICES)]
+    cells = [
+        CellKey.of_window(start, start + WINDOW, slice)
+        for start in starts
+        for slice in range(SLICES)
+    ]
     wanted = [Wanted(cell=cell, mode=Mode.COPY, fingerprint="fingerprint") for cell in cells]
     result = CellResult(read=1000, written=1000, unchanged=0, quarantined=0, digest="digest")
 

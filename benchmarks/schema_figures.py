@@ -81,7 +81,7 @@ def drift_figures(sync: Sync, tables: SmallTables, contract: TableContract, size
     """A day of looks by a clock that is set to each; at its end a change directly after a look."""
     ledger, bigquery = sync.stores.ledger, sync.stores.bigquery
     source = f"{contract.source.dataset}.{contract.source.table}"
-    known = ledger.find_table(contract.id)
+    known = ledger.find_route(contract.id)
 
     def opened() -> AbstractContextManager[Source]:
         return bigquery_source(bigquery, {"bqh": "drift"}, retry=RetryPolicy(max_retries=0))
@@ -120,7 +120,7 @@ def type_figures(sync: Sync, tables: SmallTables, rows: int) -> tuple[TableContr
     hours = [sync.cells(contract, at, at + HOUR) for at in (START, START + HOUR)]
     sync.run(contract, hours[0])
     tables.run(f"CREATE OR REPLACE TABLE {source.sql} AS {_rows('CAST(n AS STRING)', rows)}")
-    known = sync.stores.ledger.find_table(contract.id)
+    known = sync.stores.ledger.find_route(contract.id)
     recorded = sync.stores.ledger.newest_schema(known).version
     seen_by_sync = sync.run(contract, hours[1]).schema_version - recorded
     held = {row["number"]: row for row in sync.rows(contract)}

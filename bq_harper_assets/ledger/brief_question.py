@@ -59,13 +59,12 @@ class ReadOnlyDatabase(Database):
 
     def __init__(self, url: SecretStr, patience_s: float) -> None:
         self._patience_s = patience_s
-        self._file: Path | None = None
         super().__init__(url)
 
     @property
     def is_there(self) -> bool:
         """Says whether there can be a ledger: a SQLite file that was never made holds none."""
-        return self._file is None or self._file.exists()
+        return self.file is None or self.file.exists()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -79,7 +78,6 @@ class ReadOnlyDatabase(Database):
         return self._postgresql_engine(url)
 
     def _sqlite_engine(self, file: Path) -> Engine:
-        self._file = file
         # SQLite itself then refuses to make the file, and every statement that writes. SQLAlchemy's
         # own URL would be unquoted once more, so that a "#" in it ended the path.
         only_read = f"file:{quote(str(file.absolute()))}?mode=ro"

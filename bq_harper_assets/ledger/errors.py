@@ -45,13 +45,16 @@ class LedgerRefused(LedgerError):
 class LedgerTooNew(LedgerRefused):
     """A newer release has migrated this ledger."""
 
-    def __init__(self, address: str, revision: str) -> None:
+    def __init__(self, address: str, revision: str, release: str | None) -> None:
+        needed = f"release {release} or a newer one" if release else "a newer release"
         super().__init__(
             f"the ledger at {address} has the layout {revision}, which this release does not know:"
-            " a newer release has opened it. Nothing was changed. Run that release, or set"
-            " ledger.url in the profile to another ledger"
+            f" {needed} has opened it. Nothing was changed. Run {needed}, put back the copy of the"
+            " ledger from before (docs/ledger.md says how), or set ledger.url in the profile to"
+            " another ledger"
         )
         self.revision = revision
+        self.release = release
 
 
 class LedgerNotWritable(LedgerRefused):

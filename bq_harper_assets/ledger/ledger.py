@@ -23,7 +23,7 @@ from bq_harper_assets.ledger.questions import (
     status,
     workers,
 )
-from bq_harper_assets.ledger.records import Leases, LogicalTable
+from bq_harper_assets.ledger.records import Leases, LedgerRoute
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.store.migrate import migrate
@@ -37,6 +37,7 @@ from bq_harper_assets.ledger.verbs import (
     distrust,
     fingerprint_changes,
     intended_deletes,
+    key_ranges,
     proofs,
     quarantine,
     registry,
@@ -127,26 +128,28 @@ class Ledger:
     identity = reading_method(_identity)
     now = reading_method(database_now)
 
-    # Tables, with their starts and slices.
-    register_table = writing_method(registry.register_table)
+    # Routes, with the starts of their tables, their slices and key ranges.
+    register_route = writing_method(registry.register_route)
     refused_change = reading_method(registry.refused_change)
-    find_table = reading_method(registry.find_table)
-    tables = reading_method(registry.all_tables)
+    find_route = reading_method(registry.find_route)
+    routes = reading_method(registry.all_routes)
     start_of = reading_method(registry.start_of)
     starts = reading_method(registry.all_starts)
     record_start = writing_method(registry.record_start)
     begin_earlier = writing_method(registry.begin_earlier)
+    cut_by_key = writing_method(key_ranges.cut_by_key)
+    key_ranges = reading_method(key_ranges.key_ranges)
     change_slices = writing_method(slice_counts.change_slices)
     distrust = writing_method(distrust.distrust)
 
     @contextmanager
-    def alone(self, table: LogicalTable) -> Iterator[None]:
-        """Lets only one process at a time into such a block for this table.
+    def alone(self, route: LedgerRoute) -> Iterator[None]:
+        """Lets only one process at a time into such a block for this route.
 
         It is meant for steps of seconds, not of minutes.
         """
         with self._database.writing() as connection:
-            registry.lock_table(connection, table)
+            registry.lock_route(connection, route)
             yield
 
     # Schema versions.
@@ -159,12 +162,12 @@ class Ledger:
 
     # Leases, and claims on what concerns no single table.
     def acquire(
-        self, table: LogicalTable, slices: Sequence[int], owner: str, ttl: timedelta
+        self, route: LedgerRoute, slices: Sequence[int], owner: str, ttl: timedelta
     ) -> Leases:
         """Takes the leases of all slices or of none; LeaseHeld says who has them and until when."""
         sent = self._monotonic()
         with self._database.writing() as connection:
-            return slice_leases.acquire(connection, table, slices, owner, ttl, sent)
+            return slice_leases.acquire(connection, route, slices, owner, ttl, sent)
 
     def renew(self, leases: Leases, ttl: timedelta) -> Leases:
         """Gives the same leases with later deadlines; LeaseLost if one is not live any more."""

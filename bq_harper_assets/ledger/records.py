@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
+
+from bq_harper_assets.instants import MICROSECOND, instant_at, micros_at
 
 
 class Mode(StrEnum):
@@ -38,30 +40,58 @@ class CellState(StrEnum):
     TOUCHED = "touched"  # not planned since it was made or distrusted, but it may hold rows
 
 
+class CutBy(StrEnum):
+    """A route divides its rows by their time or by their key."""
+
+    TIME = "time"  # into windows
+    KEY = "key"  # into ranges, whose bounds are recorded once
+
+
 @dataclass(frozen=True, kw_only=True)
-class TableFacts:
-    """The table facts must not change, or a table's cells would mean something else."""
+class RouteFacts:
+    """The route's facts must not change, or its cells would mean something else."""
 
     name: str
+    table: str  # the logical table's name
     source: str
     target: str
     timestamp_column: str
     key: tuple[str, ...]  # empty if the whole row is the key
-    window: timedelta
+    window: timedelta | None  # None if the rows are cut by key
     slices: int
+
+    @property
+    def cut(self) -> CutBy:
+        """Says by what the rows are divided."""
+        return CutBy.KEY if self.window is None else CutBy.TIME
+
+    @property
+    def step(self) -> int:
+        """Gives the length of each range on the cut's axis: microseconds, or one number."""
+        return 1 if self.window is None else self.window // MICROSECOND
 
 
 @dataclass(frozen=True)
-class LogicalTable:
-    """A logical table is a registered table; all other calls name it by this."""
+class LedgerRoute:
+    """A route is one registered way of a logical table's rows; all other calls name it by this."""
 
     id: int
-    facts: TableFacts
+    table_id: int  # the logical table's, whose schema versions all its routes share
+    facts: RouteFacts
 
     @property
     def name(self) -> str:
         """Gives the contract's id."""
         return self.facts.name
+
+
+@dataclass(frozen=True)
+class KeyRangeRecord:
+    """A key range record has the keys from `low` on and before `high`, in the source's order."""
+
+    number: int
+    low: str | None  # None if it has no first key
+    high: str | None  # None if it has no end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +117,43 @@ class NewestVersion:
 
 @dataclass(frozen=True, order=True)
 class CellKey:
-    """A cell key names one window of one slice."""
+    """A cell key names one range of one slice, by whole numbers on the axis of the route's cut.
 
-    window_start: datetime
-    window_end: datetime
+    A window counts microseconds since 1970; a key range has its number, and ends at the next one.
+    """
+
+    start: int
+    end: int
     slice: int
 
+    @classmethod
+    def of_window(cls, start: datetime, end: datetime, slice: int) -> Self:
+        """Names a window of a slice."""
+        return cls(micros_at(start), micros_at(end), slice)
+
+    @classmethod
+    def of_range(cls, number: int, slice: int) -> Self:
+        """Names a key range of a slice."""
+        return cls(number, number + 1, slice)
+
+    @property
+    def is_key_range(self) -> bool:
+        """Says whether it is a key range: no window is as short as a microsecond."""
+        return self.end - self.start == 1
+
+    @property
+    def window_start(self) -> datetime:
+        """Gives the instant at which the window begins."""
+        return instant_at(self.start)
+
+    @property
+    def window_end(self) -> datetime:
+        """Gives the instant at which the window ends."""
+        return instant_at(self.end)
+
     def __str__(self) -> str:
+        if self.is_key_range:
+            return f"range {self.start}|s{self.slice:02d}"
         return f"{self.window_start:%Y-%m-%dT%H:%M}|s{self.slice:02d}"
 
 
@@ -111,7 +171,7 @@ class Lease:
 class Leases:
     """The leases were taken together; `renew` gives new ones with later deadlines."""
 
-    table: LogicalTable
+    route: LedgerRoute
     owner: str
     held: tuple[Lease, ...]
 
@@ -136,18 +196,18 @@ class Wanted:
     """A wanted cell is one that a turn asks to write, with the mode for an unknown cell.
 
     A cell that some batch or mark has named is reconciled instead. A top-up is granted to a clean
-    open cell that is committed up to `since`.
+    open cell that is committed up to `since`. A key range is always moved whole.
     """
 
     cell: CellKey
     mode: Mode
     fingerprint: str  # of the window up to `upto`, at the plan's T
-    upto: datetime | None = None  # None for the whole window
+    upto: datetime | None = None  # None for the whole range
     since: datetime | None = None
 
     @property
     def end(self) -> datetime:
-        """Says up to where the batch covers its window."""
+        """Says up to where the batch covers its range; the end of a key range is no real time."""
         return self.upto or self.cell.window_end
 
 
@@ -155,7 +215,7 @@ class Wanted:
 class Batch:
     """A batch writes one cell once, under the lease of one epoch."""
 
-    table: LogicalTable
+    route: LedgerRoute
     seq: int
     cell: CellKey
     mode: Mode

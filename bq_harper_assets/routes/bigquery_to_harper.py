@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import TableFacts
+from bq_harper_assets.ledger.records import RouteFacts
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.bigquery.source import BigQuerySource, bigquery_source
 from bq_harper_assets.stores.harper.target import HarperTarget, harper_target
@@ -37,7 +37,7 @@ class BigQueryToHarper:
         return self.stores.ledger
 
     @property
-    def facts(self) -> TableFacts:
+    def facts(self) -> RouteFacts:
         """Returns what must not change once the table is synced."""
         return table_facts(self.contract, self.stores.bigquery.project)
 

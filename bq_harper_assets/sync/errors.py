@@ -37,7 +37,7 @@ from bq_harper_assets.errors import BqhError, TransientError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bq_harper_assets.ledger.records import LogicalTable
+    from bq_harper_assets.ledger.records import LedgerRoute
     from bq_harper_assets.sync.turn.report import TurnReport
 
 
@@ -48,7 +48,7 @@ class SyncError(BqhError):
 class OutOfStep(SyncError):
     """The ledger contradicts Harper: what it calls synced cannot be relied on."""
 
-    def __init__(self, table: "LogicalTable", why: str, instead: str = "") -> None:
+    def __init__(self, table: "LedgerRoute", why: str, instead: str = "") -> None:
         super().__init__(
             f"{why}. Nothing was written: what Harper holds is as it was. {instead}To compare "
             "every window with BigQuery and write only what differs, type: "
@@ -59,7 +59,7 @@ class OutOfStep(SyncError):
 class HarperInUse(SyncError):
     """A run of another ledger may still be writing to the Harper table."""
 
-    def __init__(self, table: "LogicalTable", until: float) -> None:
+    def __init__(self, table: "LedgerRoute", until: float) -> None:
         when = datetime.fromtimestamp(until, UTC)
         super().__init__(
             f"a run of another ledger may still be writing to Harper's table "

@@ -6,7 +6,7 @@ from dataclasses import replace
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.errors import TableChanged
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellKey, LogicalTable, SchemaVersion, TableFacts
+from bq_harper_assets.ledger.records import CellKey, LedgerRoute, RouteFacts, SchemaVersion
 from bq_harper_assets.schema.change import Change, dated
 from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.table_plan import TablePlan
@@ -21,7 +21,7 @@ def version_of(recorded: SchemaVersion | None) -> TableVersion | None:
 
 def record_version(
     ledger: Ledger,
-    table: LogicalTable,
+    table: LedgerRoute,
     contract: TableContract,
     seen: SchemaVersion | None,  # the newest before the source was read
     plan: TablePlan,
@@ -61,13 +61,14 @@ def changes_of(
     return tuple(dated(change, recorded.recorded_at) for change in changes)
 
 
-def table_facts(contract: TableContract, project: str) -> TableFacts:
+def table_facts(contract: TableContract, project: str) -> RouteFacts:
     """Returns the facts of a contract that must not change once the table is synced.
 
     The source is named within `project`, which only its connection knows.
     """
-    return TableFacts(
+    return RouteFacts(
         name=contract.id,
+        table=contract.id,
         source=contract.source.name_in(project),
         target=contract.target.table,
         timestamp_column=contract.timestamp_column,
@@ -84,7 +85,7 @@ def refused_declaration(
 
     Without the project that the source is in, it is assumed to be the same.
     """
-    known = ledger.find_table(contract.id)
+    known = ledger.find_route(contract.id)
     if project is not None:
         return ledger.refused_change(table_facts(contract, project))
     return None if known is None else ledger.refused_change(_with_source_of(known, contract))
@@ -97,7 +98,7 @@ def refused_declarations(
 
     One statement is enough for all tables that are declared as they were synced.
     """
-    known = {table.name: table for table in ledger.tables()}
+    known = {table.name: table for table in ledger.routes()}
     refused = {}
     for contract in contracts:
         table = known.get(contract.id)
@@ -108,10 +109,10 @@ def refused_declarations(
     return refused
 
 
-def _with_source_of(known: LogicalTable, contract: TableContract) -> TableFacts:
+def _with_source_of(known: LedgerRoute, contract: TableContract) -> RouteFacts:
     return replace(table_facts(contract, ""), source=known.facts.source)
 
 
 def cell_key(cell: Cell) -> CellKey:
     """Returns the ledger's key of a cell; the ledger does not know how cells are cut."""
-    return CellKey(cell.window.start, cell.window.end, cell.slice)
+    return CellKey.of_window(cell.window.start, cell.window.end, cell.slice)

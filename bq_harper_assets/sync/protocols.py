@@ -22,7 +22,7 @@ import pyarrow as pa
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.position import Position
-from bq_harper_assets.ledger.records import CellResult, Leases, LogicalTable, TableFacts
+from bq_harper_assets.ledger.records import CellResult, Leases, LedgerRoute, RouteFacts
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.schema.logical import TableSchema
 from bq_harper_assets.schema.table_plan import TablePlan
@@ -426,7 +426,7 @@ class Target(Protocol):
         """Returns how many requests the target serves at once."""
         ...
 
-    def require_in_step(self, ledger: Ledger, table: LogicalTable) -> None:
+    def require_in_step(self, ledger: Ledger, table: LedgerRoute) -> None:
         """Raises OutOfStep if the ledger and the target contradict each other."""
         ...
 
@@ -443,7 +443,7 @@ class Target(Protocol):
         """Makes or evolves the table; nothing is dropped."""
         ...
 
-    def mirror(self, ledger: Ledger, table: LogicalTable, owner: str) -> LeaseMirror | None:
+    def mirror(self, ledger: Ledger, table: LedgerRoute, owner: str) -> LeaseMirror | None:
         """Returns what shows leases to tasks; None if this target's tasks need none."""
         ...
 
@@ -500,7 +500,7 @@ class Route(Protocol):
         ...
 
     @property
-    def facts(self) -> TableFacts:
+    def facts(self) -> RouteFacts:
         """Returns what must not change once the table is synced."""
         ...
 

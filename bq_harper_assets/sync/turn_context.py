@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.instants import floor_to_window, instant_at
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid, Part
 from bq_harper_assets.sync.cells.window import Window
@@ -81,7 +81,7 @@ class TurnContext:
 
     source: TurnSource
     ledger: Ledger
-    table: LogicalTable
+    table: LedgerRoute
     keeper: Keeper
     start: datetime  # of the table's first window
     phase: Phase

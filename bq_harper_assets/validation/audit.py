@@ -12,7 +12,7 @@ from typing import Any
 
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.encoding.text_forms import stored_text
@@ -28,7 +28,7 @@ FAILED = "failed"
 def record_validation(
     ledger: Ledger,
     harper: HarperClient,
-    table: LogicalTable,
+    table: LedgerRoute,
     verdicts: Sequence[Verdict],
     *,
     cell: Cell | None = None,

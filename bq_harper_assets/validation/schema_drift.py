@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.schema.change import Change, ChangeKind
 from bq_harper_assets.schema.changes import changes_between, waiting_changes
@@ -50,7 +50,7 @@ def check_drift(
     what is not settled, and what a person should check, which stays until somebody accepts it or it
     is gone.
     """
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     newest = ledger.newest_schema(table) if table else None
     if table is None or newest is None:
         if problem:
@@ -103,13 +103,13 @@ def check_drift(
     )
 
 
-def accepted_version(ledger: Ledger, table: LogicalTable) -> int:
+def accepted_version(ledger: Ledger, table: LedgerRoute) -> int:
     """Gives the version up to which changes were accepted; the first version changed nothing."""
     notes = ledger.audit(table, 1, kind=_ACCEPTED)
     return int(notes[0].detail["version"]) if notes else 1
 
 
-def accept_changes(ledger: Ledger, table: LogicalTable, version: int, by: str) -> None:
+def accept_changes(ledger: Ledger, table: LedgerRoute, version: int, by: str) -> None:
     """Records that a person accepted all changes up to this version, which ends their report."""
     detail = {"version": version, "by": by}
     ledger.record_audit(table, Note(_ACCEPTED, f"version {version}", "accepted", detail))
@@ -131,7 +131,7 @@ def _code(text: str) -> str:
 
 
 def _since(
-    ledger: Ledger, table: LogicalTable, contract: TableContract, before: int, now: TableVersion
+    ledger: Ledger, table: LedgerRoute, contract: TableContract, before: int, now: TableVersion
 ) -> tuple[Change, ...]:
     known = ledger.schema_version(table, before)
     changes = changes_between(TableVersion.parse(known.body), now, contract) if known else ()

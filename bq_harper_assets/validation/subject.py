@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -21,9 +21,9 @@ class Subject:
     harper: HarperClient
     ledger: Ledger
 
-    def table(self) -> LogicalTable | None:
+    def table(self) -> LedgerRoute | None:
         """Finds the table in the ledger; None if it was never synced."""
-        return self.ledger.find_table(self.contract.id)
+        return self.ledger.find_route(self.contract.id)
 
     def start(self) -> datetime | None:
         """Says where the table's first window begins; None if that was never decided."""

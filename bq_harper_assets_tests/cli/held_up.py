@@ -101,7 +101,7 @@ def run_of(declared: Project) -> DagsterRun:
 
 def live_leases(declared: Project) -> list[LeaseRecord]:
     with open_ledger(declared.ledger.url) as ledger:
-        known = ledger.find_table(declared.tables[0].id)
+        known = ledger.find_route(declared.tables[0].id)
         assert known
         return [lease for lease in ledger.leases(known) if lease.is_live]
 

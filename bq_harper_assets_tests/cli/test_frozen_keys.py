@@ -40,10 +40,10 @@ def synced(project: Project) -> Iterator[None]:
     """As far as the ledger knows: a batch of its first table was planned."""
     [contract, *_] = project.tables
     with open_ledger(project.ledger.url) as ledger:
-        known = ledger.register_table(table_facts(contract, project.bigquery.project))
+        known = ledger.register_route(table_facts(contract, project.bigquery.project))
         ledger.record_schema(known, {"columns": []}, 0)
         leases = ledger.acquire(known, [0], "a run", HOUR)
-        cell = CellKey(START, START + HOUR, 0)
+        cell = CellKey.of_window(START, START + HOUR, 0)
         ledger.plan(
             leases,
             START + 2 * HOUR,
@@ -110,7 +110,7 @@ def test_a_declaration_under_which_nothing_was_synced_is_not_frozen(
     first = declared()
     loaded = project.declare(first)
     with open_ledger(loaded.ledger.url) as ledger:
-        ledger.register_table(table_facts(loaded.tables[0], loaded.bigquery.project))
+        ledger.register_route(table_facts(loaded.tables[0], loaded.bigquery.project))
     project.declare(first | {"timestampColumn": "at", "window": "1d"})
     found = told("doctor", code=1)["findings"]  # there is no such table in BigQuery
     [finding] = [each for each in found if each["subject"] == f"table {first['id']}"]

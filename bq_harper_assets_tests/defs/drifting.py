@@ -119,7 +119,7 @@ class Drifting:
 def first_version(project: Project, ledger: Ledger, tables: SmallTables) -> None:
     """As if each table had been looked at once, and nothing done yet."""
     for contract in project.tables:
-        known = ledger.register_table(table_facts(contract, project.bigquery.project))
+        known = ledger.register_route(table_facts(contract, project.bigquery.project))
         body = plan_table(contract, source_schema(tables.queries, contract)).version.body()
         ledger.record_schema(known, body, 0, by="a run", cause="first sync")
 

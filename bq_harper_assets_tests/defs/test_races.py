@@ -82,7 +82,7 @@ def test_a_run_that_loses_a_race_for_its_table_succeeds_and_a_changed_type_is_a_
         [created] = proxy.seen(operation="create_table", table=target)
         assert created.status == 400  # it exists already
         assert sorted(dagster.rows(contract)) == [*range(20)]
-        known = ledger.find_table(contract.id)
+        known = ledger.find_route(contract.id)
         assert known
         assert [each.version for each in ledger.schema_history(known)] == [1]
         assert sensor.tick() == []

@@ -25,7 +25,7 @@ def without_lease_check(step: str) -> Callable[[Patch], None]:
 
         def lock_live(connection: Any, leases: Any, slices: Any, doing: str) -> Any:
             if doing == step:
-                return slice_leases.lock(connection, leases.table, slices)
+                return slice_leases.lock(connection, leases.route, slices)
             return checked(connection, leases, slices, doing)
 
         patch.setattr(slice_leases, "lock_live", lock_live)
@@ -127,9 +127,9 @@ def fingerprint_per_window(patch: Patch) -> None:
     ) -> None:
         commit(connection, leases, done, **allowed)
         for batch, _ in done:
-            here = (CELLS.c.table_id == batch.table.id, CELLS.c.batch.is_not(None))
+            here = (CELLS.c.route_id == batch.route.id, CELLS.c.batch.is_not(None))
             mine = connection.execute(CELLS.select().where(*here, CELLS.c.batch == batch.seq)).one()
-            window = CELLS.c.window_start == batch.cell.window_start
+            window = CELLS.c.range_start == batch.cell.start
             connection.execute(
                 update(CELLS).where(*here, window).values(fingerprint=mine.fingerprint)
             )

@@ -14,7 +14,7 @@ from bq_harper_assets.contract.identifiers import DELETED_AT, HASH
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.status import CellRecord
-from bq_harper_assets.ledger.records import Batch, CellKey, CellResult, Intent, LogicalTable, Mode
+from bq_harper_assets.ledger.records import Batch, CellKey, CellResult, Intent, LedgerRoute, Mode
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets_tests.history.placing import Placing
 from bq_harper_assets_tests.history.source import Content, Contents, Row, Source
@@ -56,9 +56,9 @@ class Watch:
         return self.contract.key is not None
 
     @property
-    def table(self) -> LogicalTable | None:
+    def table(self) -> LedgerRoute | None:
         """As the ledger has it; None before the first run."""
-        return self.ledger.find_table(self.contract.id)
+        return self.ledger.find_route(self.contract.id)
 
     def records(self) -> Sequence[CellRecord]:
         """All cells of the ledger."""

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.ledger.store.columns import duration_micros
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.store.tables import IDENTITY, METADATA
@@ -79,9 +79,9 @@ def ledger(ledger_url: str) -> Iterator[Ledger]:
 
 
 @pytest.fixture
-def table(ledger: Ledger) -> LogicalTable:
+def table(ledger: Ledger) -> LedgerRoute:
     """Registered, with schema version 1."""
-    registered = ledger.register_table(FACTS)
+    registered = ledger.register_route(FACTS)
     ledger.record_schema(registered, {"columns": ["ts"]}, 0)
     return registered
 

@@ -17,7 +17,7 @@ def _wait_for_death(*statement: object) -> None:
 def main(url: str, point: str) -> None:
     """Plans a cell and commits it, but for what `point` keeps it from."""
     ledger = open_ledger(url)
-    table = ledger.find_table(FACTS.name)
+    table = ledger.find_route(FACTS.name)
     assert table is not None
     leases = ledger.acquire(table, [0], "doomed", TTL)
     if point == "inside plan":

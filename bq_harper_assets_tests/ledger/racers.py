@@ -13,14 +13,14 @@ def open_at(url: str, start: float) -> str:
     """Opens the ledger and registers a table; the ledger's identity."""
     wait(start)
     with open_ledger(url) as ledger:
-        ledger.register_table(FACTS)
+        ledger.register_route(FACTS)
         return str(ledger.identity())
 
 
 def acquire_at(url: str, start: float, owner: str, slices: list[int]) -> str:
     """Who holds the slices after the race, as this racer learns it."""
     with open_ledger(url) as ledger:
-        table = ledger.register_table(FACTS)
+        table = ledger.register_route(FACTS)
         wait(start)
         try:
             ledger.acquire(table, slices, owner, TTL)
@@ -41,7 +41,7 @@ def take_turns(url: str, start: float, owner: str, rounds: int) -> list[tuple[in
     """Moves the same cell again and again; (epoch, batch, mode) of each commit of this owner."""
     commits: list[tuple[int, int, str]] = []
     with open_ledger(url) as ledger:
-        table = ledger.register_table(FACTS)
+        table = ledger.register_route(FACTS)
         wait(start)
         give_up = time.monotonic() + 60
         while len(commits) < rounds:
@@ -61,7 +61,7 @@ def take_turns(url: str, start: float, owner: str, rounds: int) -> list[tuple[in
 def work_on_slice(url: str, start: float, slice: int, cells: int) -> str:
     """Moves cells of a slice of its own, one by one; what went wrong, if anything."""
     with open_ledger(url) as ledger:
-        table = ledger.register_table(FACTS)
+        table = ledger.register_route(FACTS)
         wait(start)
         try:
             leases = ledger.acquire(table, [slice], f"owner {slice}", TTL)

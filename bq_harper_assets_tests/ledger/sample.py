@@ -11,7 +11,7 @@ from bq_harper_assets.ledger.records import (
     Leases,
     Mode,
     Rejection,
-    TableFacts,
+    RouteFacts,
     Wanted,
 )
 
@@ -20,8 +20,9 @@ START = datetime(2026, 11, 16, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 T = START + timedelta(days=1)
 TTL = timedelta(minutes=10)
-FACTS = TableFacts(
+FACTS = RouteFacts(
     name="positions",
+    table="positions",
     source="fleet.positions",
     target="Positions",
     timestamp_column="ts",
@@ -33,7 +34,7 @@ FACTS = TableFacts(
 
 def cell(hour: int = 0, slice: int = 0) -> CellKey:
     """The cell of that hour."""
-    return CellKey(START + hour * HOUR, START + (hour + 1) * HOUR, slice)
+    return CellKey.of_window(START + hour * HOUR, START + (hour + 1) * HOUR, slice)
 
 
 def copy(key: CellKey, fingerprint: str = "fp") -> Wanted:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from sqlalchemy import Engine, event
 
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets_tests.ledger.sample import TTL
 
 
@@ -29,9 +29,7 @@ class _WorkingClock:
         event.remove(Engine, "before_cursor_execute", tick)
 
 
-def test_a_deadline_counts_from_when_the_call_was_sent(
-    ledger_url: str, table: LogicalTable
-) -> None:
+def test_a_deadline_counts_from_when_the_call_was_sent(ledger_url: str, table: LedgerRoute) -> None:
     clock = _WorkingClock()
     with open_ledger(ledger_url, monotonic=clock) as ledger, clock.running():
         sent = clock.now

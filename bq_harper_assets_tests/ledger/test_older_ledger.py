@@ -108,7 +108,7 @@ def test_every_row_is_still_there_in_todays_layout(left_url: str) -> None:
 
 def test_what_was_synced_is_told_as_it_was(left_url: str) -> None:
     with open_ledger(left_url) as ledger:
-        tables = {table.name: table for table in ledger.tables()}
+        tables = {table.name: table for table in ledger.routes()}
         assert set(tables) == {SHIPS, REPORTS, PORTS}
         assert {
             name: (table.facts.key, table.facts.window, table.facts.slices)
@@ -148,7 +148,7 @@ def test_what_the_older_release_noted_of_its_last_look_at_schemas_is_understood(
 
 def test_instants_of_the_older_release_are_positions_in_the_same_order(left_url: str) -> None:
     with open_ledger(left_url) as ledger:
-        for table in ledger.tables():
+        for table in ledger.routes():
             known = ledger.history(table)
             assert known != ()
             for batch in known:
@@ -168,20 +168,20 @@ def test_instants_of_the_older_release_are_positions_in_the_same_order(left_url:
 
 def test_work_goes_on_with_the_next_numbers(left_url: str) -> None:
     with open_ledger(left_url) as ledger:
-        [ports] = [table for table in ledger.tables() if table.name == PORTS]
+        [ports] = [table for table in ledger.routes() if table.name == PORTS]
         seen = ledger.newest(ports)
         epochs = {lease.slice: lease.epoch for lease in ledger.leases(ports)}
-        again = ledger.register_table(ports.facts)
+        again = ledger.register_route(ports.facts)
         assert again == ports
         leases = ledger.acquire(again, [0, 1], "a later run", HOUR)
         assert {each.slice: each.epoch for each in leases.held} == {
             slice: epoch + 1 for slice, epoch in epochs.items()
         }
-        window = CellKey(DAY, DAY + HOUR, 0)
+        window = CellKey.of_window(DAY, DAY + HOUR, 0)
         wanted = Wanted(cell=window, mode=Mode.COPY, fingerprint="fp")
         [batch] = ledger.plan(leases, ledger.now(), 2, [wanted], "a later run")
         # Rows of the older release are there: they are compared, not copied over.
         assert (batch.seq, batch.mode) == (seen.batch + 1, Mode.RECONCILE)
         other = replace(ports.facts, name="others", target="Others")
-        known = {table.id for table in ledger.tables()}
-        assert ledger.register_table(other).id not in known
+        known = {table.id for table in ledger.routes()}
+        assert ledger.register_route(other).id not in known

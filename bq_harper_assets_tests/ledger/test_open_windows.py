@@ -14,7 +14,7 @@ from bq_harper_assets.ledger.records import (
     CellResult,
     CellState,
     Leases,
-    LogicalTable,
+    LedgerRoute,
     Mark,
     Mode,
     Rejection,
@@ -37,7 +37,7 @@ WORSE = Rejection(None, "the key is NULL", "{}")
 
 
 @pytest.fixture
-def leases(ledger: Ledger, table: LogicalTable) -> Leases:
+def leases(ledger: Ledger, table: LedgerRoute) -> Leases:
     return ledger.acquire(table, [0, 1, 2, 3], "ann", TTL)
 
 
@@ -61,7 +61,7 @@ def _plan(
 
 
 def _newest(ledger: Ledger, leases: Leases) -> CellCommit:
-    (record,) = ledger.cells(leases.table, START, START + HOUR)
+    (record,) = ledger.cells(leases.route, START, START + HOUR)
     assert record.commit is not None
     return record.commit
 
@@ -80,7 +80,7 @@ def test_a_clean_open_cell_is_topped_up_from_where_it_is_held(
     commit = _newest(ledger, leases)
     assert (commit.rows, commit.digest, commit.fingerprint) == (15, "d1+d2", "fp-20")
     assert (commit.upto, commit.is_closed) == (_minute(20), False)
-    assert [(done.upto, done.since) for done in ledger.history(leases.table)] == [
+    assert [(done.upto, done.since) for done in ledger.history(leases.route)] == [
         (_minute(20), _minute(10)),
         (_minute(10), None),
     ]
@@ -143,10 +143,10 @@ def test_a_top_up_adds_to_the_quarantine_and_everything_else_replaces_it(
     commit_cell(ledger, leases, _plan(ledger, leases, 10), result(10, BAD, BAD))
     commit_cell(ledger, leases, _plan(ledger, leases, 20, since=10), result(5, WORSE))
     commit_cell(ledger, leases, _plan(ledger, leases, 30, since=20), result(5))
-    assert [row.rejection for row in ledger.quarantined(leases.table)] == [BAD, BAD, WORSE]
-    assert [row.number for row in ledger.quarantined(leases.table)] == [0, 1, 2]
+    assert [row.rejection for row in ledger.quarantined(leases.route)] == [BAD, BAD, WORSE]
+    assert [row.number for row in ledger.quarantined(leases.route)] == [0, 1, 2]
     commit_cell(ledger, leases, _plan(ledger, leases, 40), result(5, WORSE))
-    assert [row.rejection for row in ledger.quarantined(leases.table)] == [WORSE]
+    assert [row.rejection for row in ledger.quarantined(leases.route)] == [WORSE]
 
 
 def test_a_batch_that_says_more_than_was_planned_is_not_committed(
@@ -167,7 +167,7 @@ def test_a_table_is_synced_into_its_open_window_as_far_as_its_last_slice(
     ledger: Ledger, leases: Leases
 ) -> None:
     def until() -> float:
-        return (ledger.progress(leases.table, START).synced_until - START) / MINUTE
+        return (ledger.progress(leases.route, START).synced_until - START) / MINUTE
 
     def sync(hour: int, uptos: list[int]) -> None:
         wanted = [
@@ -192,19 +192,19 @@ def test_a_table_is_synced_into_its_open_window_as_far_as_its_last_slice(
 def test_a_refused_cell_is_reconciled_by_the_next_plan(ledger: Ledger, leases: Leases) -> None:
     batch = _plan(ledger, leases, 60)
     ledger.refuse_batch(batch, "would delete 2,000 of 2,100 rows")
-    (record,) = ledger.cells(leases.table, START, START + HOUR)
+    (record,) = ledger.cells(leases.route, START, START + HOUR)
     assert (record.state, record.is_clean) == (CellState.REFUSED, False)
-    (done,) = ledger.history(leases.table)
+    (done,) = ledger.history(leases.route)
     assert (done.state.value, done.error) == ("refused", "would delete 2,000 of 2,100 rows")
-    entry = ledger.audit(leases.table)[0]
+    entry = ledger.audit(leases.route)[0]
     assert (entry.kind, entry.subject, entry.outcome) == ("commit", str(cell()), "refused")
-    assert ledger.progress(leases.table, START).cells == {CellState.REFUSED: 1}
+    assert ledger.progress(leases.route, START).cells == {CellState.REFUSED: 1}
     with pytest.raises(LedgerConflict, match="is refused already: would delete"):
         commit_cell(ledger, leases, batch, result())
     again = _plan(ledger, leases, 60)
     assert again.mode is Mode.RECONCILE
     commit_cell(ledger, leases, again, result())
-    assert ledger.progress(leases.table, START).cells == {CellState.SYNCED: 1}
+    assert ledger.progress(leases.route, START).cells == {CellState.SYNCED: 1}
 
 
 def test_what_became_of_vanished_rows_is_kept_with_the_batch(
@@ -214,6 +214,6 @@ def test_what_became_of_vanished_rows_is_kept_with_the_batch(
         read=5, written=1, unchanged=4, quarantined=0, digest="d", moved=2, flagged=3, kept=4
     )
     commit_cell(ledger, leases, _plan(ledger, leases, 60), gone)
-    (done,) = ledger.history(leases.table)
+    (done,) = ledger.history(leases.route)
     assert (done.rows_moved, done.rows_flagged, done.rows_kept) == (2, 3, 4)
     assert _newest(ledger, leases).rows == 5

@@ -11,7 +11,7 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
-from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable, Mode
+from bq_harper_assets.ledger.records import BatchState, CellState, LedgerRoute, Mode
 from bq_harper_assets_tests.ledger import racers
 from bq_harper_assets_tests.ledger.conftest import PROCESSES
 from bq_harper_assets_tests.ledger.sample import (
@@ -47,11 +47,11 @@ def test_processes_that_open_a_new_ledger_at_once_make_one(
     assert len(set(identities)) == 1
     with open_ledger(unused_url) as ledger:
         assert str(ledger.identity()) == identities[0]
-        assert len(ledger.tables()) == 1
+        assert len(ledger.routes()) == 1
 
 
 def test_of_processes_that_want_the_same_slice_one_wins(
-    processes: ProcessPoolExecutor, ledger_url: str, ledger: Ledger, table: LogicalTable
+    processes: ProcessPoolExecutor, ledger_url: str, ledger: Ledger, table: LedgerRoute
 ) -> None:
     slices = [[0, 1], [1, 2], [3, 1, 2], [0, 1, 2, 3]]
     lanes = [(f"owner {number}", slices[number]) for number in range(PROCESSES)]
@@ -78,7 +78,7 @@ def test_of_processes_that_want_the_same_claim_one_wins_and_the_others_learn_who
 
 
 def test_owners_that_take_turns_get_rising_epochs_and_batches(
-    processes: ProcessPoolExecutor, ledger_url: str, ledger: Ledger, table: LogicalTable
+    processes: ProcessPoolExecutor, ledger_url: str, ledger: Ledger, table: LedgerRoute
 ) -> None:
     rounds = 4
     lanes = [(f"owner {number}", rounds) for number in range(PROCESSES)]
@@ -94,7 +94,7 @@ def test_owners_that_take_turns_get_rising_epochs_and_batches(
 
 
 def test_owners_of_different_slices_do_not_disturb_each_other(
-    processes: ProcessPoolExecutor, ledger_url: str, ledger: Ledger, table: LogicalTable
+    processes: ProcessPoolExecutor, ledger_url: str, ledger: Ledger, table: LedgerRoute
 ) -> None:
     lanes = [(number, 10) for number in range(4)]
     assert _race(processes, racers.work_on_slice, ledger_url, *lanes) == [""] * 4
@@ -107,7 +107,7 @@ def test_owners_of_different_slices_do_not_disturb_each_other(
 def test_a_killed_owner_leaves_nothing_half_done_and_its_cell_is_not_copied_over(
     ledger_url: str,
     ledger: Ledger,
-    table: LogicalTable,
+    table: LedgerRoute,
     let_time_pass: LetTimePass,
     point: str,
 ) -> None:

@@ -59,7 +59,9 @@ class Change(RuleBasedStateMachine):
         super().__init__()
         self.ledger = ledger
         name = f"table{next(_number)}"
-        self.table = ledger.register_table(replace(FACTS, name=name, target=name, slices=2))
+        self.table = ledger.register_route(
+            replace(FACTS, name=name, table=name, target=name, slices=2)
+        )
         ledger.record_schema(self.table, {"columns": ["ts"]}, 0)
         self.t = T
         self.states: dict[CellKey, CellState] = {}

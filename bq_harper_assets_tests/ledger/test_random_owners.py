@@ -86,7 +86,9 @@ class Protocol(RuleBasedStateMachine):
         super().__init__()
         self.ledger, self.let_time_pass = ledger, let_time_pass
         name = f"table{next(_number)}"
-        self.table = ledger.register_table(replace(FACTS, name=name, target=name, slices=SLICES))
+        self.table = ledger.register_route(
+            replace(FACTS, name=name, table=name, target=name, slices=SLICES)
+        )
         ledger.record_schema(self.table, {"number": 1}, 0)
         self.model = Model()
         self.leases: list[Leases] = []  # all ever given out: their owners may wake up late

@@ -91,7 +91,7 @@ class Scene:
     def planned(self, contract: TableContract) -> int:
         """How many cells a run has planned and not ended."""
         with open_ledger(load_project(self.project.root).ledger.url) as ledger:
-            known = ledger.find_table(contract.id)
+            known = ledger.find_route(contract.id)
             left = ledger.left_over(known) if known else ()
             return sum(len(each.cells) for each in left)
 

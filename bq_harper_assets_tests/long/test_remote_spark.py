@@ -186,7 +186,7 @@ def remote(
 def batches(declared: Project, run_id: str | None = None) -> list[BatchRecord]:
     """Those of the table that were committed."""
     with open_ledger(declared.ledger.url) as ledger:
-        known = ledger.find_table(declared.tables[0].id)
+        known = ledger.find_route(declared.tables[0].id)
         assert known
         return [
             batch
@@ -202,7 +202,7 @@ def total(records: list[BatchRecord], name: str) -> int:
 def lease_of(declared: Project) -> LeaseRecord:
     """Of the only slice; one that was given back has no owner, one left to expire keeps it."""
     with open_ledger(declared.ledger.url) as ledger:
-        known = ledger.find_table(declared.tables[0].id)
+        known = ledger.find_route(declared.tables[0].id)
         assert known
         [lease] = ledger.leases(known)
         return lease

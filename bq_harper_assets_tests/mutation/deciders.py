@@ -54,10 +54,11 @@ DECIDERS = (
         "ledger/questions/test_status ledger/test_open_windows"
         " ledger/verbs/test_fingerprint_changes ledger/verbs/test_slice_leases",
     ),
+    Decider("ledger/position", "ledger/test_position ledger/verbs/test_positions"),
     Decider(
         "ledger/store/cell_keys",
         "ledger/store/test_cell_keys ledger/test_open_windows"
-        " ledger/verbs/test_batch_plans ledger/verbs/test_cell_marks",
+        " ledger/verbs/test_batch_plans ledger/verbs/test_cell_marks ledger/verbs/test_key_ranges",
     ),
     Decider(
         "ledger/verbs/batch_plans",
@@ -77,11 +78,14 @@ DECIDERS = (
         "ledger/verbs/intended_deletes",
         "ledger/verbs/test_intended_deletes ledger/questions/test_losses",
     ),
+    Decider("ledger/verbs/key_ranges", "ledger/verbs/test_key_ranges"),
+    Decider("ledger/verbs/positions", "ledger/verbs/test_positions ledger/verbs/test_batch_plans"),
     Decider("ledger/verbs/proofs", "ledger/verbs/test_proofs"),
     Decider("ledger/verbs/quarantine", "ledger/verbs/test_quarantine ledger/test_open_windows"),
     Decider(
         "ledger/verbs/registry",
-        "ledger/verbs/test_registry ledger/verbs/test_slice_counts"
+        "ledger/verbs/test_registry ledger/verbs/test_registry_routes"
+        " ledger/verbs/test_slice_counts"
         " ledger/verbs/test_batch_plans ledger/verbs/test_distrust",
     ),
     Decider(

@@ -147,14 +147,14 @@ EQUIVALENTS = (
     ),
     Equivalent(
         "ledger/verbs/proofs",
-        "registry.lock_table(connection, table)",
-        "registry.lock_table(connection, table)",
+        "registry.lock_route(connection, route)",
+        "registry.lock_route(connection, route)",
         "pass",
         "On SQLite the transaction itself is the lock.",
     ),
     Equivalent(
         "ledger/verbs/proofs",
-        'case((CELLS.c.upto == CELLS.c.window_end, 1), else_=0).label("closed"),',
+        'case((CELLS.c.upto == CELLS.c.range_end, 1), else_=0).label("closed"),',
         "1",
         "2",
         "Any number but 0 is read as yes.",
@@ -168,17 +168,16 @@ EQUIVALENTS = (
     ),
     Equivalent(
         "ledger/verbs/registry",
-        "connection.execute(",
-        "connection.execute(select(LOGICAL_TABLES.c.id)"
-        ".where(LOGICAL_TABLES.c.id == table.id).with_for_update())",
+        "connection.execute(select(ROUTES.c.id).where(ROUTES.c.id == route.id).with_for_update())",
+        "connection.execute(select(ROUTES.c.id).where(ROUTES.c.id == route.id).with_for_update())",
         "pass",
         "On SQLite the transaction itself is the lock.",
     ),
     Equivalent(
         "ledger/verbs/registry",
-        "select(LOGICAL_TABLES.c.id).where(LOGICAL_TABLES.c.id == table.id).with_for_update()",
-        "LOGICAL_TABLES.c.id == table.id",
-        "LOGICAL_TABLES.c.id != table.id",
+        "connection.execute(select(ROUTES.c.id).where(ROUTES.c.id == route.id).with_for_update())",
+        "ROUTES.c.id == route.id",
+        "ROUTES.c.id != route.id",
         "On SQLite the transaction itself is the lock.",
     ),
     Equivalent(
@@ -190,15 +189,15 @@ EQUIVALENTS = (
     ),
     Equivalent(
         "ledger/verbs/registry",
-        "cell = select(CELLS.c.slice).where(CELLS.c.table_id == table.id).limit(1)",
+        "cell = select(CELLS.c.slice).where(CELLS.c.route_id == route.id).limit(1)",
         "1",
         "2",
         "Only the first row is looked at.",
     ),
     Equivalent(
         "ledger/verbs/schema_versions",
-        "_lock(connection, table)",
-        "_lock(connection, table)",
+        "_lock(connection, route)",
+        "_lock(connection, route)",
         "pass",
         "On SQLite the transaction itself is the lock.",
     ),
@@ -310,8 +309,8 @@ EQUIVALENTS = (
     Equivalent(
         "ledger/verbs/slice_leases",
         "raise LedgerConflict(",
-        "raise LedgerConflict(f'the lease of {table.name} changed under its lock "
-        "({holder(seen)}). Nothing was changed. Try again: bqh sync {table.name}')",
+        "raise LedgerConflict(f'the lease of {route.name} changed under its lock "
+        "({holder(seen)}). Nothing was changed. Try again: bqh sync {route.name}')",
         "pass",
         "Nobody can change a lease that this transaction has locked.",
     ),

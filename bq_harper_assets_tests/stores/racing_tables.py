@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.ledger.records import TableFacts
+from bq_harper_assets.ledger.records import RouteFacts
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -75,8 +75,9 @@ def main(url: str, password_file: str, table: str, ledger_url: str) -> None:
     """Says that it is ready; for each line of column names it prints what ensure_table did."""
     password = SecretStr(Path(password_file).read_text(encoding="ascii"))
     connection = HarperConnection(url=url, user="admin", password=password)
-    facts = TableFacts(
+    facts = RouteFacts(
         name=table.lower(),
+        table=table.lower(),
         source="s",
         target=table,
         timestamp_column="event_time",
@@ -85,7 +86,7 @@ def main(url: str, password_file: str, table: str, ledger_url: str) -> None:
         slices=1,
     )
     with HarperClient(connection) as client, open_ledger(ledger_url) as ledger:
-        known = ledger.register_table(facts)
+        known = ledger.register_route(facts)
         client.describe_all()  # the connection is open before the start
         print("ready", flush=True)
         for line in sys.stdin:

@@ -65,7 +65,7 @@ class Table:
         return {str(record.cell) for record in self._records() if record.marks}
 
     def _records(self) -> Any:
-        table = self.sync.stores.ledger.find_table(self.contract.id)
+        table = self.sync.stores.ledger.find_route(self.contract.id)
         assert table is not None
         return self.sync.stores.ledger.cells(table, DAY, utc(2027, 1, 1))
 

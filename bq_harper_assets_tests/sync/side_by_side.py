@@ -56,7 +56,7 @@ def stored_rows(sync: Sync, tables: SmallTables, contract: TableContract) -> lis
 
 def assert_counts_agree(sync: Sync, contract: TableContract, report: TurnReport, rows: int) -> None:
     """The run, the ledger and Harper all speak of so many rows; one run made all of the cells."""
-    table = sync.stores.ledger.find_table(contract.id)
+    table = sync.stores.ledger.find_route(contract.id)
     assert table is not None
     start = min(cell.cell.window.start for cell in report.cells)
     end = max(cell.cell.window.end for cell in report.cells)
@@ -68,7 +68,7 @@ def assert_counts_agree(sync: Sync, contract: TableContract, report: TurnReport,
 
 def quarantined(sync: Sync, contract: TableContract) -> tuple[QuarantinedRow, ...]:
     """What the ledger keeps of rows that could not be stored."""
-    table = sync.stores.ledger.find_table(contract.id)
+    table = sync.stores.ledger.find_route(contract.id)
     assert table is not None
     return sync.stores.ledger.quarantined(table)
 

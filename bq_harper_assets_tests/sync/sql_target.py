@@ -22,7 +22,7 @@ from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.instants import micros_at
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellResult, LogicalTable, Rejection, TableFacts
+from bq_harper_assets.ledger.records import CellResult, LedgerRoute, Rejection, RouteFacts
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.bigquery.source import BigQuerySource, bigquery_source
@@ -292,7 +292,7 @@ class SqlTarget:
     file: Path
     tasks: int = 2
 
-    def require_in_step(self, ledger: Ledger, table: LogicalTable) -> None: ...
+    def require_in_step(self, ledger: Ledger, table: LedgerRoute) -> None: ...
 
     def holds_a_row(self) -> bool:
         with connected(self.file) as sql:
@@ -306,7 +306,7 @@ class SqlTarget:
     ) -> Ensured:
         return Ensured(TableAction.UP_TO_DATE)
 
-    def mirror(self, ledger: Ledger, table: LogicalTable, owner: str) -> None:
+    def mirror(self, ledger: Ledger, table: LedgerRoute, owner: str) -> None:
         return None
 
     def layout(self, plan: TablePlan, others: frozenset[str] | None = None) -> SqlLayout:
@@ -363,7 +363,7 @@ class BigQueryToSql:
     contract: TableContract
 
     @property
-    def facts(self) -> TableFacts:
+    def facts(self) -> RouteFacts:
         return table_facts(self.contract, self.bigquery.project)
 
     def source(

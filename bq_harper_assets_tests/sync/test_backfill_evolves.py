@@ -42,7 +42,7 @@ def test_a_type_that_changes_in_the_middle_of_ten_windows_stops_none_and_loses_n
     }
     assert totals == {"read": 44, "written": 43, "unchanged": 0, "quarantined": 1, "deleted": 1}
     ledger = sync.stores.ledger
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     assert table
     states = [record.state for record in ledger.cells(table, start, start + 10 * HOUR)]
     assert states == [CellState.SYNCED] * 10

@@ -18,7 +18,7 @@ import pytest
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.errors import LeaseHeld
-from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable, Mode
+from bq_harper_assets.ledger.records import BatchState, CellState, LedgerRoute, Mode
 from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -117,8 +117,8 @@ def _asked(
     )
 
 
-def _table(sync: Sync, contract: TableContract) -> LogicalTable:
-    table = sync.stores.ledger.find_table(contract.id)
+def _table(sync: Sync, contract: TableContract) -> LedgerRoute:
+    table = sync.stores.ledger.find_route(contract.id)
     assert table is not None
     return table
 

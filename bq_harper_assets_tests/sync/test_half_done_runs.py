@@ -94,7 +94,7 @@ def _finished(project: Project) -> tuple[set[str], set[int]]:
     """The cells that the ledger calls done, and the numbers that Harper holds."""
     (contract,) = project.tables
     with open_ledger(project.ledger.url) as ledger, HarperClient(project.harper) as harper:
-        table = ledger.find_table(contract.id)
+        table = ledger.find_route(contract.id)
         assert table is not None
         cells = ledger.cells(table, DAY, HOURS)
         rows = harper.search_by_value(contract.target.table, "ts", "*", ("number",))

@@ -64,7 +64,7 @@ def test_a_key_that_harper_would_lose_is_quarantined_under_an_id_that_can_be_typ
     table.run(DAY, ONE)
     assert sync.harper.search_by_id(target, [LOST]) == []
     assert prove(table) == prove(table, deep=True) == {ProofStatus.PROVED}
-    known = sync.stores.ledger.find_table(table.contract.id)
+    known = sync.stores.ledger.find_route(table.contract.id)
     assert known is not None
     lost, too_long = sorted(
         (each.rejection for each in sync.stores.ledger.quarantined(known)),

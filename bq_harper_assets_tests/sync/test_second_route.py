@@ -99,7 +99,7 @@ class SecondRoute:
     def batches(self, state: BatchState) -> int:
         """How many batches the ledger has in that state."""
         ledger = self.route.ledger
-        table = ledger.find_table(self.contract.id)
+        table = ledger.find_route(self.contract.id)
         assert table is not None
         records = ledger.cells(table, DAY, THREE)
         return sum(
@@ -108,7 +108,7 @@ class SecondRoute:
 
     def states(self) -> set[CellState]:
         """Of all cells."""
-        table = self.route.ledger.find_table(self.contract.id)
+        table = self.route.ledger.find_route(self.contract.id)
         assert table is not None
         return {record.state for record in self.route.ledger.cells(table, DAY, THREE)}
 

@@ -156,7 +156,7 @@ def test_a_key_that_is_not_unique_is_told_with_examples_and_nothing_is_written(
     for part in ("k = 3 (2 rows)", "Take key out", "latest: true", "Nothing was written"):
         assert part in str(told.value)
     assert sync.harper.describe_table(contract.target.table) is None
-    table = sync.stores.ledger.find_table(contract.id)
+    table = sync.stores.ledger.find_route(contract.id)
     assert table is not None
     assert sync.stores.ledger.history(table) == ()
 

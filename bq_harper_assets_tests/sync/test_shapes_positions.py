@@ -65,7 +65,7 @@ def test_60_000_positions_equal_their_source_and_three_planted_faults_are_found_
         for name, hashes in (("Harper", found), ("source", identity.id_hashes)):
             parts = slice_of(hashes, SLICES).tolist()
             counts[name].update(f"{window.key}|s{part:02}" for part in parts)
-    known = sync.stores.ledger.find_table(contract.id)
+    known = sync.stores.ledger.find_route(contract.id)
     assert known is not None
     committed = sync.stores.ledger.cells(known, START, END)
     in_ledger = {str(cell.cell): cell.commit.rows for cell in committed if cell.commit}

@@ -81,7 +81,7 @@ def test_a_read_session_that_bigquery_loses_is_opened_again_at_the_same_instant(
 
 def _claimed(sync: Sync, table_id: str) -> int:
     """The rows of all cells that the ledger calls synced."""
-    table = sync.stores.ledger.find_table(table_id)
+    table = sync.stores.ledger.find_route(table_id)
     assert table is not None
     cells = sync.stores.ledger.cells(table, START, END)
     done = [cell.commit for cell in cells if cell.state is CellState.SYNCED]

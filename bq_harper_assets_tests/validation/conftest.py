@@ -16,7 +16,7 @@ from bq_harper_assets.ledger.records import (
     CellKey,
     CellResult,
     Leases,
-    LogicalTable,
+    LedgerRoute,
     Mode,
     Wanted,
 )
@@ -95,13 +95,13 @@ class Bench:
         slices: Sequence[int] = range(SLICES),
         *,
         rows: int = 1,
-    ) -> LogicalTable:
+    ) -> LedgerRoute:
         """The ledger calls every window of [start, end) synced, as after a run."""
         leases, batches = self.begin(contract, start, end, slices)
         result = CellResult(read=rows, written=rows, unchanged=0, quarantined=0, digest="digest")
         self.ledger.commit_cells(leases, [(batch, result) for batch in batches])
         self.ledger.release(leases)
-        return leases.table
+        return leases.route
 
     def begin(
         self,
@@ -112,7 +112,7 @@ class Bench:
     ) -> tuple[Leases, tuple[Batch, ...]]:
         """As far as a run gets that is killed while it writes."""
         facts = table_facts(contract, self.tables.queries.connection.project)
-        table = self.ledger.register_table(facts)
+        table = self.ledger.register_route(facts)
         seen = self.ledger.newest_schema(table)
         schema = source_schema(self.tables.queries, contract)
         body = plan_table(contract, schema, version_of(seen)).version.body()
@@ -120,7 +120,7 @@ class Bench:
         leases = self.ledger.acquire(table, slices, "test", 3 * MINUTE)
         wanted = [
             Wanted(
-                cell=CellKey(window.start, window.end, part),
+                cell=CellKey.of_window(window.start, window.end, part),
                 mode=Mode.COPY,
                 fingerprint="fingerprint",
             )

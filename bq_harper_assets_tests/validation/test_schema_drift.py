@@ -43,7 +43,7 @@ def test_a_column_that_is_gone_is_told_with_the_time_since_when_also_some_versio
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orders = contract(key=("number",))
-    table = ledger.register_table(table_facts(orders, "p"))
+    table = ledger.register_route(table_facts(orders, "p"))
     version: TableVersion | None = None
     schemas = [(SPEED, NAME), (NAME,), (NAME, LOAD), (LOAD,)]
     for number, columns in enumerate(schemas):
@@ -65,7 +65,7 @@ def test_a_column_that_is_gone_is_told_with_the_time_since_when_also_some_versio
 @pytest.mark.promise("D3")
 def test_a_dropped_column_is_told_until_somebody_accepts_it_or_it_is_back(ledger: Ledger) -> None:
     orders = contract(key=("number",))
-    table = ledger.register_table(table_facts(orders, "p"))
+    table = ledger.register_route(table_facts(orders, "p"))
     version: TableVersion | None = None
 
     def seen_by_a_run(number: int, *columns: Column) -> DriftVerdict:
@@ -97,7 +97,7 @@ def test_a_harmless_change_of_a_column_does_not_hide_that_another_change_of_it_w
 ) -> None:
     frozen = {"schema_policy": "freeze"}
     orders = contract(key=("number",), **frozen)
-    table = ledger.register_table(table_facts(orders, "p"))
+    table = ledger.register_route(table_facts(orders, "p"))
     street, zip_ = of("street", Kind.STRING), of("zip", Kind.STRING)
     first = seen(None, of("address", Kind.STRUCT, street))
     waits = seen(first, of("address", Kind.STRUCT, street, zip_), **frozen)
@@ -114,7 +114,7 @@ def test_a_harmless_change_of_a_column_does_not_hide_that_another_change_of_it_w
 @pytest.mark.promise("F1")
 def test_what_an_earlier_release_has_recorded_is_read_and_followed_on(ledger: Ledger) -> None:
     orders = contract(key=("number",), schema_policy="approve")
-    table = ledger.register_table(table_facts(orders, "p"))
+    table = ledger.register_route(table_facts(orders, "p"))
     street, zip_ = of("street", Kind.STRING), of("zip", Kind.STRING)
     wider = of("address", Kind.STRUCT, street, zip_)
     first = seen(None, of("address", Kind.STRUCT, street))
@@ -142,7 +142,7 @@ class Story:
         self.ledger, self.declared = ledger, declared
         self.orders = contract(key=("number",), **declared)
         facts = table_facts(self.orders, "p")
-        self.table = ledger.register_table(facts)
+        self.table = ledger.register_route(facts)
         self.versions: list[TableVersion] = []
 
     def goes_on(self, *columns: Column, applied: bool = True) -> "Story":

@@ -84,7 +84,7 @@ def _adopt(
         return ExitCode.DIFFERS
     beginning = find_beginning(ledger, queries, harper, contract, found)
     now = ledger.now()
-    known = ledger.find_table(contract.id)
+    known = ledger.find_route(contract.id)
     before = version_of(ledger.newest_schema(known)) if known else None
     with pinned(queries, contract, beginning.start or now - _LOOKED_AT, now, before) as pin:
         inspection = inspect(queries, harper, contract, pin, found, beginning)

@@ -53,7 +53,7 @@ def _rights(ledger: Ledger) -> Iterator[Right]:
             until=each.expires_at,
             is_live=each.is_live,
         )
-    for table in ledger.tables():
+    for table in ledger.routes():
         for lease in ledger.leases(table):
             yield Right(
                 what=f"{table.name} slice {lease.slice}",

@@ -21,7 +21,7 @@ from bq_harper_assets.contract.table import TableContract
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
     from bq_harper_assets.ledger.questions.status import QuarantinedRow
-    from bq_harper_assets.ledger.records import LogicalTable
+    from bq_harper_assets.ledger.records import LedgerRoute
     from bq_harper_assets.sync.cells.cell import Cell
 
 MOST = 100_000  # rows that are looked at
@@ -155,12 +155,12 @@ def drop(table: str, cell: str, numbers: tuple[int, ...], yes: bool, profile: st
 @contextmanager
 def _known(
     project: Project, contract: TableContract
-) -> "Iterator[tuple[Ledger, LogicalTable | None]]":
+) -> "Iterator[tuple[Ledger, LedgerRoute | None]]":
     # Here and not above: a command that only asks for help does not wait for SQLAlchemy.
     from bq_harper_assets.ledger.ledger import open_ledger
 
     with open_ledger(project.ledger.url) as ledger:
-        yield ledger, ledger.find_table(contract.id)
+        yield ledger, ledger.find_route(contract.id)
 
 
 def rows_of(project: Project, contract: TableContract, cell: str | None) -> "list[QuarantinedRow]":

@@ -111,7 +111,7 @@ def _outside(project: Project, contract: TableContract, start: datetime) -> dict
     from bq_harper_assets.validation.adopt.existing_table import held_outside
 
     with open_ledger(project.ledger.url) as ledger:
-        table = ledger.find_table(contract.id)
+        table = ledger.find_route(contract.id)
         version = version_of(ledger.newest_schema(table)) if table else None
     column = version.find(contract.timestamp_column) if version else None
     if column is None:

@@ -53,7 +53,7 @@ def set_(table: str, count: int, despite_runs: bool, profile: str | None) -> Non
             f"slices: {count} there, then type this again"
         )
     with open_ledger(project.ledger.url) as ledger, project_instance(project.root) as instance:
-        known = ledger.find_table(contract.id)
+        known = ledger.find_route(contract.id)
         if known is None:
             click.echo(f"{contract.id} was never synced: it starts with {count} slices")
             return

@@ -25,7 +25,7 @@ class OutsideRows:
 
 def outside_rows(contract: TableContract, ledger: "Ledger") -> OutsideRows | None:
     """Reads the counts of the newest check that could ask BigQuery; None if there is none."""
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     for entry in ledger.audit(table, ENTRIES, kind="validation") if table else ():
         progress = entry.detail.get("checks", {}).get("progress", {})
         figures = progress.get("metadata", {})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
     from bq_harper_assets.ledger.questions.progress import CellCount, WindowState
     from bq_harper_assets.ledger.questions.workers import Worker
-    from bq_harper_assets.ledger.records import LogicalTable
+    from bq_harper_assets.ledger.records import LedgerRoute
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> Tab
     from bq_harper_assets.sync.revisit.pace import WINDOWS_PER_RUN, poll_delay
 
     start = contract.sync.start_timestamp or ledger.start_of(contract.id)
-    table = ledger.find_table(contract.id)
-    window = table.facts.window if table else contract.window
+    table = ledger.find_route(contract.id)
+    window = (table.facts.window if table else None) or contract.window
     slices = table.facts.slices if table else contract.slices
     closed = floor_to_window(now - contract.safety_lag, window)
     windows = list(windows_between(start, closed, window)) if start else []
@@ -136,7 +136,7 @@ def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> Tab
 
 
 def _slices(
-    contract: TableContract, ledger: "Ledger", table: "LogicalTable", first: datetime, now: datetime
+    contract: TableContract, ledger: "Ledger", table: "LedgerRoute", first: datetime, now: datetime
 ) -> tuple[SliceStatus, ...]:
     from bq_harper_assets.sync.cells.cell import slice_key
     from bq_harper_assets.sync.phases import phase_of, rows_per_request
@@ -164,10 +164,10 @@ def _by_state(counts: "Sequence[CellCount]", window: "WindowState") -> dict[str,
     return {state.value: found[state] for state in CellState if state in found}
 
 
-def _declared_otherwise(contract: TableContract, table: "LogicalTable") -> str | None:
+def _declared_otherwise(contract: TableContract, table: "LedgerRoute") -> str | None:
     """Says why the contract's cells are not those that are counted; None if they are."""
     facts = table.facts
-    if contract.window != facts.window:
+    if facts.window is not None and contract.window != facts.window:
         return (
             f"config/tables.yaml says window: {window_text(contract.window)}, and the table is "
             f"synced by windows of {window_text(facts.window)}, which cannot be changed: write "

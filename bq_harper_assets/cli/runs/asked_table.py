@@ -18,7 +18,7 @@ from bq_harper_assets.schema.version import TableVersion
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
-    from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
+    from bq_harper_assets.ledger.records import LedgerRoute, SchemaVersion
     from bq_harper_assets.schema.table_plan import TablePlan
     from bq_harper_assets.stores.bigquery.queries import Queries
     from bq_harper_assets.stores.harper.client import HarperClient
@@ -51,7 +51,7 @@ class AskedTable:
     @property
     def history(self) -> "tuple[SchemaVersion, ...]":
         """Returns all versions, oldest first; none if the table was never synced."""
-        table = self.ledger.find_table(self.contract.id)
+        table = self.ledger.find_route(self.contract.id)
         return self.ledger.schema_history(table) if table else ()
 
     @contextmanager
@@ -83,7 +83,7 @@ class AskedTable:
         with self.queries() as queries:
             return plan_table(self.contract, source_schema(queries, self.contract), before)
 
-    def recorded(self, number: int | None = None) -> "tuple[LogicalTable, SchemaVersion]":
+    def recorded(self, number: int | None = None) -> "tuple[LedgerRoute, SchemaVersion]":
         """Returns that version, or the newest; NoSuchVersion if there is none."""
         # Here and not above: it imports pyarrow.
         from bq_harper_assets.sync.schema_sync.version_history import version_named

@@ -78,8 +78,8 @@ def find_due(
         open_ledger(project.ledger.url) as ledger,
         bigquery_source(project.bigquery, labels) as source,
     ):
-        if ledger.find_table(contract.id):
-            ledger.register_table(table_facts(contract, project.bigquery.project))
+        if ledger.find_route(contract.id):
+            ledger.register_route(table_facts(contract, project.bigquery.project))
         now = ledger.now()
         until = closed_until(contract, now)
         closed = [cell for cell in cells if cell.window.end <= until]
@@ -107,7 +107,7 @@ def _at_work(ledger: "Ledger", contract: TableContract, cells: "Sequence[Cell]")
     from bq_harper_assets.ledger.records import CellState
     from bq_harper_assets.sync.ledger_facts import cell_key
 
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     if table is None or not cells:
         return set()
     first, last = min(cells).window.start, max(cells).window.end

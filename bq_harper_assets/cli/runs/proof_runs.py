@@ -49,7 +49,7 @@ class Proving:
         """Says what a proof of `cells` leaves out of what it was asked for, and of the table."""
         from bq_harper_assets.sync.revisit.due_cells import Reason
 
-        known = self.ledger.find_table(self.contract.id)
+        known = self.ledger.find_route(self.contract.id)
         synced = synced_of(self.ledger.cells(known, *_EVER)) if known else set()
         return Unseen(
             never_synced=tuple(due.cell for due in self.due if due.cell not in synced),
@@ -80,7 +80,7 @@ class Proving:
         from bq_harper_assets.validation.audit import record_validation
         from bq_harper_assets.validation.proof.presence import check_presence, note_presence
 
-        table = self.ledger.find_table(self.contract.id)
+        table = self.ledger.find_route(self.contract.id)
         retry = self.prover.retry.within(self.contract.sync.give_up_after)
         with HarperClient(self.harper, retry=retry) as harper:
             found = check_presence(harper, self.ledger, self.contract)
@@ -94,7 +94,7 @@ class Proving:
         from bq_harper_assets.stores.harper.client import HarperClient
         from bq_harper_assets.validation.proof.proof_records import record_checks
 
-        table = self.ledger.find_table(self.contract.id)
+        table = self.ledger.find_route(self.contract.id)
         if table is None:
             return set()
         with HarperClient(self.harper, retry=self.prover.retry) as harper:
@@ -121,8 +121,8 @@ def proving(
 
     bigquery, harper = project.bigquery, project.harper
     with open_ledger(project.ledger.url) as ledger:
-        if ledger.find_table(contract.id):
-            ledger.register_table(table_facts(contract, bigquery.project))
+        if ledger.find_route(contract.id):
+            ledger.register_route(table_facts(contract, bigquery.project))
         cells = synced_cells(contract, ledger, from_, to, slices)
         due = _due(project, contract, ledger, from_, to, slices)
         resources = build_resources(project)
@@ -214,7 +214,7 @@ def synced_cells(
 
     first = floor_to_window(from_.replace(tzinfo=UTC), contract.window) if from_ else _EVER[0]
     last = to.replace(tzinfo=UTC) if to else _EVER[1]
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     known = ledger.cells(table, first, last, slices_asked(contract, slices)) if table else ()
     cells = sorted(synced_of(known))
     if not cells:

@@ -7,7 +7,7 @@ from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import open_ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 
 
 class SourceMissing(BqhError):
@@ -41,8 +41,8 @@ def require_ready(project: Project, contract: TableContract) -> Readiness:
         if refused := refused_declaration(ledger, contract, project.bigquery.project):
             raise refused
         # One that this ledger does not know yet may be known to another.
-        never_synced = LogicalTable(0, table_facts(contract, project.bigquery.project))
-        known = ledger.find_table(contract.id)
+        never_synced = LedgerRoute(0, 0, table_facts(contract, project.bigquery.project))
+        known = ledger.find_route(contract.id)
         with (
             suppress(HarperError),
             HarperClient(project.harper, retry=RetryPolicy(max_retries=0)) as harper,
@@ -84,7 +84,7 @@ def require_source(project: Project, contract: TableContract) -> None:
     except BigQueryError:
         return  # the run asks again, and is patient
     with open_ledger(project.ledger.url) as ledger:
-        table = ledger.find_table(contract.id)
+        table = ledger.find_route(contract.id)
         before = version_of(ledger.newest_schema(table)) if table else None
     with suppress(SchemaRefused):  # rows that only the run sees may make the change harmless
         plan_table(contract, schema, before)

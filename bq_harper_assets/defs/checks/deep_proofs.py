@@ -111,7 +111,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
                 outcome = IN_VAIN if in_vain else found.overall.value
                 with ledger.open() as opened:
                     note = Note(DEEP_PROOF_KIND, day.isoformat(), outcome, {"cells": len(of_day)})
-                    opened.record_audit(opened.find_table(contract.id), note)
+                    opened.record_audit(opened.find_route(contract.id), note)
         require_going_on(context)
         if present := look_for_lost_rows(context, contract, resources):
             verdicts.append(present)
@@ -145,7 +145,7 @@ def look_for_lost_rows(
         resources.ledger.open() as opened,
         HarperClient(harper.connection(), retry=retry) as client,
     ):
-        table = opened.find_table(contract.id)
+        table = opened.find_route(contract.id)
         last = opened.audit(table, 1, kind=presence.PRESENCE_CHECK) if table else ()
         is_mended = table is None or presence.newest_loss(opened, table) is None
         if last and is_mended and opened.now() - last[0].at < contract.scrub - _DAY / 2:
@@ -223,7 +223,7 @@ def last_looks(
     ledger: Ledger, contract: TableContract, cells: Mapping[date, list[tuple[Cell, datetime]]]
 ) -> dict[date, DayProof]:
     """Finds, for each day, when it was last proved and whether its last turn was in vain."""
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     # A round leaves at most two notes of each day; one that is not found makes a day come early.
     notes = (
         ledger.audit(table, 4 * (len(cells) + contract.scrub // _DAY), kind=DEEP_PROOF_KIND)
@@ -248,7 +248,7 @@ def closed_cells_by_day(
     ledger: Ledger, contract: TableContract
 ) -> dict[date, list[tuple[Cell, datetime]]]:
     """Groups the closed cells by the day of their window, each with the instant of its commit."""
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     records = ledger.cells(table, EPOCH, ledger.now()) if table else ()
     days: dict[date, list[tuple[Cell, datetime]]] = {}
     for record in records:

@@ -109,7 +109,7 @@ def newest_cells(
     """Lists the synced cells of so many closed windows, up to the newest."""
     newest = newest_closed(contract, now)
     with ledger.open() as opened:
-        table = opened.find_table(contract.id)
+        table = opened.find_route(contract.id)
         first = newest.end - windows * contract.window
         records = opened.cells(table, first, newest.end) if table else ()
     return [

@@ -73,7 +73,7 @@ def clear_the_way(
     waited for. The run that asks, if it is one, is left out.
     """
     ended = end_dead_runs(instance)
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     asked = {cell_key(cell) for cell in cells}
     told = {
         left.run_id: f"{_fate(instance, left)}; {_taken_up(contract, left, asked)}{_waiting(left)}"

@@ -172,7 +172,7 @@ def told_as_stopped(
     ledger: Ledger, contract: TableContract, cells: Sequence[Cell], run_id: str, since: datetime
 ) -> str:
     """Says what is safe after a run was stopped, and what to type; `since` is the ledger's time."""
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     done = 0
     until: datetime | None = None
     if table is not None:

@@ -220,14 +220,14 @@ def build_live_sensor(contract: TableContract) -> SensorDefinition:
 def _rows(ledger: Ledger, contract: TableContract, report: TurnReport) -> dict[Cell, int]:
     """Counts the rows that each cell holds, which its polls wrote a few at a time."""
     start = min((each.cell.window.start for each in report.cells), default=report.t)
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     records = ledger.cells(table, start, report.t) if table else ()
     held = {record.cell: record.commit.rows for record in records if record.commit}
     return {each.cell: held.get(cell_key(each.cell), 0) for each in report.cells}
 
 
 def _is_refused(ledger: Ledger, contract: TableContract, window: Window, now: datetime) -> bool:
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     records = ledger.cells(table, window.start, window.end) if table else ()
     return any(
         record.state is CellState.REFUSED

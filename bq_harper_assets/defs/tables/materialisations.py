@@ -45,7 +45,7 @@ def rows_held(ledger: Ledger, contract: TableContract, report: TurnReport) -> di
     """Counts the rows that each cell holds now; a top-up has read only the newest of them."""
     held = {each.cell: each.result.written + each.result.unchanged for each in report.cells}
     topped_up = [each.cell for each in report.cells if each.mode is Mode.TOPUP]
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     if topped_up and table:
         start = min(cell.window.start for cell in topped_up)
         end = max(cell.window.end for cell in topped_up)

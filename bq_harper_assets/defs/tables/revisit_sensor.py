@@ -212,7 +212,7 @@ def _looked(
 
 def _version_to_fill(contract: TableContract, ledger: Ledger) -> int:
     """Gives the newest schema version with new columns to fill in all windows; 0 for none."""
-    table = ledger.find_table(contract.id) if contract.backfill else None
+    table = ledger.find_route(contract.id) if contract.backfill else None
     found, before = 0, None
     for recorded in ledger.schema_history(table) if table else ():
         paths = TableVersion.parse(recorded.body).live_paths

@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy import CompoundSelect, Connection, Row, and_, case, func, select, union_all
 
-from bq_harper_assets.ledger.records import Batch, BatchState, CellKey, LogicalTable
-from bq_harper_assets.ledger.store.cell_keys import slice_and_start
+from bq_harper_assets.ledger.records import Batch, BatchState, CellKey, LedgerRoute
+from bq_harper_assets.ledger.store.cell_keys import cell_of, slice_and_start
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LOST_ROWS
 
@@ -38,36 +38,37 @@ class CellLoss:
 
 
 def losses(
-    connection: Connection, table: LogicalTable, period: timedelta, besides: Sequence[Batch] = ()
+    connection: Connection, route: LedgerRoute, period: timedelta, besides: Sequence[Batch] = ()
 ) -> tuple[CellLoss, ...]:
     """Counts rows that batches deleted in the period up to now, or were about to.
 
     The batches `besides` are left out, and so is what someone allowed and all that was before it.
     """
-    recent = connection.execute(recent_losses(table, database_now(connection) - period)).all()
+    recent = connection.execute(recent_losses(route, database_now(connection) - period)).all()
     after = max((row.seq for row in recent if row.deletes_allowed), default=0)
     own = {batch.seq for batch in besides}
-    by_cell: dict[tuple[int, datetime], list[Row[Any]]] = {}
+    by_cell: dict[tuple[int, int], list[Row[Any]]] = {}
     for row in sorted(recent, key=lambda row: row.seq):
         if row.seq > after and row.seq not in own:
             by_cell.setdefault(slice_and_start(row), []).append(row)
-    found = (_loss(table, rows) for rows in by_cell.values())
+    found = (_loss(rows) for rows in by_cell.values())
     return tuple(loss for loss in found if loss is not None)
 
 
-def recent_losses(table: LogicalTable, begin: datetime) -> CompoundSelect[Any]:
+def recent_losses(route: LedgerRoute, begin: datetime) -> CompoundSelect[Any]:
     """Selects batches that ended since, or were planned since and have not ended, with their cells.
 
     Each half is a range of the index of such batches: a table's whole history is not read.
     """
     here = and_(
-        CELLS.c.table_id == BATCHES.c.table_id,
+        CELLS.c.route_id == BATCHES.c.route_id,
         CELLS.c.slice == BATCHES.c.slice,
-        CELLS.c.window_start == BATCHES.c.window_start,
+        CELLS.c.range_start == BATCHES.c.range_start,
     )
     batches = (
         select(
-            *(BATCHES.c.seq, BATCHES.c.slice, BATCHES.c.window_start, BATCHES.c.state),
+            *(BATCHES.c.seq, BATCHES.c.slice, BATCHES.c.range_start, BATCHES.c.range_end),
+            BATCHES.c.state,
             _LOST.label("lost"),
             func.coalesce(BATCHES.c.rows_held, 0).label("held"),
             BATCHES.c.deletes_allowed,
@@ -76,7 +77,7 @@ def recent_losses(table: LogicalTable, begin: datetime) -> CompoundSelect[Any]:
             CELLS.c.rows,
         )
         .outerjoin(CELLS, here)
-        .where(BATCHES.c.table_id == table.id, LOST_ROWS, _LOST > 0)
+        .where(BATCHES.c.route_id == route.id, LOST_ROWS, _LOST > 0)
     )
     return union_all(
         batches.where(BATCHES.c.ended_at >= begin),
@@ -84,7 +85,7 @@ def recent_losses(table: LogicalTable, begin: datetime) -> CompoundSelect[Any]:
     )
 
 
-def _loss(table: LogicalTable, batches: Sequence[Row[Any]]) -> CellLoss | None:
+def _loss(batches: Sequence[Row[Any]]) -> CellLoss | None:
     """Sums up the batches of one cell, oldest first.
 
     A refused batch deleted nothing, but it counted the rows that are there.
@@ -95,7 +96,7 @@ def _loss(table: LogicalTable, batches: Sequence[Row[Any]]) -> CellLoss | None:
     newest = batches[-1]
     left = newest.held if newest.state == BatchState.REFUSED else newest.held - newest.lost
     return CellLoss(
-        cell=CellKey(newest.window_start, newest.window_start + table.facts.window, newest.slice),
+        cell=cell_of(newest),
         lost=sum(row.lost for row in counted),
         held=max(row.held for row in batches),
         rows=newest.rows if newest.committed >= newest.seq else left,

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
-from bq_harper_assets.ledger.records import CellState, LogicalTable
+from bq_harper_assets.ledger.records import CellState, LedgerRoute
 from bq_harper_assets.ledger.store.cell_keys import marks_of_cell
-from bq_harper_assets.ledger.store.tables import CELLS, LEASES, LOGICAL_TABLES
+from bq_harper_assets.ledger.store.tables import CELLS, LEASES, ROUTES
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Newest:
     has_commits: bool
 
 
-def copies_known(connection: Connection, table: LogicalTable) -> tuple[Mirrored, ...]:
+def copies_known(connection: Connection, route: LedgerRoute) -> tuple[Mirrored, ...]:
     """Gives what the target's copies of leases must say at least, for slices with a known copy."""
     query = select(LEASES).where(
-        LEASES.c.table_id == table.id, LEASES.c.mirrored_epoch.is_not(None)
+        LEASES.c.route_id == route.id, LEASES.c.mirrored_epoch.is_not(None)
     )
     return tuple(
         Mirrored(row.slice, row.mirrored_epoch, row.mirrored_batch or 0)
@@ -39,11 +39,11 @@ def copies_known(connection: Connection, table: LogicalTable) -> tuple[Mirrored,
     )
 
 
-def newest_of(connection: Connection, table: LogicalTable) -> Newest:
+def newest_of(connection: Connection, route: LedgerRoute) -> Newest:
     """Gives the most that the target's copies of leases can say."""
-    epochs = select(LEASES.c.slice, LEASES.c.epoch).where(LEASES.c.table_id == table.id)
-    batch = select(LOGICAL_TABLES.c.last_batch).where(LOGICAL_TABLES.c.id == table.id)
-    mine = select(CELLS.c.slice).where(CELLS.c.table_id == table.id).limit(1)
+    epochs = select(LEASES.c.slice, LEASES.c.epoch).where(LEASES.c.route_id == route.id)
+    batch = select(ROUTES.c.last_batch).where(ROUTES.c.id == route.id)
+    mine = select(CELLS.c.slice).where(CELLS.c.route_id == route.id).limit(1)
     return Newest(
         {row.slice: row.epoch for row in connection.execute(epochs)},
         connection.execute(batch).scalar_one_or_none() or 0,
@@ -52,11 +52,11 @@ def newest_of(connection: Connection, table: LogicalTable) -> Newest:
     )
 
 
-def rows_surely_held(connection: Connection, table: LogicalTable) -> int:
+def rows_surely_held(connection: Connection, route: LedgerRoute) -> int:
     """Counts the rows that the target holds in synced cells without marks."""
     cells = (
         select(CELLS.c.rows, marks_of_cell().label("marks"))
-        .where(CELLS.c.table_id == table.id, CELLS.c.state == CellState.SYNCED)
+        .where(CELLS.c.route_id == route.id, CELLS.c.state == CellState.SYNCED)
         .subquery()
     )
     query = select(func.coalesce(func.sum(cells.c.rows), 0)).where(cells.c.marks == 0)

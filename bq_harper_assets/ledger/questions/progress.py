@@ -6,7 +6,8 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, case, func, select
 
-from bq_harper_assets.ledger.records import CellState, LogicalTable
+from bq_harper_assets.instants import micros_at
+from bq_harper_assets.ledger.records import CellState, LedgerRoute
 from bq_harper_assets.ledger.store.tables import CELLS, MARKS, QUARANTINE
 
 
@@ -50,7 +51,7 @@ class Checkpoint:
     rows: int
 
 
-def progress(connection: Connection, table: LogicalTable, start: datetime) -> Progress:
+def progress(connection: Connection, route: LedgerRoute, start: datetime) -> Progress:
     """Counts what lag and phase are computed from, from the window that begins at `start` on."""
     states = connection.execute(
         select(
@@ -60,20 +61,20 @@ def progress(connection: Connection, table: LogicalTable, start: datetime) -> Pr
             func.max(CELLS.c.committed_at).label("newest_commit_at"),
             func.sum(CELLS.c.rows).label("rows"),
         )
-        .where(CELLS.c.table_id == table.id, CELLS.c.window_start >= start)
+        .where(CELLS.c.route_id == route.id, CELLS.c.range_start >= start)
         .group_by(CELLS.c.state)
     ).all()
     marked = (
-        select(MARKS.c.slice, MARKS.c.window_start)
-        .where(MARKS.c.table_id == table.id, MARKS.c.window_start >= start)
+        select(MARKS.c.slice, MARKS.c.range_start)
+        .where(MARKS.c.route_id == route.id, MARKS.c.range_start >= start)
         .distinct()
         .subquery()
     )
     quarantined = select(func.count()).where(
-        QUARANTINE.c.table_id == table.id, QUARANTINE.c.window_start >= start
+        QUARANTINE.c.route_id == route.id, QUARANTINE.c.range_start >= start
     )
     return Progress(
-        synced_until=_synced_until(connection, table, start),
+        synced_until=_synced_until(connection, route, start),
         newest_t=max((row.newest_t for row in states if row.newest_t), default=None),
         newest_commit_at=max(
             (row.newest_commit_at for row in states if row.newest_commit_at), default=None
@@ -86,12 +87,12 @@ def progress(connection: Connection, table: LogicalTable, start: datetime) -> Pr
 
 
 def cell_counts(
-    connection: Connection, table: LogicalTable, start: datetime, closed: datetime
+    connection: Connection, route: LedgerRoute, start: datetime, closed: datetime
 ) -> tuple[CellCount, ...]:
     """Counts all cells by state, and by whether they are before `start`, closed or open."""
     window_state = case(
-        (CELLS.c.window_start < start, WindowState.BEFORE.value),
-        (CELLS.c.window_end <= closed, WindowState.CLOSED.value),
+        (CELLS.c.range_start < start, WindowState.BEFORE.value),
+        (CELLS.c.range_end <= closed, WindowState.CLOSED.value),
         else_=WindowState.OPEN.value,
     ).label("window_state")
     query = (
@@ -101,7 +102,7 @@ def cell_counts(
             func.count().label("cells"),
             func.min(CELLS.c.upto).label("upto"),
         )
-        .where(CELLS.c.table_id == table.id)
+        .where(CELLS.c.route_id == route.id)
         .group_by(window_state, CELLS.c.state)
     )
     return tuple(
@@ -110,66 +111,67 @@ def cell_counts(
     )
 
 
-def _synced_until(connection: Connection, table: LogicalTable, start: datetime) -> datetime:
+def _synced_until(connection: Connection, route: LedgerRoute, start: datetime) -> datetime:
     """Finds the end of the committed windows without a gap; a cell that is written again counts.
 
     So repairing an old window is no lag.
     """
     complete = (
-        select(CELLS.c.window_start, CELLS.c.window_end, func.min(CELLS.c.upto).label("upto"))
+        select(CELLS.c.range_start, CELLS.c.range_end, func.min(CELLS.c.upto).label("upto"))
         .where(
-            CELLS.c.table_id == table.id,
-            CELLS.c.window_start >= start,
+            CELLS.c.route_id == route.id,
+            CELLS.c.range_start >= start,
             CELLS.c.batch.is_not(None),
         )
-        .group_by(CELLS.c.window_start, CELLS.c.window_end)
-        .having(func.count() == table.facts.slices)
+        .group_by(CELLS.c.range_start, CELLS.c.range_end)
+        .having(func.count() == route.facts.slices)
     ).cte("complete")
     after = complete.alias("after")
     goes_on = complete.outerjoin(
         after,
-        (after.c.window_start == complete.c.window_end) & (complete.c.upto == after.c.window_start),
+        (after.c.range_start == complete.c.range_end) & (complete.c.upto == after.c.range_start),
     )
-    has_first = select(complete.c.window_start).where(complete.c.window_start == start)
+    has_first = select(complete.c.range_start).where(complete.c.range_start == start)
     if connection.execute(has_first).first() is None:
         return start
     until: datetime = connection.execute(
-        select(func.min(complete.c.upto)).select_from(goes_on).where(after.c.window_start.is_(None))
+        select(func.min(complete.c.upto)).select_from(goes_on).where(after.c.range_start.is_(None))
     ).scalar_one()
     return until
 
 
 def checkpoints(
-    connection: Connection, table: LogicalTable, start: datetime
+    connection: Connection, route: LedgerRoute, start: datetime
 ) -> tuple[Checkpoint, ...]:
     """Says how far each slice is synced, from the window that begins at `start` on."""
     after = CELLS.alias("after")
     goes_on = (
-        (after.c.table_id == CELLS.c.table_id)
+        (after.c.route_id == CELLS.c.route_id)
         & (after.c.slice == CELLS.c.slice)
-        & (after.c.window_start == CELLS.c.window_end)
-        & (CELLS.c.upto == CELLS.c.window_end)
+        & (after.c.range_start == CELLS.c.range_end)
+        & (CELLS.c.upto == CELLS.c.range_end)
         & after.c.batch.is_not(None)
     )
     query = (
         select(
             CELLS.c.slice,
-            func.min(CELLS.c.window_start).label("first"),
+            func.min(CELLS.c.range_start).label("first"),
             func.min(case((after.c.slice.is_(None), CELLS.c.upto))).label("until"),
             func.sum(CELLS.c.rows).label("rows"),
         )
         .select_from(CELLS.outerjoin(after, goes_on))
         .where(
-            CELLS.c.table_id == table.id,
-            CELLS.c.window_start >= start,
+            CELLS.c.route_id == route.id,
+            CELLS.c.range_start >= start,
             CELLS.c.batch.is_not(None),
         )
         .group_by(CELLS.c.slice)
     )
     known = {row.slice: row for row in connection.execute(query)}
+    first = micros_at(start)
     return tuple(
-        Checkpoint(number, row.until if row.first == start else start, int(row.rows))
+        Checkpoint(number, row.until if row.first == first else start, int(row.rows))
         if (row := known.get(number))
         else Checkpoint(number, start, 0)
-        for number in range(table.facts.slices)
+        for number in range(route.facts.slices)
     )

@@ -7,15 +7,16 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from bq_harper_assets.instants import micros_at
 from bq_harper_assets.ledger.records import (
     BatchState,
     CellKey,
     CellState,
-    LogicalTable,
+    LedgerRoute,
     Mode,
     Rejection,
 )
-from bq_harper_assets.ledger.store.cell_keys import among, marks_of_cell, slice_and_start
+from bq_harper_assets.ledger.store.cell_keys import among, cell_of, marks_of_cell, slice_and_start
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LEASES, QUARANTINE
 
@@ -32,7 +33,7 @@ class CellCommit:
     fingerprint: str  # counts the window up to `upto`, at T
     committed_at: datetime
     upto: datetime
-    is_closed: bool  # whether it reaches the window's end
+    is_closed: bool  # whether it reaches the range's end
     rebased_to: int | None = None  # the later schema version that the fingerprint is computed under
 
     @property
@@ -138,33 +139,32 @@ class QuarantinedRow:
 
 def cells(
     connection: Connection,
-    table: LogicalTable,
-    start: datetime,
-    end: datetime,
+    route: LedgerRoute,
+    start: datetime | int,
+    end: datetime | int,
     slices: Sequence[int] | None = None,
 ) -> tuple[CellRecord, ...]:
-    """Lists the recorded cells whose window starts in [start, end), by window and slice."""
+    """Lists the recorded cells whose range starts in [start, end), by range and slice.
+
+    Of windows the two are instants, of key ranges their numbers.
+    """
     query = (
         select(CELLS, marks_of_cell().label("marks"))
         .where(
-            CELLS.c.table_id == table.id,
-            CELLS.c.window_start >= start,
-            CELLS.c.window_start < end,
+            CELLS.c.route_id == route.id,
+            CELLS.c.range_start >= start,
+            CELLS.c.range_start < end,
         )
-        .order_by(CELLS.c.window_start, CELLS.c.slice)
+        .order_by(CELLS.c.range_start, CELLS.c.slice)
     )
     if slices is not None:
         query = query.where(CELLS.c.slice.in_(slices))
     rows = connection.execute(query).all()
-    refused = [
-        CellKey(row.window_start, row.window_end, row.slice)
-        for row in rows
-        if row.state == CellState.REFUSED
-    ]
-    refusals = _refusals(connection, table, refused)
+    refused = [cell_of(row) for row in rows if row.state == CellState.REFUSED]
+    refusals = _refusals(connection, route, refused)
     return tuple(
         CellRecord(
-            cell=CellKey(row.window_start, row.window_end, row.slice),
+            cell=cell_of(row),
             state=CellState(row.state),
             commit=None
             if row.batch is None
@@ -177,7 +177,7 @@ def cells(
                 fingerprint=row.fingerprint,
                 committed_at=row.committed_at,
                 upto=row.upto,
-                is_closed=row.upto == row.window_end,
+                is_closed=micros_at(row.upto) == row.range_end,
                 rebased_to=row.fingerprint_version,
             ),
             marks=row.marks,
@@ -188,14 +188,14 @@ def cells(
 
 
 def _refusals(
-    connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
-) -> dict[tuple[int, datetime], GuardRefusal]:
-    """Gives the newest refusal of each cell, by slice and window start."""
+    connection: Connection, route: LedgerRoute, cells: Sequence[CellKey]
+) -> dict[tuple[int, int], GuardRefusal]:
+    """Gives the newest refusal of each cell, by slice and start."""
     if not cells:
         return {}
     query = (
         select(BATCHES)
-        .where(among(BATCHES, table, cells), BATCHES.c.state == BatchState.REFUSED)
+        .where(among(BATCHES, route, cells), BATCHES.c.state == BatchState.REFUSED)
         .order_by(BATCHES.c.seq)
     )
     return {
@@ -207,39 +207,36 @@ def _refusals(
 
 
 def slices_committed_at_other_positions(
-    connection: Connection, table: LogicalTable, rank: int
+    connection: Connection, route: LedgerRoute, rank: int
 ) -> frozenset[int]:
     """Finds slices with a cell that was last committed at a position of another rank.
 
     Only in these can a write of this rank take a row out of a cell that does not know of it.
     """
     query = (
-        select(CELLS.c.slice).where(CELLS.c.table_id == table.id, CELLS.c.rank != rank).distinct()
+        select(CELLS.c.slice).where(CELLS.c.route_id == route.id, CELLS.c.rank != rank).distinct()
     )
     return frozenset(connection.execute(query).scalars())
 
 
 def batch_history(
-    connection: Connection, table: LogicalTable, cell: CellKey | None = None, limit: int = 100
+    connection: Connection, route: LedgerRoute, cell: CellKey | None = None, limit: int = 100
 ) -> tuple[BatchRecord, ...]:
     """Lists the newest batches of the table or of one cell, newest first."""
     query = (
         select(BATCHES)
-        .where(BATCHES.c.table_id == table.id)
+        .where(BATCHES.c.route_id == route.id)
         .order_by(BATCHES.c.seq.desc())
         .limit(limit)
     )
     if cell is not None:
-        query = query.where(
-            BATCHES.c.slice == cell.slice, BATCHES.c.window_start == cell.window_start
-        )
-    return tuple(_batch(table, dict(row)) for row in connection.execute(query).mappings())
+        query = query.where(BATCHES.c.slice == cell.slice, BATCHES.c.range_start == cell.start)
+    return tuple(_batch(dict(row)) for row in connection.execute(query).mappings())
 
 
-def _batch(table: LogicalTable, row: dict[str, Any]) -> BatchRecord:
-    start = row.pop("window_start")
-    cell = CellKey(start, start + table.facts.window, row.pop("slice"))
-    for unshown in ("table_id", "fingerprint", "refused_until"):
+def _batch(row: dict[str, Any]) -> BatchRecord:
+    cell = CellKey(row.pop("range_start"), row.pop("range_end"), row.pop("slice"))
+    for unshown in ("route_id", "fingerprint", "refused_until"):
         row.pop(unshown)
     row["t"] = row.pop("snapshot")
     row["mode"], row["state"] = Mode(row["mode"]), BatchState(row["state"])
@@ -247,19 +244,19 @@ def _batch(table: LogicalTable, row: dict[str, Any]) -> BatchRecord:
 
 
 def schema_versions_of_batches(
-    connection: Connection, table: LogicalTable, seqs: Collection[int]
+    connection: Connection, route: LedgerRoute, seqs: Collection[int]
 ) -> dict[int, int]:
     """Gives the schema version that each batch wrote under; unknown batches are left out."""
     query = select(BATCHES.c.seq, BATCHES.c.schema_version).where(
-        BATCHES.c.table_id == table.id, BATCHES.c.seq.in_(seqs)
+        BATCHES.c.route_id == route.id, BATCHES.c.seq.in_(seqs)
     )
     return {row.seq: row.schema_version for row in connection.execute(query)}
 
 
-def leases(connection: Connection, table: LogicalTable) -> tuple[LeaseRecord, ...]:
+def leases(connection: Connection, route: LedgerRoute) -> tuple[LeaseRecord, ...]:
     """Says who has which slice; a live lease is neither released nor expired (database's clock)."""
     now = database_now(connection)
-    query = select(LEASES).where(LEASES.c.table_id == table.id).order_by(LEASES.c.slice)
+    query = select(LEASES).where(LEASES.c.route_id == route.id).order_by(LEASES.c.slice)
     return tuple(
         LeaseRecord(
             slice=row.slice,
@@ -276,23 +273,23 @@ def leases(connection: Connection, table: LogicalTable) -> tuple[LeaseRecord, ..
 
 
 def quarantined(
-    connection: Connection, table: LogicalTable, cell: CellKey | None = None, limit: int = 1000
+    connection: Connection, route: LedgerRoute, cell: CellKey | None = None, limit: int = 1000
 ) -> tuple[QuarantinedRow, ...]:
     """Lists the rows that are in quarantine now, of the table or of one cell."""
     query = (
-        select(QUARANTINE, CELLS.c.window_end)
+        select(QUARANTINE, CELLS.c.range_end)
         .join(CELLS)
-        .where(QUARANTINE.c.table_id == table.id)
-        .order_by(QUARANTINE.c.window_start, QUARANTINE.c.slice, QUARANTINE.c.number)
+        .where(QUARANTINE.c.route_id == route.id)
+        .order_by(QUARANTINE.c.range_start, QUARANTINE.c.slice, QUARANTINE.c.number)
         .limit(limit)
     )
     if cell is not None:
         query = query.where(
-            QUARANTINE.c.slice == cell.slice, QUARANTINE.c.window_start == cell.window_start
+            QUARANTINE.c.slice == cell.slice, QUARANTINE.c.range_start == cell.start
         )
     return tuple(
         QuarantinedRow(
-            cell=CellKey(row.window_start, row.window_end, row.slice),
+            cell=cell_of(row),
             batch=row.batch,
             rejection=Rejection(row.row_id, row.reason, row.payload),
             at=row.at,

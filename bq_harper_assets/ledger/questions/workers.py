@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, case, func, select
 
-from bq_harper_assets.ledger.records import BatchState, LogicalTable
+from bq_harper_assets.ledger.records import BatchState, LedgerRoute
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import BATCHES, LEASES
 
@@ -23,14 +23,14 @@ class Worker:
     left: int  # of these cells, those neither committed nor failed
 
 
-def workers(connection: Connection, table: LogicalTable) -> tuple[Worker, ...]:
+def workers(connection: Connection, route: LedgerRoute) -> tuple[Worker, ...]:
     """Lists the runs that hold leases or let them run out, with the cells planned under these.
 
     A live run's leases have not expired by the database's clock.
     """
     now = database_now(connection)
     of_lease = (
-        (BATCHES.c.table_id == LEASES.c.table_id)
+        (BATCHES.c.route_id == LEASES.c.route_id)
         & (BATCHES.c.slice == LEASES.c.slice)
         & (BATCHES.c.epoch == LEASES.c.epoch)
         & (BATCHES.c.owner == LEASES.c.owner)
@@ -46,7 +46,7 @@ def workers(connection: Connection, table: LogicalTable) -> tuple[Worker, ...]:
             func.coalesce(func.sum(is_left), 0).label("left"),
         )
         .select_from(LEASES.outerjoin(BATCHES, of_lease))
-        .where(LEASES.c.table_id == table.id, LEASES.c.owner.is_not(None))
+        .where(LEASES.c.route_id == route.id, LEASES.c.owner.is_not(None))
         .group_by(LEASES.c.owner, LEASES.c.slice, LEASES.c.acquired_at, LEASES.c.expires_at)
         .order_by(LEASES.c.owner, LEASES.c.slice)
     )

@@ -1,28 +1,32 @@
 """Finds a cell's rows in the ledger's tables, and checks which cells a table can have."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, ScalarSelect, Table, and_, func, select
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, Table, and_, func, select
 
-from bq_harper_assets.instants import floor_to_window
-from bq_harper_assets.ledger.records import CellKey, Leases, LogicalTable
-from bq_harper_assets.ledger.store.tables import CELLS, MARKS
-
-
-def slice_and_start(row: Any) -> tuple[int, datetime]:
-    """Gives what names a cell within its table, from the cell or from any row about it."""
-    return row.slice, row.window_start
+from bq_harper_assets.instants import instant_at
+from bq_harper_assets.ledger.records import CellKey, Leases, LedgerRoute
+from bq_harper_assets.ledger.store.tables import CELLS, KEY_RANGES, MARKS
 
 
-def among(rows: Table, table: LogicalTable, cells: Sequence[CellKey]) -> ColumnElement[bool]:
-    """Selects the range of windows and slices around the cells, with few parameters."""
-    starts = [cell.window_start for cell in cells]
+def slice_and_start(row: Any) -> tuple[int, int]:
+    """Gives what names a cell within its route, from the cell or from any row about it."""
+    return row.slice, row.start if isinstance(row, CellKey) else row.range_start
+
+
+def cell_of(row: Any) -> CellKey:
+    """Gives the cell that a row is about."""
+    return CellKey(row.range_start, row.range_end, row.slice)
+
+
+def among(rows: Table, route: LedgerRoute, cells: Sequence[CellKey]) -> ColumnElement[bool]:
+    """Selects the ranges and slices around the cells, with few parameters."""
+    starts = [cell.start for cell in cells]
     return and_(
-        rows.c.table_id == table.id,
+        rows.c.route_id == route.id,
         rows.c.slice.in_({cell.slice for cell in cells}),
-        rows.c.window_start.between(min(starts), max(starts)),
+        rows.c.range_start.between(min(starts), max(starts)),
     )
 
 
@@ -31,22 +35,39 @@ def marks_of_cell() -> ScalarSelect[int]:
     return (
         select(func.count())
         .where(
-            MARKS.c.table_id == CELLS.c.table_id,
+            MARKS.c.route_id == CELLS.c.route_id,
             MARKS.c.slice == CELLS.c.slice,
-            MARKS.c.window_start == CELLS.c.window_start,
+            MARKS.c.range_start == CELLS.c.range_start,
         )
         .correlate(CELLS)
         .scalar_subquery()
     )
 
 
-def misplaced(leases: Leases, cells: Iterable[CellKey]) -> Iterator[str]:
-    """Says what is wrong with cells: not under these leases, or no windows of the table."""
-    window = leases.table.facts.window
+def misplaced(connection: Connection, leases: Leases, cells: Iterable[CellKey]) -> Iterator[str]:
+    """Says what is wrong with cells: not under these leases, or no ranges of the route's cut."""
+    route = leases.route
+    window, step = route.facts.window, route.facts.step
+    ranges = _ranges(connection, route) if window is None else 0
     for cell in cells:
         if cell.slice not in leases.epochs:
             yield f"the lease of slice {cell.slice} was not taken"
-        begin, end = cell.window_start, cell.window_end
-        # If windows overlapped, one row could belong to two cells.
-        if end - begin != window or floor_to_window(begin, window) != begin:
-            yield f"{begin} to {end} is not a window of {window}"
+        # If ranges overlapped, one row could belong to two cells.
+        fits = cell.end - cell.start == step and cell.start % step == 0
+        if window is not None and not fits:
+            yield f"{_point(cell.start)} to {_point(cell.end)} is not a window of {window}"
+        if window is None and not (fits and 0 <= cell.start < ranges):
+            yield f"{cell.start} to {cell.end} is not one of the {ranges} recorded key ranges"
+
+
+def _ranges(connection: Connection, route: LedgerRoute) -> int:
+    query = select(func.count()).where(KEY_RANGES.c.route_id == route.id)
+    return connection.execute(query).scalar_one()
+
+
+def _point(micros: int) -> str:
+    """Gives the instant as text; a number that is none stands for itself."""
+    try:
+        return str(instant_at(micros))
+    except OverflowError:
+        return str(micros)

@@ -40,6 +40,17 @@ class Instant(TypeDecorator[datetime]):
         return None if value is None else instant_at(value)
 
 
+class AxisPoint(TypeDecorator[int]):
+    """A point on the axis of a cut is a whole number; an instant is its microseconds since 1970."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: int | datetime | None, dialect: Dialect) -> int | None:
+        """Takes a time for the point of the axis that it is."""
+        return micros_at(value) if isinstance(value, datetime) else value
+
+
 class AnyText(TypeDecorator[str]):
     """Any Python string can be stored: rows may hold NUL and lone surrogates.
 

@@ -29,6 +29,8 @@ class Database:
     def __init__(self, url: SecretStr) -> None:
         parsed = _parse(url.get_secret_value())
         self.address = without_secrets(parsed.render_as_string(hide_password=True))
+        is_file = parsed.get_backend_name() == "sqlite"
+        self.file = Path(str(parsed.database)) if is_file else None
         self._engine = self._make_engine(parsed)
         self._writer = self._engine.execution_options(writes=True)
 

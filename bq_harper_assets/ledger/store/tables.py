@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-from bq_harper_assets.ledger.store.columns import AnyText, Instant
+from bq_harper_assets.ledger.store.columns import AnyText, AxisPoint, Instant
 
 METADATA = MetaData(
     naming_convention={
@@ -27,13 +27,14 @@ METADATA = MetaData(
         "ck": "%(table_name)s_%(constraint_name)s_ck",
     }
 )
-_CELL = ("table_id", "slice", "window_start")
+_CELL = ("route_id", "slice", "range_start")
 
 IDENTITY = Table(
     "ledger_identity",
     METADATA,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("uuid", Text, nullable=False),
+    Column("release", Text, nullable=False),  # the first release that knows this layout
     CheckConstraint("id = 1", name="one"),
 )
 
@@ -42,11 +43,22 @@ LOGICAL_TABLES = Table(
     METADATA,
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False),
+    UniqueConstraint("name"),
+)
+
+# A logical table may have several routes; the cells, leases and batches are those of a route.
+ROUTES = Table(
+    "routes",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("table_id", Integer, ForeignKey("logical_tables.id"), nullable=False),
+    Column("name", Text, nullable=False),
     Column("source", Text, nullable=False),
     Column("target", Text, nullable=False),
     Column("timestamp_column", Text, nullable=False),
     Column("key_columns", Text, nullable=False),  # JSON list; empty if the whole row is the key
-    Column("window_us", BigInteger, nullable=False),
+    Column("cut", Text, nullable=False),
+    Column("window_us", BigInteger),  # NULL if the rows are cut by key
     Column("slices", Integer, nullable=False),
     Column("last_batch", BigInteger, nullable=False),
     Column("registered_at", Instant, nullable=False),
@@ -56,9 +68,20 @@ LOGICAL_TABLES = Table(
     Column("rank", BigInteger),  # stays when the position was to be forgotten
     UniqueConstraint("name"),
     UniqueConstraint("target"),
+    CheckConstraint("(cut = 'time') = (window_us IS NOT NULL)", name="cut"),
 )
 
-# Starts are kept by contract: the first window may be needed before the table is first synced.
+# The ranges of a route that is cut by key; they are recorded once, before any cell.
+KEY_RANGES = Table(
+    "key_ranges",
+    METADATA,
+    Column("route_id", Integer, ForeignKey("routes.id"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("low", AnyText),  # NULL if it has no first key
+    Column("high", AnyText),  # NULL if it has no end
+)
+
+# Starts are kept by the logical table's name: the first window may be needed before it is recorded.
 STARTS = Table(
     "starts",
     METADATA,
@@ -82,7 +105,7 @@ SCHEMA_VERSIONS = Table(
 LEASES = Table(
     "leases",
     METADATA,
-    Column("table_id", Integer, ForeignKey("logical_tables.id"), primary_key=True),
+    Column("route_id", Integer, ForeignKey("routes.id"), primary_key=True),
     Column("slice", Integer, primary_key=True, autoincrement=False),
     Column("owner", Text),  # NULL if released, or never taken
     Column("epoch", BigInteger, nullable=False),
@@ -113,27 +136,27 @@ CLAIMS = Table(
 )
 
 # The first plan or mark that names a cell makes its row. It is removed only with its slice, after
-# every window got cells of the new slices. Copy mode is allowed only where there is no row.
+# every range got cells of the new slices. Copy mode is allowed only where there is no row.
 CELLS = Table(
     "cells",
     METADATA,
-    Column("table_id", Integer, ForeignKey("logical_tables.id"), primary_key=True),
+    Column("route_id", Integer, ForeignKey("routes.id"), primary_key=True),
     Column("slice", Integer, primary_key=True, autoincrement=False),
-    Column("window_start", Instant, primary_key=True, autoincrement=False),
-    Column("window_end", Instant, nullable=False),
+    Column("range_start", AxisPoint, primary_key=True, autoincrement=False),
+    Column("range_end", AxisPoint, nullable=False),
     Column("state", Text, nullable=False),
     # These are what the newest commit recorded, also while a later batch is planned or has failed.
     Column("batch", BigInteger),
     Column("snapshot", Instant),
     Column("rank", BigInteger),  # of its position, which its batch has
-    Column("upto", Instant),  # before the window's end if the cell is open
+    Column("upto", Instant),  # before the range's end if the cell is open
     Column("schema_version", Integer),
     Column("rows", BigInteger),
     Column("digest", Text),
     Column("fingerprint", Text),
     Column("committed_at", Instant),
     Column("fingerprint_version", Integer),  # NULL if it is the commit's schema version
-    Index("cells_by_window", "table_id", "window_start"),
+    Index("cells_by_range", "route_id", "range_start"),
 )
 
 # Marks make cells dirty. For one position a cell has its greatest row time only: a commit that
@@ -141,9 +164,9 @@ CELLS = Table(
 MARKS = Table(
     "marks",
     METADATA,
-    Column("table_id", Integer, primary_key=True),
+    Column("route_id", Integer, primary_key=True),
     Column("slice", Integer, primary_key=True, autoincrement=False),
-    Column("window_start", Instant, primary_key=True, autoincrement=False),
+    Column("range_start", AxisPoint, primary_key=True, autoincrement=False),
     Column("rank", BigInteger, primary_key=True, autoincrement=False),
     Column("row_time", Instant, nullable=False),
     Column("reason", AnyText, nullable=False),
@@ -158,10 +181,11 @@ LOST_ROWS = text("coalesce(rows_deleted + rows_flagged, deletes_intended) > 0")
 BATCHES = Table(
     "batches",
     METADATA,
-    Column("table_id", Integer, ForeignKey("logical_tables.id"), primary_key=True),
+    Column("route_id", Integer, ForeignKey("routes.id"), primary_key=True),
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("slice", Integer, nullable=False),
-    Column("window_start", Instant, nullable=False),
+    Column("range_start", AxisPoint, nullable=False),
+    Column("range_end", AxisPoint, nullable=False),
     Column("snapshot", Instant, nullable=False),  # when the source was pinned
     Column("position_kind", Text, nullable=False),
     Column("position", AnyText, nullable=False),
@@ -193,9 +217,6 @@ BATCHES = Table(
     Column("digest", Text),
     Column("error", AnyText),
     Column("refused_until", Instant),  # NULL if until somebody allows it, or the source changes
-    ForeignKeyConstraint(
-        ("table_id", "schema_version"), ("schema_versions.table_id", "schema_versions.version")
-    ),
     CheckConstraint(
         "state <> 'applied' OR rows_read = rows_written + rows_unchanged + rows_quarantined",
         name="conservation",
@@ -210,7 +231,7 @@ BATCHES = Table(
     ),
     Index(
         "batches_that_lost",
-        "table_id",
+        "route_id",
         "ended_at",
         sqlite_where=LOST_ROWS,
         postgresql_where=LOST_ROWS,
@@ -220,9 +241,9 @@ BATCHES = Table(
 QUARANTINE = Table(
     "quarantine",
     METADATA,
-    Column("table_id", Integer, primary_key=True),
+    Column("route_id", Integer, primary_key=True),
     Column("slice", Integer, primary_key=True, autoincrement=False),
-    Column("window_start", Instant, primary_key=True, autoincrement=False),
+    Column("range_start", AxisPoint, primary_key=True, autoincrement=False),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("batch", BigInteger, nullable=False),
     Column("row_id", AnyText),  # NULL if the row has no id, because its key is NULL
@@ -236,9 +257,9 @@ QUARANTINE = Table(
 PROOFS = Table(
     "proofs",
     METADATA,
-    Column("table_id", Integer, ForeignKey("logical_tables.id"), primary_key=True),
+    Column("route_id", Integer, ForeignKey("routes.id"), primary_key=True),
     Column("slice", Integer, primary_key=True, autoincrement=False),
-    Column("window_start", Instant, primary_key=True, autoincrement=False),
+    Column("range_start", AxisPoint, primary_key=True, autoincrement=False),
     Column("batch", BigInteger, nullable=False),
     Column("status", Text, nullable=False),
     Column("deep", Boolean, nullable=False),  # whether all values were compared, not stored hashes
@@ -253,9 +274,9 @@ AUDIT = Table(
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     Column("at", Instant, nullable=False),
     Column("kind", Text, nullable=False),
-    Column("table_id", Integer, ForeignKey("logical_tables.id")),
+    Column("route_id", Integer, ForeignKey("routes.id")),
     Column("subject", AnyText, nullable=False),
     Column("outcome", Text, nullable=False),
     Column("detail", AnyText, nullable=False),  # JSON
-    Index("audit_by_table", "table_id", "id"),
+    Index("audit_by_route", "route_id", "id"),
 )

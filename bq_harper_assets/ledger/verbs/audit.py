@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import AUDIT
 
@@ -35,13 +35,13 @@ class Note:
     detail: Mapping[str, Any]
 
 
-def record(connection: Connection, table: LogicalTable | None, at: datetime, *notes: Note) -> None:
-    """Adds an entry for each note; `table` is None for what concerns the whole ledger."""
+def record(connection: Connection, route: LedgerRoute | None, at: datetime, *notes: Note) -> None:
+    """Adds an entry for each note; `route` is None for what concerns the whole ledger."""
     rows = [
         {
             "at": at,
             "kind": note.kind,
-            "table_id": table.id if table else None,
+            "route_id": route.id if route else None,
             "subject": note.subject,
             "outcome": note.outcome,
             "detail": json.dumps(note.detail, sort_keys=True),
@@ -52,22 +52,22 @@ def record(connection: Connection, table: LogicalTable | None, at: datetime, *no
         connection.execute(insert(AUDIT), rows)
 
 
-def record_now(connection: Connection, table: LogicalTable | None, *notes: Note) -> None:
+def record_now(connection: Connection, route: LedgerRoute | None, *notes: Note) -> None:
     """Adds entries for what happens outside the ledger: checks, changes to the target, commands."""
-    record(connection, table, database_now(connection), *notes)
+    record(connection, route, database_now(connection), *notes)
 
 
 def entries(
     connection: Connection,
-    table: LogicalTable | None = None,
+    route: LedgerRoute | None = None,
     limit: int = 100,
     *,
     kind: str | None = None,
 ) -> tuple[AuditEntry, ...]:
     """Lists the newest `limit` entries, newest first, of one table or all, of one kind or all."""
     query = select(AUDIT).order_by(AUDIT.c.id.desc()).limit(limit)
-    if table is not None:
-        query = query.where(AUDIT.c.table_id == table.id)
+    if route is not None:
+        query = query.where(AUDIT.c.route_id == route.id)
     if kind is not None:
         query = query.where(AUDIT.c.kind == kind)
     return tuple(

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
+from bq_harper_assets.instants import micros_at
 from bq_harper_assets.ledger.errors import PlanRefused
 from bq_harper_assets.ledger.position import InstantPosition, Position
 from bq_harper_assets.ledger.records import (
@@ -15,12 +16,12 @@ from bq_harper_assets.ledger.records import (
     CellKey,
     CellState,
     Leases,
-    LogicalTable,
+    LedgerRoute,
     Mode,
     Wanted,
 )
 from bq_harper_assets.ledger.store.cell_keys import among, marks_of_cell, misplaced, slice_and_start
-from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LOGICAL_TABLES
+from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, ROUTES
 from bq_harper_assets.ledger.verbs import audit, positions, schema_versions, slice_leases
 from bq_harper_assets.ledger.verbs.transitions import change_cell, end_batch
 
@@ -39,32 +40,32 @@ def plan(
     It must be called before the first write is sent. The batches come in the order of `wanted`.
     Without a position of its own the source is at `t`, the instant at which it was pinned.
     """
-    table, position = leases.table, position or InstantPosition(t)
-    if refusals := list(_unfit(leases, wanted)):
-        raise PlanRefused(table.name, "; ".join(refusals))
+    route, position = leases.route, position or InstantPosition(t)
+    if refusals := list(_unfit(connection, leases, wanted)):
+        raise PlanRefused(route.name, "; ".join(refusals))
     slices = sorted({want.cell.slice for want in wanted})
     rows, now = slice_leases.lock_live(connection, leases, slices, "plan batches")
-    if schema_versions.find(connection, table, schema_version) is None:
-        raise PlanRefused(table.name, f"there is no schema version {schema_version}")
-    rank = positions.rank_of(connection, table, position, rows)
-    if refusals := list(_backward(connection, table, rows, position, rank, schema_version)):
-        raise PlanRefused(table.name, "; ".join(refusals))
+    if schema_versions.find(connection, route, schema_version) is None:
+        raise PlanRefused(route.name, f"there is no schema version {schema_version}")
+    rank = positions.rank_of(connection, route, position, rows)
+    if refusals := list(_backward(connection, route, rows, position, rank, schema_version)):
+        raise PlanRefused(route.name, "; ".join(refusals))
     cells = [want.cell for want in wanted]
-    known = _known(connection, table, cells)
+    known = _known(connection, route, cells)
     if refusals := list(_shrinking(known, wanted)):
-        raise PlanRefused(table.name, "; ".join(refusals))
+        raise PlanRefused(route.name, "; ".join(refusals))
     for row in rows:
-        slice_leases.remember(connection, table, row, t, position, rank, schema_version)
-    numbers = _next_batches(connection, table, len(wanted))
-    _supersede(connection, table, cells, numbers, now)
-    _claim(connection, table, cells, known)
+        slice_leases.remember(connection, route, row, t, position, rank, schema_version)
+    numbers = _next_batches(connection, route, len(wanted))
+    _supersede(connection, route, cells, numbers, now)
+    _claim(connection, route, cells, known)
     batches = []
     for seq, want in zip(numbers, wanted, strict=True):
         mode, epoch = _mode(want, known.get(want.cell)), leases.epochs[want.cell.slice]
         since = want.since if mode is Mode.TOPUP else None
         batches.append(
             Batch(
-                table=table,
+                route=route,
                 seq=seq,
                 cell=want.cell,
                 mode=mode,
@@ -80,10 +81,11 @@ def plan(
         insert(BATCHES),
         [
             {
-                "table_id": table.id,
+                "route_id": route.id,
                 "seq": batch.seq,
                 "slice": batch.cell.slice,
-                "window_start": batch.cell.window_start,
+                "range_start": batch.cell.start,
+                "range_end": batch.cell.end,
                 "snapshot": t,
                 "position_kind": position.kind,
                 "position": position.text,
@@ -104,28 +106,29 @@ def plan(
     )
     subject = f"batches {batches[0].seq} to {batches[-1].seq}"
     detail = {"owner": leases.owner, "run_id": run_id, "t": t.isoformat(), "slices": slices}
-    audit.record(connection, table, now, audit.Note("plan", subject, "planned", detail))
+    audit.record(connection, route, now, audit.Note("plan", subject, "planned", detail))
     return tuple(batches)
 
 
-def _unfit(leases: Leases, wanted: Sequence[Wanted]) -> Iterator[str]:
+def _unfit(connection: Connection, leases: Leases, wanted: Sequence[Wanted]) -> Iterator[str]:
     if not wanted:
         yield "no cells were named"
     named = Counter(want.cell for want in wanted)
     for cell, times in named.items():
         if times > 1:
             yield f"cell {cell} is named {times} times"
-    yield from misplaced(leases, named)
+    yield from misplaced(connection, leases, named)
     for want in wanted:
-        if not want.cell.window_start < want.end <= want.cell.window_end:
+        # A key range has no point inside: it is moved whole.
+        if not want.cell.start < micros_at(want.end) <= want.cell.end:
             yield f"{want.end} is not a point of cell {want.cell} up to which it can be moved"
 
 
 def _known(
-    connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
+    connection: Connection, route: LedgerRoute, cells: Sequence[CellKey]
 ) -> dict[CellKey, Row[Any]]:
     """Finds the cells that an earlier batch or mark named, in whatever state."""
-    query = select(CELLS, marks_of_cell().label("marks")).where(among(CELLS, table, cells))
+    query = select(CELLS, marks_of_cell().label("marks")).where(among(CELLS, route, cells))
     rows = {slice_and_start(row): row for row in connection.execute(query)}
     return {cell: rows[slice_and_start(cell)] for cell in cells if slice_and_start(cell) in rows}
 
@@ -145,7 +148,7 @@ def _mode(want: Wanted, row: Row[Any] | None) -> Mode:
         and row.state == CellState.SYNCED
         and row.marks == 0
         and row.upto == want.since
-        and want.end < row.window_end  # a window that closes is always reconciled
+        and micros_at(want.end) < row.range_end  # a window that closes is always reconciled
     ):
         return Mode.TOPUP
     return Mode.RECONCILE
@@ -153,7 +156,7 @@ def _mode(want: Wanted, row: Row[Any] | None) -> Mode:
 
 def _backward(
     connection: Connection,
-    table: LogicalTable,
+    route: LedgerRoute,
     rows: Sequence[Row[Any]],
     position: Position,
     rank: int,
@@ -168,16 +171,16 @@ def _backward(
             yield f"{before} at the later position {newest}, not {position.text}"
         if schema_version < row.schema_version:
             yield f"{before} under schema version {row.schema_version}, not {schema_version}"
-        if rank != row.rank and (count := _open_batches(connection, table, row)):
+        if rank != row.rank and (count := _open_batches(connection, route, row)):
             yield (
                 f"{before} by this very lease at {newest}, and {count} of those batches are"
                 " still being moved; commit or fail them before the next position"
             )
 
 
-def _open_batches(connection: Connection, table: LogicalTable, lease: Row[Any]) -> int:
+def _open_batches(connection: Connection, route: LedgerRoute, lease: Row[Any]) -> int:
     query = select(func.count()).where(
-        BATCHES.c.table_id == table.id,
+        BATCHES.c.route_id == route.id,
         BATCHES.c.slice == lease.slice,
         BATCHES.c.epoch == lease.epoch,
         BATCHES.c.state == BatchState.PLANNED,
@@ -185,17 +188,17 @@ def _open_batches(connection: Connection, table: LogicalTable, lease: Row[Any]) 
     return connection.execute(query).scalar_one()
 
 
-def _next_batches(connection: Connection, table: LogicalTable, count: int) -> range:
-    mine = LOGICAL_TABLES.c.id == table.id
-    last_batch = LOGICAL_TABLES.c.last_batch
-    connection.execute(update(LOGICAL_TABLES).where(mine).values(last_batch=last_batch + count))
+def _next_batches(connection: Connection, route: LedgerRoute, count: int) -> range:
+    mine = ROUTES.c.id == route.id
+    last_batch = ROUTES.c.last_batch
+    connection.execute(update(ROUTES).where(mine).values(last_batch=last_batch + count))
     last = connection.execute(select(last_batch).where(mine)).scalar_one()
     return range(last - count + 1, last + 1)
 
 
 def _supersede(
     connection: Connection,
-    table: LogicalTable,
+    route: LedgerRoute,
     cells: Sequence[CellKey],
     numbers: Sequence[int],
     now: datetime,
@@ -204,31 +207,31 @@ def _supersede(
     successors = dict(zip(cells, numbers, strict=True))
     by_slice_and_start = {slice_and_start(cell): cell for cell in cells}
     left = select(BATCHES).where(
-        among(BATCHES, table, cells), BATCHES.c.state == BatchState.PLANNED
+        among(BATCHES, route, cells), BATCHES.c.state == BatchState.PLANNED
     )
     for row in connection.execute(left).all():
         cell = by_slice_and_start.get(slice_and_start(row))
         if cell is not None:
             heir = f"batch {successors[cell]} took its cell"
             error = f"left planned by {row.owner} (epoch {row.epoch}); {heir}"
-            end_batch(connection, table, row.seq, BatchState.FAILED, ended_at=now, error=error)
+            end_batch(connection, route, row.seq, BatchState.FAILED, ended_at=now, error=error)
 
 
 def _claim(
     connection: Connection,
-    table: LogicalTable,
+    route: LedgerRoute,
     cells: Sequence[CellKey],
     known: Mapping[CellKey, Row[Any]],
 ) -> None:
     for cell in sorted(known):
-        change_cell(connection, table, cell, state=CellState.PLANNED)
+        change_cell(connection, route, cell, state=CellState.PLANNED)
     if fresh := [cell for cell in cells if cell not in known]:
         rows = [
             {
-                "table_id": table.id,
+                "route_id": route.id,
                 "slice": cell.slice,
-                "window_start": cell.window_start,
-                "window_end": cell.window_end,
+                "range_start": cell.start,
+                "range_end": cell.end,
                 "state": CellState.PLANNED,
             }
             for cell in fresh

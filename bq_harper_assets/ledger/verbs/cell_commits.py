@@ -14,10 +14,10 @@ from bq_harper_assets.ledger.records import (
     CellResult,
     CellState,
     Leases,
-    LogicalTable,
+    LedgerRoute,
     Mode,
 )
-from bq_harper_assets.ledger.store.cell_keys import among, slice_and_start
+from bq_harper_assets.ledger.store.cell_keys import among, cell_of, slice_and_start
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import BATCHES, CELLS
 from bq_harper_assets.ledger.verbs import audit, cell_marks, quarantine, slice_leases
@@ -43,7 +43,7 @@ def commit(
     slices = {batch.cell.slice for batch, _ in done}
     _, now = slice_leases.lock_live(connection, leases, slices, "commit cells")
     recorded = list(_recorded(connection, leases, [batch for batch, _ in done]))
-    _commit(connection, leases.table, done, recorded, now, deletes_allowed=deletes_allowed)
+    _commit(connection, leases.route, done, recorded, now, deletes_allowed=deletes_allowed)
 
 
 def recognise(
@@ -54,9 +54,9 @@ def recognise(
     The target itself says so, so it does not matter under whose lease they were planned. Batches
     that are not planned any more are left alone; the numbers of those committed are returned.
     """
-    table = leases.table
+    route = leases.route
     query = select(BATCHES).where(
-        BATCHES.c.table_id == table.id,
+        BATCHES.c.route_id == route.id,
         BATCHES.c.seq.in_(applied),
         BATCHES.c.state == BatchState.PLANNED,
         BATCHES.c.slice.in_(leases.slices),
@@ -66,10 +66,10 @@ def recognise(
         return ()
     slices = sorted({row.slice for row in planned})
     _, now = slice_leases.lock_live(connection, leases, slices, "recognise batches")
-    done = [(_planned_batch(table, row), applied[row.seq]) for row in planned]
+    done = [(_planned_batch(route, row), applied[row.seq]) for row in planned]
     for batch, result in done:
         _conserve(batch, result)
-    _commit(connection, table, done, planned, now, deletes_allowed=False)
+    _commit(connection, route, done, planned, now, deletes_allowed=False)
     return tuple(row.seq for row in planned)
 
 
@@ -90,7 +90,7 @@ def refuse(
 
 def _commit(
     connection: Connection,
-    table: LogicalTable,
+    route: LedgerRoute,
     done: Sequence[tuple[Batch, CellResult]],
     recorded: Sequence[Row[Any]],  # each batch as it was planned
     now: datetime,
@@ -98,11 +98,11 @@ def _commit(
     deletes_allowed: bool,
 ) -> None:
     batches = [batch for batch, _ in done]
-    held = _held_rows(connection, table, [one.cell for one in batches if one.mode is Mode.TOPUP])
+    held = _held_rows(connection, route, [one.cell for one in batches if one.mode is Mode.TOPUP])
     for (batch, result), planned in zip(done, recorded, strict=True):
         end_batch(
             connection,
-            table,
+            route,
             batch.seq,
             BatchState.APPLIED,
             ended_at=now,
@@ -122,7 +122,7 @@ def _commit(
         )
         change_cell(
             connection,
-            table,
+            route,
             batch.cell,
             state=CellState.SYNCED,
             batch=batch.seq,
@@ -136,17 +136,16 @@ def _commit(
             fingerprint_version=None,
             committed_at=now,
         )
-    cell_marks.clear(connection, table, batches)
-    quarantine.record_rejections(connection, table, done, now)
-    audit.record(connection, table, now, *(_note(batch, result) for batch, result in done))
+    cell_marks.clear(connection, route, batches)
+    quarantine.record_rejections(connection, route, done, now)
+    audit.record(connection, route, now, *(_note(batch, result) for batch, result in done))
 
 
-def _planned_batch(table: LogicalTable, row: Row[Any]) -> Batch:
-    start = row.window_start
+def _planned_batch(route: LedgerRoute, row: Row[Any]) -> Batch:
     return Batch(
-        table=table,
+        route=route,
         seq=row.seq,
-        cell=CellKey(start, start + table.facts.window, row.slice),
+        cell=cell_of(row),
         mode=Mode(row.mode),
         t=row.snapshot,
         rank=row.rank,
@@ -165,21 +164,21 @@ def _give_up(
     why: str,
     **values: Any,
 ) -> None:
-    table, now = batch.table, database_now(connection)
-    end_batch(connection, table, batch.seq, ending, ended_at=now, error=why, **values)
-    change_cell(connection, table, batch.cell, state=state)
+    route, now = batch.route, database_now(connection)
+    end_batch(connection, route, batch.seq, ending, ended_at=now, error=why, **values)
+    change_cell(connection, route, batch.cell, state=state)
     detail = {"batch": batch.seq, "error": why}
-    audit.record(connection, table, now, audit.Note("commit", str(batch.cell), ending, detail))
+    audit.record(connection, route, now, audit.Note("commit", str(batch.cell), ending, detail))
 
 
 def _held_rows(
-    connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
+    connection: Connection, route: LedgerRoute, cells: Sequence[CellKey]
 ) -> dict[CellKey, int]:
     """Counts the rows of the cells before a top-up, which adds to them."""
     if not cells:
         return {}
-    query = select(CELLS.c.slice, CELLS.c.window_start, CELLS.c.rows).where(
-        among(CELLS, table, cells)
+    query = select(CELLS.c.slice, CELLS.c.range_start, CELLS.c.rows).where(
+        among(CELLS, route, cells)
     )
     rows = {slice_and_start(row): row.rows for row in connection.execute(query)}
     return {cell: rows[slice_and_start(cell)] for cell in cells}
@@ -204,13 +203,13 @@ def _recorded(
     """
     numbers = [batch.seq for batch in batches]
     query = select(BATCHES).where(
-        BATCHES.c.table_id == leases.table.id, BATCHES.c.seq.between(min(numbers), max(numbers))
+        BATCHES.c.route_id == leases.route.id, BATCHES.c.seq.between(min(numbers), max(numbers))
     )
     planned = {row.seq: row for row in connection.execute(query)}
     for batch in batches:
         row, epoch = planned.get(batch.seq), leases.epochs[batch.cell.slice]
         as_planned = (
-            batch.table,
+            batch.route,
             *slice_and_start(batch.cell),
             batch.mode,
             batch.t,
@@ -219,7 +218,7 @@ def _recorded(
             epoch,
         )
         if not row or as_planned != (
-            leases.table,
+            leases.route,
             *slice_and_start(row),
             row.mode,
             row.snapshot,
@@ -228,9 +227,9 @@ def _recorded(
             row.epoch,
         ):
             raise LedgerConflict(
-                f"batch {batch.seq} of {batch.table.name}, cell {batch.cell}, was not planned under"
+                f"batch {batch.seq} of {batch.route.name}, cell {batch.cell}, was not planned under"
                 f" the lease that {leases.owner} holds (epoch {epoch}). Nothing was committed. Do"
-                f" the cell again: bqh sync {batch.table.name}"
+                f" the cell again: bqh sync {batch.route.name}"
             )
         yield row
 
@@ -245,7 +244,7 @@ def _conserve(batch: Batch, result: CellResult) -> None:
             f"{result.read} rows read are not {result.written} written + {result.unchanged}"
             f" unchanged + {result.quarantined} quarantined"
         )
-        raise ConservationBroken(batch.table.name, str(batch.cell), sums)
+        raise ConservationBroken(batch.route.name, str(batch.cell), sums)
     if result.quarantined != len(result.rejections):
         sums = f"{result.quarantined} rows quarantined, but {len(result.rejections)} handed over"
-        raise ConservationBroken(batch.table.name, str(batch.cell), sums)
+        raise ConservationBroken(batch.route.name, str(batch.cell), sums)

@@ -5,9 +5,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
+from bq_harper_assets.instants import micros_at
 from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.position import Position
-from bq_harper_assets.ledger.records import Batch, CellKey, CellState, Leases, LogicalTable, Mark
+from bq_harper_assets.ledger.records import Batch, CellKey, CellState, Leases, LedgerRoute, Mark
 from bq_harper_assets.ledger.store.cell_keys import among, misplaced, slice_and_start
 from bq_harper_assets.ledger.store.database import insert_into
 from bq_harper_assets.ledger.store.tables import CELLS, MARKS
@@ -16,9 +17,9 @@ from bq_harper_assets.ledger.verbs import audit, positions, slice_leases
 _SHOWN = 20  # cells named in an audit entry
 # A mark stays after a commit that read the source too early, or that did not reach the row.
 _CLEAR = delete(MARKS).where(
-    MARKS.c.table_id == bindparam("of_table"),
+    MARKS.c.route_id == bindparam("of_route"),
     MARKS.c.slice == bindparam("of_slice"),
-    MARKS.c.window_start == bindparam("of_start"),
+    MARKS.c.range_start == bindparam("of_start"),
     MARKS.c.rank <= bindparam("of_rank"),
     MARKS.c.row_time < bindparam("of_upto"),
 )
@@ -37,39 +38,39 @@ def mark(
     after it settles a mark. With `unless_committed_there`, a cell whose commit at the position
     covers the row already is left as it is.
     """
-    table = leases.table
+    route = leases.route
     if not marks:
         return ()
-    if problems := list(dict.fromkeys(_unfit(leases, marks))):
+    if problems := list(dict.fromkeys(_unfit(connection, leases, marks))):
         raise LedgerConflict(
-            f"cannot mark cells of {table.name}: {'; '.join(problems)}. Nothing was marked, and"
-            f" nothing may be written. See where the table stands with: bqh status {table.name}"
+            f"cannot mark cells of {route.name}: {'; '.join(problems)}. Nothing was marked, and"
+            f" nothing may be written. See where the table stands with: bqh status {route.name}"
         )
     slices = {one.cell.slice for one in marks}
     rows, now = slice_leases.lock_live(connection, leases, slices, "mark cells")
-    rank = positions.rank_of(connection, table, position, rows)
+    rank = positions.rank_of(connection, route, position, rows)
     if unless_committed_there:
-        marks = list(_not_held(connection, table, rank, marks))
+        marks = list(_not_held(connection, route, rank, marks))
     latest = {one.cell: one for one in sorted(marks, key=lambda one: one.row_time)}
     if not latest:
         return ()
     cells = tuple(sorted(latest))
-    _touch(connection, table, cells)
-    _put(connection, table, rank, list(latest.values()), now)
+    _touch(connection, route, cells)
+    _put(connection, route, rank, list(latest.values()), now)
     shown = [*map(str, cells[:_SHOWN])]
     detail = {"owner": leases.owner, "position": position.text, "cells": shown}
     note = audit.Note("mark", f"{len(cells)} cells", "marked", detail)
-    audit.record(connection, table, now, note)
+    audit.record(connection, route, now, note)
     return cells
 
 
-def clear(connection: Connection, table: LogicalTable, committed: Sequence[Batch]) -> None:
+def clear(connection: Connection, route: LedgerRoute, committed: Sequence[Batch]) -> None:
     """Removes the marks that these commits have settled."""
     rows = [
         {
-            "of_table": table.id,
+            "of_route": route.id,
             "of_slice": batch.cell.slice,
-            "of_start": batch.cell.window_start,
+            "of_start": batch.cell.start,
             "of_rank": batch.rank,
             "of_upto": batch.upto,
         }
@@ -78,18 +79,20 @@ def clear(connection: Connection, table: LogicalTable, committed: Sequence[Batch
     connection.execute(_CLEAR, rows)
 
 
-def _unfit(leases: Leases, marks: Sequence[Mark]) -> Iterator[str]:
-    yield from misplaced(leases, dict.fromkeys(one.cell for one in marks))
+def _unfit(connection: Connection, leases: Leases, marks: Sequence[Mark]) -> Iterator[str]:
+    yield from misplaced(connection, leases, dict.fromkeys(one.cell for one in marks))
     for one in marks:
-        if not one.cell.window_start <= one.row_time < one.cell.window_end:
+        if one.cell.is_key_range:
+            yield f"no row moves to or from {one.cell}: its key stays in the range"
+        elif not one.cell.start <= micros_at(one.row_time) < one.cell.end:
             yield f"a row of {one.row_time} is not in cell {one.cell}"
 
 
 def _not_held(
-    connection: Connection, table: LogicalTable, rank: int, marks: Sequence[Mark]
+    connection: Connection, route: LedgerRoute, rank: int, marks: Sequence[Mark]
 ) -> Iterator[Mark]:
-    query = select(CELLS.c.slice, CELLS.c.window_start, CELLS.c.upto).where(
-        among(CELLS, table, [one.cell for one in marks]),
+    query = select(CELLS.c.slice, CELLS.c.range_start, CELLS.c.upto).where(
+        among(CELLS, route, [one.cell for one in marks]),
         CELLS.c.state == CellState.SYNCED,
         CELLS.c.rank >= rank,
     )
@@ -100,15 +103,15 @@ def _not_held(
             yield one
 
 
-def _touch(connection: Connection, table: LogicalTable, cells: Sequence[CellKey]) -> None:
-    query = select(CELLS.c.slice, CELLS.c.window_start).where(among(CELLS, table, cells))
+def _touch(connection: Connection, route: LedgerRoute, cells: Sequence[CellKey]) -> None:
+    query = select(CELLS.c.slice, CELLS.c.range_start).where(among(CELLS, route, cells))
     known = {slice_and_start(row) for row in connection.execute(query)}
     fresh = [
         {
-            "table_id": table.id,
+            "route_id": route.id,
             "slice": cell.slice,
-            "window_start": cell.window_start,
-            "window_end": cell.window_end,
+            "range_start": cell.start,
+            "range_end": cell.end,
             "state": CellState.TOUCHED,
         }
         for cell in cells
@@ -119,7 +122,7 @@ def _touch(connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
 
 
 def _put(
-    connection: Connection, table: LogicalTable, rank: int, marks: Sequence[Mark], now: datetime
+    connection: Connection, route: LedgerRoute, rank: int, marks: Sequence[Mark], now: datetime
 ) -> None:
     statement = insert_into(connection, MARKS)
     given = statement.excluded
@@ -130,9 +133,9 @@ def _put(
     )
     rows = [
         {
-            "table_id": table.id,
+            "route_id": route.id,
             "slice": one.cell.slice,
-            "window_start": one.cell.window_start,
+            "range_start": one.cell.start,
             "rank": rank,
             "row_time": one.row_time,
             "reason": one.reason,

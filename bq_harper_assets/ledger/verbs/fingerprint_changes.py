@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, bindparam, func, update
 
 from bq_harper_assets.ledger.errors import LedgerConflict
-from bq_harper_assets.ledger.records import CellKey, LogicalTable
+from bq_harper_assets.ledger.records import CellKey, LedgerRoute
 from bq_harper_assets.ledger.store.tables import CELLS
 from bq_harper_assets.ledger.verbs import audit, schema_versions, slice_leases
 
 # Only the commit whose rows were counted is changed, and never back to an older schema.
 _REBASE = update(CELLS).where(
-    CELLS.c.table_id == bindparam("of_table"),
+    CELLS.c.route_id == bindparam("of_route"),
     CELLS.c.slice == bindparam("of_slice"),
-    CELLS.c.window_start == bindparam("of_start"),
+    CELLS.c.range_start == bindparam("of_start"),
     CELLS.c.batch == bindparam("of_batch"),
     func.coalesce(CELLS.c.fingerprint_version, CELLS.c.schema_version) <= bindparam("of_version"),
 )
@@ -21,7 +21,7 @@ _REBASE = update(CELLS).where(
 
 def rebase(
     connection: Connection,
-    table: LogicalTable,
+    route: LedgerRoute,
     version: int,
     prints: Sequence[tuple[CellKey, int, str]],
 ) -> int:
@@ -31,18 +31,18 @@ def rebase(
     """
     if not prints:
         return 0
-    if schema_versions.find(connection, table, version) is None:
+    if schema_versions.find(connection, route, version) is None:
         raise LedgerConflict(
-            f"{table.name} has no schema version {version} to tell fingerprints under. Nothing was"
-            f" changed. See where the table stands with: bqh status {table.name}"
+            f"{route.name} has no schema version {version} to tell fingerprints under. Nothing was"
+            f" changed. See where the table stands with: bqh status {route.name}"
         )
     # The locks are taken in the order of a commit, so that neither waits for the other.
-    _, now = slice_leases.lock(connection, table, {cell.slice for cell, _, _ in prints})
+    _, now = slice_leases.lock(connection, route, {cell.slice for cell, _, _ in prints})
     rows = [
         {
-            "of_table": table.id,
+            "of_route": route.id,
             "of_slice": cell.slice,
-            "of_start": cell.window_start,
+            "of_start": cell.start,
             "of_batch": batch,
             "of_version": version,
             "fingerprint": fingerprint,
@@ -52,5 +52,5 @@ def rebase(
     ]
     changed = connection.execute(_REBASE, rows).rowcount
     note = audit.Note("schema", f"version {version}", "rebased", {"cells": changed})
-    audit.record(connection, table, now, note)
+    audit.record(connection, route, now, note)
     return changed

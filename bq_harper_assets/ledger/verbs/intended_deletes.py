@@ -22,13 +22,13 @@ def intend(
     """
     if not intents:
         return
-    table = leases.table
+    route = leases.route
     slices = {intent.batch.cell.slice for intent in intents}
     _, now = slice_leases.lock_live(connection, leases, slices, "record what is to be deleted")
     for intent in intents:
         change_batch(
             connection,
-            table,
+            route,
             intent.batch.seq,
             deletes_intended=intent.rows,
             rows_held=intent.held,
@@ -39,4 +39,4 @@ def intend(
     note = audit.Note(
         "delete", subject, "allowed" if allowed else "intended", {"owner": leases.owner}
     )
-    audit.record(connection, table, now, note)
+    audit.record(connection, route, now, note)

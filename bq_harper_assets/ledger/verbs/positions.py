@@ -7,13 +7,13 @@ from sqlalchemy import Connection, Row, select, update
 
 from bq_harper_assets.ledger.errors import PlanRefused, PositionsNotComparable
 from bq_harper_assets.ledger.position import Position, PositionOrder
-from bq_harper_assets.ledger.records import LogicalTable
-from bq_harper_assets.ledger.store.tables import LEASES, LOGICAL_TABLES
+from bq_harper_assets.ledger.records import LedgerRoute
+from bq_harper_assets.ledger.store.tables import LEASES, ROUTES
 from bq_harper_assets.ledger.verbs import registry
 
 
 def rank_of(
-    connection: Connection, table: LogicalTable, position: Position, leases: Sequence[Row[Any]]
+    connection: Connection, route: LedgerRoute, position: Position, leases: Sequence[Row[Any]]
 ) -> int:
     """Ranks a position among those of the route, and keeps it if it is the newest.
 
@@ -25,24 +25,24 @@ def rank_of(
         return known
     if position.rank is None:
         # Turns on different slices are ranked one after the other.
-        registry.lock_table(connection, table)
-    mine = LOGICAL_TABLES.c.id == table.id
-    newest = connection.execute(select(LOGICAL_TABLES).where(mine)).one()
+        registry.lock_route(connection, route)
+    mine = ROUTES.c.id == route.id
+    newest = connection.execute(select(ROUTES).where(mine)).one()
     if newest.position_kind not in (None, position.kind):
-        raise _not_comparable(table, newest, position)
-    rank = _next_rank(table, newest, position) if position.rank is None else position.rank
+        raise _not_comparable(route, newest, position)
+    rank = _next_rank(route, newest, position) if position.rank is None else position.rank
     if newest.rank is None or rank > newest.rank:
         values = {"position_kind": position.kind, "position": position.text, "rank": rank}
-        newer = LOGICAL_TABLES.c.rank.is_(None) | (LOGICAL_TABLES.c.rank < rank)
-        connection.execute(update(LOGICAL_TABLES).where(mine, newer).values(values))
+        newer = ROUTES.c.rank.is_(None) | (ROUTES.c.rank < rank)
+        connection.execute(update(ROUTES).where(mine, newer).values(values))
     return rank
 
 
-def forget(connection: Connection, table: LogicalTable) -> None:
+def forget(connection: Connection, route: LedgerRoute) -> None:
     """Lets the next turn be at any position; it is ranked above all earlier ones."""
     for kept, mine in (
-        (LOGICAL_TABLES, LOGICAL_TABLES.c.id == table.id),
-        (LEASES, LEASES.c.table_id == table.id),
+        (ROUTES, ROUTES.c.id == route.id),
+        (LEASES, LEASES.c.route_id == route.id),
     ):
         connection.execute(update(kept).where(mine).values(position_kind=None, position=None))
 
@@ -61,7 +61,7 @@ def _rank_of_leases(position: Position, leases: Sequence[Row[Any]]) -> int | Non
     return None
 
 
-def _next_rank(table: LogicalTable, newest: Row[Any], position: Position) -> int:
+def _next_rank(route: LedgerRoute, newest: Row[Any], position: Position) -> int:
     rank: int = newest.rank or 0
     if newest.position is None:
         return rank + 1
@@ -75,15 +75,15 @@ def _next_rank(table: LogicalTable, newest: Row[Any], position: Position) -> int
             f"it was planned before at the later position {newest.position}, not {position.text}"
             f" ({position.kind})"
         )
-        raise PlanRefused(table.name, why)
-    raise _not_comparable(table, newest, position)
+        raise PlanRefused(route.name, why)
+    raise _not_comparable(route, newest, position)
 
 
 def _not_comparable(
-    table: LogicalTable, newest: Row[Any], position: Position
+    route: LedgerRoute, newest: Row[Any], position: Position
 ) -> PositionsNotComparable:
     return PositionsNotComparable(
-        table.name,
+        route.name,
         f"{newest.position} ({newest.position_kind})",
         f"{position.text} ({position.kind})",
     )

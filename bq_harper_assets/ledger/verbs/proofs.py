@@ -11,16 +11,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, bindparam, case, delete, func, insert, select
 
-from bq_harper_assets.ledger.records import CellKey, CellState, LogicalTable
-from bq_harper_assets.ledger.store.cell_keys import marks_of_cell, slice_and_start
+from bq_harper_assets.ledger.records import CellKey, CellState, LedgerRoute
+from bq_harper_assets.ledger.store.cell_keys import cell_of, marks_of_cell, slice_and_start
 from bq_harper_assets.ledger.store.columns import Instant, database_now
 from bq_harper_assets.ledger.store.tables import CELLS, PROOFS
 from bq_harper_assets.ledger.verbs import registry
 
 _DELETE = delete(PROOFS).where(
-    PROOFS.c.table_id == bindparam("of_table"),
+    PROOFS.c.route_id == bindparam("of_route"),
     PROOFS.c.slice == bindparam("of_slice"),
-    PROOFS.c.window_start == bindparam("of_start"),
+    PROOFS.c.range_start == bindparam("of_start"),
 )
 
 
@@ -49,27 +49,27 @@ class ProvedCells:
     newest: datetime
 
 
-def record_proofs(connection: Connection, table: LogicalTable, judged: Sequence[Judged]) -> None:
+def record_proofs(connection: Connection, route: LedgerRoute, judged: Sequence[Judged]) -> None:
     """Records what proofs found, which counts until their cells are synced again.
 
     The newest proof counts; a quick proof that agrees with a deep one of the same batch adds
-    nothing. The table's row is locked, so that two proofs of one cell are not recorded at once.
+    nothing. The route's row is locked, so that two proofs of one cell are not recorded at once.
     """
     if not judged:
         return
-    registry.lock_table(connection, table)
+    registry.lock_route(connection, route)
     now = database_now(connection)
-    known = {slice_and_start(row): row for row in connection.execute(_around(table, judged))}
+    known = {slice_and_start(row): row for row in connection.execute(_around(route, judged))}
     rows = []
     for each in judged:
-        before = known.get((each.cell.slice, each.cell.window_start))
+        before = known.get(slice_and_start(each.cell))
         was_deep = before is not None and before.deep
         agrees = before is not None and (before.batch, before.status) == (each.batch, each.status)
         rows.append(
             {
-                "table_id": table.id,
+                "route_id": route.id,
                 "slice": each.cell.slice,
-                "window_start": each.cell.window_start,
+                "range_start": each.cell.start,
                 "batch": each.batch,
                 "status": each.status,
                 "deep": each.deep or (agrees and was_deep),
@@ -78,23 +78,23 @@ def record_proofs(connection: Connection, table: LogicalTable, judged: Sequence[
             }
         )
     places = [
-        {"of_table": table.id, "of_slice": row["slice"], "of_start": row["window_start"]}
+        {"of_route": route.id, "of_slice": row["slice"], "of_start": row["range_start"]}
         for row in rows
     ]
     connection.execute(_DELETE, places)
     connection.execute(insert(PROOFS), rows)
 
 
-def _around(table: LogicalTable, judged: Sequence[Judged]) -> Select[Any]:
-    starts = [each.cell.window_start for each in judged]
+def _around(route: LedgerRoute, judged: Sequence[Judged]) -> Select[Any]:
+    starts = [each.cell.start for each in judged]
     return select(PROOFS).where(
-        PROOFS.c.table_id == table.id, PROOFS.c.window_start.between(min(starts), max(starts))
+        PROOFS.c.route_id == route.id, PROOFS.c.range_start.between(min(starts), max(starts))
     )
 
 
-def counted(connection: Connection, table: LogicalTable) -> tuple[ProvedCells, ...]:
+def counted(connection: Connection, route: LedgerRoute) -> tuple[ProvedCells, ...]:
     """Counts all committed cells of the table by what their newest proofs found, in one query."""
-    alike = _current(table).subquery()
+    alike = _current(route).subquery()
     kinds = [alike.c[name] for name in ("clean", "closed", "status", "deep", "source_changed")]
     query = select(
         func.count().label("cells"),
@@ -118,37 +118,35 @@ def counted(connection: Connection, table: LogicalTable) -> tuple[ProvedCells, .
 
 
 def cells_with(
-    connection: Connection, table: LogicalTable, statuses: Collection[str], limit: int
+    connection: Connection, route: LedgerRoute, statuses: Collection[str], limit: int
 ) -> tuple[CellKey, ...]:
     """Lists the first clean cells whose newest proof found one of these statuses."""
-    found = _current(table).subquery()
+    found = _current(route).subquery()
     query = (
-        select(found.c.window_start, found.c.window_end, found.c.slice)
+        select(found.c.range_start, found.c.range_end, found.c.slice)
         .where(found.c.clean == 1, found.c.status.in_(statuses))
-        .order_by(found.c.window_start, found.c.slice)
+        .order_by(found.c.range_start, found.c.slice)
         .limit(limit)
     )
-    return tuple(
-        CellKey(row.window_start, row.window_end, row.slice) for row in connection.execute(query)
-    )
+    return tuple(map(cell_of, connection.execute(query)))
 
 
-def _current(table: LogicalTable) -> Select[Any]:
+def _current(route: LedgerRoute) -> Select[Any]:
     """Selects each committed cell with the finding that counts; NULL where there is none."""
     is_clean = and_(CELLS.c.state == CellState.SYNCED, marks_of_cell() == 0)
     here = and_(
-        PROOFS.c.table_id == CELLS.c.table_id,
+        PROOFS.c.route_id == CELLS.c.route_id,
         PROOFS.c.slice == CELLS.c.slice,
-        PROOFS.c.window_start == CELLS.c.window_start,
+        PROOFS.c.range_start == CELLS.c.range_start,
         PROOFS.c.batch == CELLS.c.batch,
     )
     return (
         select(
-            *(CELLS.c.window_start, CELLS.c.window_end, CELLS.c.slice, CELLS.c.snapshot),
+            *(CELLS.c.range_start, CELLS.c.range_end, CELLS.c.slice, CELLS.c.snapshot),
             case((is_clean, 1), else_=0).label("clean"),
-            case((CELLS.c.upto == CELLS.c.window_end, 1), else_=0).label("closed"),
+            case((CELLS.c.upto == CELLS.c.range_end, 1), else_=0).label("closed"),
             *(PROOFS.c.status, PROOFS.c.deep, PROOFS.c.source_changed),
         )
         .outerjoin(PROOFS, here)
-        .where(CELLS.c.table_id == table.id, CELLS.c.batch.is_not(None))
+        .where(CELLS.c.route_id == route.id, CELLS.c.batch.is_not(None))
     )

@@ -9,7 +9,7 @@ from bq_harper_assets.ledger.records import (
     Batch,
     CellKey,
     CellResult,
-    LogicalTable,
+    LedgerRoute,
     Mode,
 )
 from bq_harper_assets.ledger.store.cell_keys import among, slice_and_start
@@ -20,7 +20,7 @@ from bq_harper_assets.ledger.verbs import audit
 
 def record_rejections(
     connection: Connection,
-    table: LogicalTable,
+    route: LedgerRoute,
     done: Sequence[tuple[Batch, CellResult]],
     now: datetime,
 ) -> None:
@@ -30,18 +30,18 @@ def record_rejections(
     if replaced:
         connection.execute(
             delete(QUARANTINE).where(
-                QUARANTINE.c.table_id == table.id,
+                QUARANTINE.c.route_id == route.id,
                 QUARANTINE.c.slice == bindparam("of_slice"),
-                QUARANTINE.c.window_start == bindparam("of_start"),
+                QUARANTINE.c.range_start == bindparam("of_start"),
             ),
-            [{"of_slice": cell.slice, "of_start": cell.window_start} for cell in replaced],
+            [{"of_slice": cell.slice, "of_start": cell.start} for cell in replaced],
         )
-    first = _next_numbers(connection, table, added) if added else {}
+    first = _next_numbers(connection, route, added) if added else {}
     rows = [
         {
-            "table_id": table.id,
+            "route_id": route.id,
             "slice": batch.cell.slice,
-            "window_start": batch.cell.window_start,
+            "range_start": batch.cell.start,
             "number": number,
             "batch": batch.seq,
             "row_id": rejection.row_id,
@@ -60,7 +60,7 @@ def record_rejections(
 
 def drop(
     connection: Connection,
-    table: LogicalTable,
+    route: LedgerRoute,
     cell: CellKey,
     numbers: Sequence[int] | None,
     who: str,
@@ -70,9 +70,9 @@ def drop(
     The audit says who removed which rows, and never what was in them.
     """
     dropped = delete(QUARANTINE).where(
-        QUARANTINE.c.table_id == table.id,
+        QUARANTINE.c.route_id == route.id,
         QUARANTINE.c.slice == cell.slice,
-        QUARANTINE.c.window_start == cell.window_start,
+        QUARANTINE.c.range_start == cell.start,
     )
     if numbers is not None:
         dropped = dropped.where(QUARANTINE.c.number.in_(numbers))
@@ -80,17 +80,17 @@ def drop(
     if gone:
         detail = {"who": who, "numbers": gone}
         note = audit.Note("quarantine", str(cell), "dropped", detail)
-        audit.record(connection, table, database_now(connection), note)
+        audit.record(connection, route, database_now(connection), note)
     return len(gone)
 
 
 def _next_numbers(
-    connection: Connection, table: LogicalTable, cells: Sequence[CellKey]
-) -> dict[tuple[int, datetime], int]:
-    columns = (QUARANTINE.c.slice, QUARANTINE.c.window_start)
+    connection: Connection, route: LedgerRoute, cells: Sequence[CellKey]
+) -> dict[tuple[int, int], int]:
+    columns = (QUARANTINE.c.slice, QUARANTINE.c.range_start)
     query = (
         select(*columns, (func.max(QUARANTINE.c.number) + 1).label("next"))
-        .where(among(QUARANTINE, table, cells))
+        .where(among(QUARANTINE, route, cells))
         .group_by(*columns)
     )
     wanted = {slice_and_start(cell) for cell in cells}

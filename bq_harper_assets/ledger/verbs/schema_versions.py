@@ -7,17 +7,17 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, select
 
 from bq_harper_assets.ledger.errors import SchemaMoved
-from bq_harper_assets.ledger.records import LogicalTable, NewestVersion, SchemaVersion
+from bq_harper_assets.ledger.records import LedgerRoute, NewestVersion, SchemaVersion
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.tables import LOGICAL_TABLES, SCHEMA_VERSIONS
 from bq_harper_assets.ledger.verbs import audit
 
 
-def newest(connection: Connection, table: LogicalTable) -> SchemaVersion | None:
+def newest(connection: Connection, route: LedgerRoute) -> SchemaVersion | None:
     """Finds the newest version, before the source's columns are read; None before the first."""
     row = connection.execute(
         select(SCHEMA_VERSIONS)
-        .where(SCHEMA_VERSIONS.c.table_id == table.id)
+        .where(SCHEMA_VERSIONS.c.table_id == route.table_id)
         .order_by(SCHEMA_VERSIONS.c.version.desc())
         .limit(1)
     ).one_or_none()
@@ -35,26 +35,26 @@ def newest_of_all(connection: Connection) -> dict[str, NewestVersion]:
     return {name: NewestVersion(version, recorded_at) for name, version, recorded_at in rows}
 
 
-def find(connection: Connection, table: LogicalTable, version: int) -> SchemaVersion | None:
+def find(connection: Connection, route: LedgerRoute, version: int) -> SchemaVersion | None:
     """Finds a version by its number; None if there is none."""
     row = connection.execute(
         select(SCHEMA_VERSIONS).where(
-            SCHEMA_VERSIONS.c.table_id == table.id, SCHEMA_VERSIONS.c.version == version
+            SCHEMA_VERSIONS.c.table_id == route.table_id, SCHEMA_VERSIONS.c.version == version
         )
     ).one_or_none()
     return None if row is None else _schema(row)
 
 
-def history(connection: Connection, table: LogicalTable) -> tuple[SchemaVersion, ...]:
+def history(connection: Connection, route: LedgerRoute) -> tuple[SchemaVersion, ...]:
     """Lists all versions, oldest first."""
-    mine = select(SCHEMA_VERSIONS).where(SCHEMA_VERSIONS.c.table_id == table.id)
+    mine = select(SCHEMA_VERSIONS).where(SCHEMA_VERSIONS.c.table_id == route.table_id)
     rows = connection.execute(mine.order_by(SCHEMA_VERSIONS.c.version))
     return tuple(_schema(row) for row in rows)
 
 
 def record_schema(
     connection: Connection,
-    table: LogicalTable,
+    route: LedgerRoute,
     body: Mapping[str, Any],
     seen: int,
     by: str = "",
@@ -68,15 +68,15 @@ def record_schema(
     has recorded a version since: `body` may be older than that one, and must not get the higher
     number.
     """
-    _lock(connection, table)
-    known = newest(connection, table)
+    _lock(connection, route)
+    known = newest(connection, route)
     # The body is read back from JSON, so that a tuple here equals a list there.
     given = json.loads(_canonical(body))
     if known is not None and known.body == given:
         return known
     number = known.version if known else 0
     if number != seen:
-        raise SchemaMoved(table.name, seen, number)
+        raise SchemaMoved(route.name, seen, number)
     changes_text = None if changes is None else _canonical(changes)
     made = SchemaVersion(
         version=number + 1,
@@ -89,7 +89,7 @@ def record_schema(
     )
     connection.execute(
         insert(SCHEMA_VERSIONS).values(
-            table_id=table.id,
+            table_id=route.table_id,
             version=made.version,
             body=_canonical(body),
             recorded_at=made.recorded_at,
@@ -101,7 +101,7 @@ def record_schema(
     )
     detail = {"by": by, "cause": cause}
     note = audit.Note("schema", f"version {made.version}", "recorded", detail)
-    audit.record(connection, table, made.recorded_at, note)
+    audit.record(connection, route, made.recorded_at, note)
     return made
 
 
@@ -109,9 +109,9 @@ def _canonical(body: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
     return json.dumps(body, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
-def _lock(connection: Connection, table: LogicalTable) -> None:
+def _lock(connection: Connection, route: LedgerRoute) -> None:
     # With key_share, others may still insert rows that refer to the table.
-    row = select(LOGICAL_TABLES.c.id).where(LOGICAL_TABLES.c.id == table.id)
+    row = select(LOGICAL_TABLES.c.id).where(LOGICAL_TABLES.c.id == route.table_id)
     connection.execute(row.with_for_update(key_share=True)).one()
 
 

@@ -5,8 +5,8 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, insert, literal, select, update
 
 from bq_harper_assets.ledger.errors import LedgerConflict
-from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable
-from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, LOGICAL_TABLES, MARKS, QUARANTINE
+from bq_harper_assets.ledger.records import BatchState, CellState, LedgerRoute
+from bq_harper_assets.ledger.store.tables import BATCHES, CELLS, MARKS, QUARANTINE, ROUTES
 from bq_harper_assets.ledger.verbs import audit, registry, slice_leases
 
 NO_COMMIT = dict.fromkeys(
@@ -17,60 +17,58 @@ NO_COMMIT = dict.fromkeys(
 )
 
 
-def change_slices(connection: Connection, table: LogicalTable, slices: int) -> LogicalTable:
+def change_slices(connection: Connection, route: LedgerRoute, slices: int) -> LedgerRoute:
     """Gives the table that many slices, and leaves all its cells to be reconciled.
 
     LeaseHeld while anyone may be writing one of its cells.
     """
     if slices < 1:
         raise LedgerConflict(
-            f"{table.name} cannot have {slices} slices. Nothing was changed. Give it at least one:"
-            f" bqh slices set {table.name} 1"
+            f"{route.name} cannot have {slices} slices. Nothing was changed. Give it at least one:"
+            f" bqh slices set {route.name} 1"
         )
     rows, now = slice_leases.lock_all(
-        connection, table, then=f"bqh slices set {table.name} {slices}"
+        connection, route, then=f"bqh slices set {route.name} {slices}"
     )
     if len(rows) == slices:
-        return registry.load_table(connection, table.id)
+        return registry.load_route(connection, route.id)
     error = "left planned; then the table was given another number of slices"
-    end_batches(connection, table, now, error)
-    connection.execute(delete(MARKS).where(MARKS.c.table_id == table.id))
-    _remake_cells(connection, table, slices)
-    slice_leases.remake(connection, table, rows, slices)
-    connection.execute(
-        update(LOGICAL_TABLES).where(LOGICAL_TABLES.c.id == table.id).values(slices=slices)
-    )
+    end_batches(connection, route, now, error)
+    connection.execute(delete(MARKS).where(MARKS.c.route_id == route.id))
+    _remake_cells(connection, route, slices)
+    slice_leases.remake(connection, route, rows, slices)
+    connection.execute(update(ROUTES).where(ROUTES.c.id == route.id).values(slices=slices))
     note = audit.Note("slices", f"{len(rows)} to {slices}", "changed", {})
-    audit.record(connection, table, now, note)
-    return registry.load_table(connection, table.id)
+    audit.record(connection, route, now, note)
+    return registry.load_route(connection, route.id)
 
 
-def end_batches(connection: Connection, table: LogicalTable, now: datetime, error: str) -> None:
+def end_batches(connection: Connection, route: LedgerRoute, now: datetime, error: str) -> None:
     """Ends the batches that are still planned though their runs are over."""
-    left = (BATCHES.c.table_id == table.id, BATCHES.c.state == BatchState.PLANNED)
+    left = (BATCHES.c.route_id == route.id, BATCHES.c.state == BatchState.PLANNED)
     connection.execute(
         update(BATCHES).where(*left).values(state=BatchState.FAILED, ended_at=now, error=error)
     )
 
 
-def _remake_cells(connection: Connection, table: LogicalTable, slices: int) -> None:
-    mine = CELLS.c.table_id == table.id
-    # New cells are made before old ones are removed, so that every known window stays known.
+def _remake_cells(connection: Connection, route: LedgerRoute, slices: int) -> None:
+    mine = CELLS.c.route_id == route.id
+    # New cells are made before old ones are removed, so that every known range stays known.
     for number in range(slices):
-        known = select(CELLS.c.window_start).where(mine, CELLS.c.slice == number)
-        windows = (
+        known = select(CELLS.c.range_start).where(mine, CELLS.c.slice == number)
+        ranges = (
             select(
-                CELLS.c.table_id,
+                CELLS.c.route_id,
                 literal(number),
-                CELLS.c.window_start,
-                CELLS.c.window_end,
+                CELLS.c.range_start,
+                CELLS.c.range_end,
                 literal(CellState.TOUCHED.value),
             )
-            .where(mine, CELLS.c.window_start.not_in(known))
+            .where(mine, CELLS.c.range_start.not_in(known))
             .distinct()
         )
-        columns = ["table_id", "slice", "window_start", "window_end", "state"]
-        connection.execute(insert(CELLS).from_select(columns, windows))
+        columns = ["route_id", "slice", "range_start", "range_end", "state"]
+        connection.execute(insert(CELLS).from_select(columns, ranges))
     connection.execute(update(CELLS).where(mine).values(state=CellState.TOUCHED, **NO_COMMIT))
     for rows in (QUARANTINE, CELLS):
-        connection.execute(delete(rows).where(rows.c.table_id == table.id, rows.c.slice >= slices))
+        connection.execute(delete(rows).where(rows.c.route_id == route.id, rows.c.slice >= slices))

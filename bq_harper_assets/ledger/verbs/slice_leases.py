@@ -16,9 +16,9 @@ from bq_harper_assets.ledger.errors import (
     TableChanged,
 )
 from bq_harper_assets.ledger.position import Position
-from bq_harper_assets.ledger.records import Lease, Leases, LogicalTable
+from bq_harper_assets.ledger.records import Lease, Leases, LedgerRoute
 from bq_harper_assets.ledger.store.columns import database_now
-from bq_harper_assets.ledger.store.tables import LEASES, LOGICAL_TABLES
+from bq_harper_assets.ledger.store.tables import LEASES, ROUTES
 from bq_harper_assets.ledger.verbs import audit
 
 _LOOKED_AT = 500  # newest entries that are searched; a lease still held was taken not long ago
@@ -26,23 +26,23 @@ _LOOKED_AT = 500  # newest entries that are searched; a lease still held was tak
 
 def acquire(
     connection: Connection,
-    table: LogicalTable,
+    route: LedgerRoute,
     slices: Sequence[int],
     owner: str,
     ttl: timedelta,
     sent: float,
 ) -> Leases:
     """Takes all leases or none: each must be released, or expired by the database's clock."""
-    rows, now = lock(connection, table, slices)
-    _check_slices(connection, table)
+    rows, now = lock(connection, route, slices)
+    _check_slices(connection, route)
     if held := [row for row in rows if not _is_free(row, now)]:
-        raise LeaseHeld(table.name, _with_hosts(connection, table, held), asked_by=owner)
+        raise LeaseHeld(route.name, _with_hosts(connection, route, held), asked_by=owner)
     leases = []
     for row in rows:
         lease = Lease(row.slice, row.epoch + 1, now + ttl, sent + ttl.total_seconds())
         _change(
             connection,
-            table,
+            route,
             row,
             owner=owner,
             epoch=lease.epoch,
@@ -57,9 +57,9 @@ def acquire(
         }
         outcome = "taken over" if row.owner else "taken"
         note = audit.Note("lease", f"slice {row.slice}", outcome, detail)
-        audit.record(connection, table, now, note)
+        audit.record(connection, route, now, note)
         leases.append(lease)
-    return Leases(table, owner, tuple(leases))
+    return Leases(route, owner, tuple(leases))
 
 
 def renew(connection: Connection, leases: Leases, ttl: timedelta, sent: float) -> Leases:
@@ -69,7 +69,7 @@ def renew(connection: Connection, leases: Leases, ttl: timedelta, sent: float) -
     for row, lease in zip(rows, leases.held, strict=True):
         # A shorter TTL must not take away time that a task was already promised.
         expires_at = max(row.expires_at, now + ttl)
-        _change(connection, leases.table, row, expires_at=expires_at)
+        _change(connection, leases.route, row, expires_at=expires_at)
         deadline = max(lease.deadline, sent + ttl.total_seconds())
         renewed.append(replace(lease, expires_at=expires_at, deadline=deadline))
     return replace(leases, held=tuple(renewed))
@@ -81,7 +81,7 @@ def release(connection: Connection, leases: Leases, mirrored_batch: int | None) 
     Returns the error for the others, which the caller raises after the commit. If `mirrored_batch`
     is given, Harper's copies of the leases are known to name it and these epochs.
     """
-    rows, now = lock(connection, leases.table, leases.slices)
+    rows, now = lock(connection, leases.route, leases.slices)
     lost = []
     for row in rows:
         if not _is_owned(row, leases):
@@ -93,22 +93,22 @@ def release(connection: Connection, leases: Leases, mirrored_batch: int | None) 
             else {"mirrored_epoch": row.epoch, "mirrored_batch": mirrored_batch}
         )
         free = dict.fromkeys(("owner", "expires_at", "acquired_at"))
-        _change(connection, leases.table, row, **free, **known)
+        _change(connection, leases.route, row, **free, **known)
         detail = {"owner": leases.owner, "epoch": row.epoch}
         note = audit.Note("lease", f"slice {row.slice}", "released", detail)
-        audit.record(connection, leases.table, now, note)
-    return LeaseLost(leases.table.name, "release the lease", lost, now) if lost else None
+        audit.record(connection, leases.route, now, note)
+    return LeaseLost(leases.route.name, "release the lease", lost, now) if lost else None
 
 
 def note_mirrored(connection: Connection, leases: Leases, batch: int) -> None:
     """Records that Harper's copies of these leases name the batch; LeaseLost if one is not live."""
     rows, _ = lock_live(connection, leases, leases.slices, "note what Harper was told")
     for row in rows:
-        _change(connection, leases.table, row, mirrored_epoch=row.epoch, mirrored_batch=batch)
+        _change(connection, leases.route, row, mirrored_epoch=row.epoch, mirrored_batch=batch)
 
 
 def lock(
-    connection: Connection, table: LogicalTable, slices: Iterable[int]
+    connection: Connection, route: LedgerRoute, slices: Iterable[int]
 ) -> tuple[list[Row[Any]], datetime]:
     """Locks the lease rows until the transaction ends, and then reads the time.
 
@@ -118,16 +118,16 @@ def lock(
     wanted = sorted(set(slices))
     query = (
         select(LEASES)
-        .where(LEASES.c.table_id == table.id, LEASES.c.slice.in_(wanted))
+        .where(LEASES.c.route_id == route.id, LEASES.c.slice.in_(wanted))
         .order_by(LEASES.c.slice)
         .with_for_update()
     )
     rows = list(connection.execute(query))
     if not wanted or len(rows) != len(wanted):
-        _check_slices(connection, table)
+        _check_slices(connection, route)
         raise LedgerConflict(
-            f"{table.name} has the slices 0 to {table.facts.slices - 1}, and {wanted} were"
-            f" asked for. Nothing was changed. See them with: bqh status {table.name}"
+            f"{route.name} has the slices 0 to {route.facts.slices - 1}, and {wanted} were"
+            f" asked for. Nothing was changed. See them with: bqh status {route.name}"
         )
     return rows, database_now(connection)
 
@@ -136,35 +136,35 @@ def lock_live(
     connection: Connection, leases: Leases, slices: Iterable[int], step: str
 ) -> tuple[list[Row[Any]], datetime]:
     """Locks the rows; raises LeaseLost unless each is this owner's, in this epoch, and live."""
-    rows, now = lock(connection, leases.table, slices)
+    rows, now = lock(connection, leases.route, slices)
     lost = [row for row in rows if not _is_owned(row, leases) or row.expires_at <= now]
     if lost:
-        raise LeaseLost(leases.table.name, step, [holder(row) for row in lost], now)
+        raise LeaseLost(leases.route.name, step, [holder(row) for row in lost], now)
     return rows, now
 
 
 def lock_all(
-    connection: Connection, table: LogicalTable, then: str
+    connection: Connection, route: LedgerRoute, then: str
 ) -> tuple[list[Row[Any]], datetime]:
     """Locks the rows of all slices; raises LeaseHeld if one is not free.
 
     The error tells the user to type the command `then`.
     """
-    query = select(LEASES).where(LEASES.c.table_id == table.id).order_by(LEASES.c.slice)
+    query = select(LEASES).where(LEASES.c.route_id == route.id).order_by(LEASES.c.slice)
     rows, now = list(connection.execute(query.with_for_update())), database_now(connection)
     if held := [holder(row) for row in rows if not _is_free(row, now)]:
-        raise LeaseHeld(table.name, held, then)
-    if len(rows) != _slices(connection, table):
+        raise LeaseHeld(route.name, held, then)
+    if len(rows) != _slices(connection, route):
         raise LedgerConflict(
-            f"someone else has just changed the slices of {table.name}. Nothing was changed by this"
-            f" step. See them with: bqh status {table.name}"
+            f"someone else has just changed the slices of {route.name}. Nothing was changed by this"
+            f" step. See them with: bqh status {route.name}"
         )
     return rows, now
 
 
 def remake(
     connection: Connection,
-    table: LogicalTable,
+    route: LedgerRoute,
     rows: Sequence[Row[Any]],
     slices: int,
     *,
@@ -185,14 +185,14 @@ def remake(
         "rank": newest and newest.rank,
         "schema_version": max(row.schema_version or 0 for row in rows) or None,
     }
-    connection.execute(delete(LEASES).where(LEASES.c.table_id == table.id))
-    fresh = [{"table_id": table.id, "slice": number, **like_all} for number in range(slices)]
+    connection.execute(delete(LEASES).where(LEASES.c.route_id == route.id))
+    fresh = [{"route_id": route.id, "slice": number, **like_all} for number in range(slices)]
     connection.execute(insert(LEASES), fresh)
 
 
 def remember(
     connection: Connection,
-    table: LogicalTable,
+    route: LedgerRoute,
     row: Row[Any],
     t: datetime,
     position: Position,
@@ -202,7 +202,7 @@ def remember(
     """Records the newest position and schema version used in the slice, for every later owner."""
     _change(
         connection,
-        table,
+        route,
         row,
         snapshot=t,
         position_kind=position.kind,
@@ -224,10 +224,10 @@ def holder(row: Row[Any]) -> Holder:
 
 
 def _with_hosts(
-    connection: Connection, table: LogicalTable, rows: Sequence[Row[Any]]
+    connection: Connection, route: LedgerRoute, rows: Sequence[Row[Any]]
 ) -> list[Holder]:
     """Says who has the leases and on which host, by the audit entries of when they were taken."""
-    taken = audit.entries(connection, table, _LOOKED_AT, kind="lease")
+    taken = audit.entries(connection, route, _LOOKED_AT, kind="lease")
     hosts = {
         (note.detail.get("owner"), note.detail.get("epoch")): note.detail.get("host")
         for note in taken
@@ -235,19 +235,19 @@ def _with_hosts(
     return [replace(holder(row), host=hosts.get((row.owner, row.epoch))) for row in rows]
 
 
-def _check_slices(connection: Connection, table: LogicalTable) -> None:
+def _check_slices(connection: Connection, route: LedgerRoute) -> None:
     """Raises TableChanged if this run's number of slices is old: rows would go to wrong cells."""
-    slices = _slices(connection, table)
-    if slices != table.facts.slices:
+    slices = _slices(connection, route)
+    if slices != route.facts.slices:
         raise TableChanged(
-            f"{table.name} has been given {slices} slices instead of {table.facts.slices} since"
+            f"{route.name} has been given {slices} slices instead of {route.facts.slices} since"
             " this run looked. No lease was taken and nothing was changed. Do it again:"
-            f" bqh sync {table.name}"
+            f" bqh sync {route.name}"
         )
 
 
-def _slices(connection: Connection, table: LogicalTable) -> int:
-    query = select(LOGICAL_TABLES.c.slices).where(LOGICAL_TABLES.c.id == table.id)
+def _slices(connection: Connection, route: LedgerRoute) -> int:
+    query = select(ROUTES.c.slices).where(ROUTES.c.id == route.id)
     slices: int = connection.execute(query).scalar_one()
     return slices
 
@@ -260,12 +260,12 @@ def _is_owned(row: Row[Any], leases: Leases) -> bool:
     return bool(row.owner == leases.owner and row.epoch == leases.epochs.get(row.slice))
 
 
-def _change(connection: Connection, table: LogicalTable, seen: Row[Any], **values: Any) -> None:
+def _change(connection: Connection, route: LedgerRoute, seen: Row[Any], **values: Any) -> None:
     """Changes the lease only if its owner and epoch are still those that were read."""
     changed = connection.execute(
         update(LEASES)
         .where(
-            LEASES.c.table_id == table.id,
+            LEASES.c.route_id == route.id,
             LEASES.c.slice == seen.slice,
             LEASES.c.epoch == seen.epoch,
             LEASES.c.owner.is_not_distinct_from(seen.owner),
@@ -274,6 +274,6 @@ def _change(connection: Connection, table: LogicalTable, seen: Row[Any], **value
     )
     if changed.rowcount != 1:
         raise LedgerConflict(
-            f"the lease of {table.name} changed under its lock ({holder(seen)}). Nothing was"
-            f" changed. Try again: bqh sync {table.name}"
+            f"the lease of {route.name} changed under its lock ({holder(seen)}). Nothing was"
+            f" changed. Try again: bqh sync {route.name}"
         )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.schema.logical import TableSchema
 from bq_harper_assets.schema.table_plan import plan_table
@@ -32,7 +32,7 @@ class Evolved:
 
 def evolve_table(ledger: Ledger, harper: HarperClient, contract: TableContract) -> Evolved:
     """Makes what the newest version needs in Harper, and mirrors the versions there."""
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     steps = version_steps(ledger, contract)
     if table is None or not steps:
         raise NeverSynced(contract.id)
@@ -47,7 +47,7 @@ def evolve_table(ledger: Ledger, harper: HarperClient, contract: TableContract) 
     return Evolved(steps, ensured, mirror_schemas(ledger, harper, contract))
 
 
-def is_applied(ledger: Ledger, table: LogicalTable, version: int) -> bool:
+def is_applied(ledger: Ledger, table: LedgerRoute, version: int) -> bool:
     """Says whether Harper is ready for rows of that version.
 
     A turn that planned such rows has made it ready, or evolve_table() has.

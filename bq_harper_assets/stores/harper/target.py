@@ -16,7 +16,7 @@ import pyarrow as pa
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.answers import require_ids
@@ -138,7 +138,7 @@ class HarperTarget:
         """Returns how many requests Harper serves at once: one per server thread."""
         return self.client.connection.requests_in_flight or self.client.server_threads() or 1
 
-    def require_in_step(self, ledger: Ledger, table: LogicalTable) -> None:
+    def require_in_step(self, ledger: Ledger, table: LedgerRoute) -> None:
         """Raises OutOfStep if the ledger and Harper contradict each other."""
         require_in_step(ledger, self.client, table, adopted=self._is_adopted)
 
@@ -156,7 +156,7 @@ class HarperTarget:
         """Makes or evolves the table; nothing is dropped."""
         return ensure_table(self.client, plan, adopted=self._is_adopted, alone=alone, sleep=sleep)
 
-    def mirror(self, ledger: Ledger, table: LogicalTable, owner: str) -> HarperLeaseMirror:
+    def mirror(self, ledger: Ledger, table: LedgerRoute, owner: str) -> HarperLeaseMirror:
         """Returns what shows leases to tasks; its copies tell one ledger from another, too."""
         hurried = HarperClient(self.client.connection, retry=self.client.retry.once())
         self.until_closed.enter_context(hurried)

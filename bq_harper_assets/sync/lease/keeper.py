@@ -16,7 +16,7 @@ from bq_harper_assets.activity import doing
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LeaseHeld, LedgerError
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import Leases, LogicalTable
+from bq_harper_assets.ledger.records import Leases, LedgerRoute
 from bq_harper_assets.retries.waiting import WAITS, clock_text
 from bq_harper_assets.sync.errors import LeaseRanOut
 from bq_harper_assets.sync.protocols import LeaseMirror, LeaseTerms
@@ -60,7 +60,7 @@ class Keeper:
         self,
         ledger: Ledger,
         mirror: LeaseMirror | None,
-        table: LogicalTable,
+        table: LedgerRoute,
         slices: Sequence[int],
         owner: str,
         times: LeaseTimes,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.status import CellCommit
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.schema.version import TableVersion
 
 Basis = frozenset[str]  # paths of columns and fields
@@ -25,7 +25,7 @@ class SharedColumns:
     _paths: dict[int, Basis] = field(default_factory=dict)  # computed so far, by version
 
     @classmethod
-    def of(cls, ledger: Ledger, table: LogicalTable, now: TableVersion) -> "SharedColumns":
+    def of(cls, ledger: Ledger, table: LedgerRoute, now: TableVersion) -> "SharedColumns":
         """Reads all versions of the table that cells may have been synced under."""
         history = ledger.schema_history(table)
         return cls(now, {each.version: TableVersion.parse(each.body) for each in history})

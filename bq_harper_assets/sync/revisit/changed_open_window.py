@@ -18,7 +18,7 @@ def open_cells_due(
     If no row came, the fingerprint up to now equals the one of the commit.
     """
     window = cells[0].window
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     before = version_of(ledger.newest_schema(table)) if table else None
     with source.pinned(contract, window.start, window.end, before) as pin:
         upto = max(window.start, min(pin.t - contract.safety_lag, window.end))

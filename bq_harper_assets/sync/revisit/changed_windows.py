@@ -10,7 +10,7 @@ from datetime import datetime
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord, GuardRefusal
-from bq_harper_assets.ledger.records import CellKey, LogicalTable
+from bq_harper_assets.ledger.records import CellKey, LedgerRoute
 from bq_harper_assets.sync.cells.window import Span, Window
 from bq_harper_assets.sync.ledger_facts import version_of
 from bq_harper_assets.sync.plan.recomputed_fingerprints import told_anew
@@ -43,7 +43,7 @@ def look(
     This costs one query for each range, and one more for each earlier schema version under which
     cells in it were synced.
     """
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     if table is None:
         return SourceChanges()
     billed = source.bytes_billed
@@ -62,7 +62,7 @@ def _compared(
     ledger: Ledger,
     source: Source,
     contract: TableContract,
-    table: LogicalTable,
+    table: LedgerRoute,
     records: Sequence[CellRecord],
 ) -> tuple[dict[datetime, WindowFingerprint], int]:
     """Returns the windows that changed, and how many were compared."""
@@ -153,7 +153,7 @@ def _not_spared(
 
 
 def _changed(
-    table: LogicalTable,
+    table: LedgerRoute,
     records: Sequence[CellRecord],
     told: Mapping[CellKey, str],
     seen: Mapping[datetime, WindowFingerprint],

@@ -64,7 +64,7 @@ def standing(
     `changed` are the windows that the last comparison with BigQuery found.
     """
     until = closed_until(contract, now)
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     if table is None:
         windows = windows_between(start, until, contract.window)
         phase = phase_of(max(now - start, timedelta(0)), contract.sync)

@@ -134,7 +134,7 @@ def open_window(contract: TableContract, now: datetime) -> Window:
 def left_open(ledger: Ledger, contract: TableContract, window: Window) -> list[Window]:
     """Returns the window before if a run left it open, unless the guard refused it."""
     before = Window(window.start - contract.window, window.start)
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     records = ledger.cells(table, before.start, before.end) if table else ()
     if any(record.state is CellState.REFUSED for record in records):
         return []

@@ -45,7 +45,7 @@ def look_for_drift(ledger: Ledger, source: Source, contract: TableContract, by: 
 
     What cannot be followed is returned as a problem.
     """
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     newest = ledger.newest_schema(table) if table else None
     if table is None or newest is None:
         return Drift()

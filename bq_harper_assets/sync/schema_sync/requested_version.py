@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
+from bq_harper_assets.ledger.records import LedgerRoute, SchemaVersion
 from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import changes_between, waiting_changes
 from bq_harper_assets.schema.evolution import applied, rolled_back
@@ -57,7 +57,7 @@ class Deciding:
 
     def _decided(
         self,
-        table: LogicalTable,
+        table: LedgerRoute,
         newest: SchemaVersion,  # on which the decision is based: a newer one is an error
         wanted: TableVersion,
         cause: str,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
+from bq_harper_assets.ledger.records import LedgerRoute, SchemaVersion
 from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.sync.errors import NoSuchVersion
@@ -22,7 +22,7 @@ class VersionStep:
 
 def version_steps(ledger: Ledger, contract: TableContract) -> tuple[VersionStep, ...]:
     """Returns all versions, oldest first; there is none before the first sync."""
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     steps: list[VersionStep] = []
     for recorded in ledger.schema_history(table) if table else ():
         before = steps[-1].recorded if steps else None
@@ -33,9 +33,9 @@ def version_steps(ledger: Ledger, contract: TableContract) -> tuple[VersionStep,
 
 def version_named(
     ledger: Ledger, contract: TableContract, number: int | None = None
-) -> tuple[LogicalTable, SchemaVersion]:
+) -> tuple[LedgerRoute, SchemaVersion]:
     """Returns the version of that number, or the newest; raises NoSuchVersion if there is none."""
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     newest = ledger.newest_schema(table) if table else None
     if table is None or newest is None:
         raise NoSuchVersion(

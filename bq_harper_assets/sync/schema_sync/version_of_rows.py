@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
+from bq_harper_assets.ledger.records import LedgerRoute, SchemaVersion
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.sync.ledger_facts import version_of
 from bq_harper_assets.sync.protocols import Target
@@ -12,7 +12,7 @@ from bq_harper_assets.sync.protocols import Target
 def version_of_rows(
     ledger: Ledger,
     target: Target,
-    table: LogicalTable,
+    table: LedgerRoute,
     seen: SchemaVersion | None,
     owner: str,  # who has the leases: earlier owners can no longer write
 ) -> TableVersion | None:

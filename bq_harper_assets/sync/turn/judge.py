@@ -182,7 +182,7 @@ def _by_window(works: Sequence[CellWork]) -> dict[Window, list[CellWork]]:
 
 def _is_whole(of_window: Sequence[CellWork]) -> bool:
     """Says whether BigQuery's count applies: all slices are here and cover the same times."""
-    slices = of_window[0].batch.table.facts.slices
+    slices = of_window[0].batch.route.facts.slices
     parts = {(work.part.begin, work.part.end) for work in of_window}
     refused = any(work.refusal for work in of_window)
     return len(of_window) == slices and len(parts) == 1 and not refused

@@ -15,7 +15,7 @@ from bq_harper_assets.activity import doing, note_committed
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.errors import LedgerConflict
-from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion
+from bq_harper_assets.ledger.records import LedgerRoute, SchemaVersion
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.schema.change import Change
@@ -58,7 +58,7 @@ _UNCOMMITTED = (
 class Leased:
     """A leased turn has its stores open, and a keeper of the leases of its slices."""
 
-    table: LogicalTable
+    table: LedgerRoute
     source: Source
     target: Target
     applied: AppliedTurn | None  # the newest turn that a transactional target has taken
@@ -118,7 +118,7 @@ class Turn:
     def _lease(self, cells: Sequence[Cell], until_end: ExitStack) -> Leased:
         """Opens the stores and leases the slices, if ledger and Harper do not contradict."""
         ledger = self.route.ledger
-        table = ledger.register_table(self.route.facts)
+        table = ledger.register_route(self.route.facts)
         source = until_end.enter_context(self.route.source("sync", self.stop.sleep))
         until_end.enter_context(WAITS.listen(self.say))
         target = until_end.enter_context(self.route.target(self._retry))
@@ -264,7 +264,7 @@ class Turn:
         start = declared or self.route.ledger.start_of(self.contract.id) or first
         return floor_to_window(start, self.contract.window)
 
-    def _phase(self, table: LogicalTable, t: datetime, start: datetime) -> Phase:
+    def _phase(self, table: LedgerRoute, t: datetime, start: datetime) -> Phase:
         """Returns the phase for the table's lag before this turn; the first lags from the start."""
         synced_until = self.route.ledger.progress(table, start).synced_until
         return phase_of(max(t - synced_until, timedelta(0)), self.contract.sync)

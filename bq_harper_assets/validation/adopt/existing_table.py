@@ -9,7 +9,7 @@ from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.instants import floor_to_day, floor_to_window
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.bigquery.fingerprint import Outside
@@ -134,9 +134,9 @@ def take_over(
     contract: TableContract,
     start: datetime | None,
     diffs: Sequence[WindowDiff],
-) -> LogicalTable:
+) -> LedgerRoute:
     """Registers the table in the ledger and records the adoption; no row is moved."""
-    table = ledger.register_table(table_facts(contract, bigquery.project))
+    table = ledger.register_route(table_facts(contract, bigquery.project))
     if start is not None:
         ledger.record_start(contract.id, start)
     detail = {

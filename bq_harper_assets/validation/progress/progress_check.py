@@ -10,7 +10,7 @@ from bq_harper_assets.errors import BqhError
 from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.questions.progress import Checkpoint, Progress
 from bq_harper_assets.ledger.questions.status import CellRecord
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.stores.bigquery.fingerprint import count_outside
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.sync.cells.cell import slice_key
@@ -80,7 +80,7 @@ def check_progress(subject: Subject, now: datetime | None = None) -> Verdict:
 
 def _judged(
     subject: Subject,
-    table: LogicalTable,
+    table: LedgerRoute,
     start: datetime,
     known: Progress,
     newest_commit: datetime,
@@ -143,7 +143,7 @@ def _judged(
 
 
 def gaps(
-    table: LogicalTable, cells: Sequence[CellRecord], start: datetime, until: datetime
+    table: LedgerRoute, cells: Sequence[CellRecord], start: datetime, until: datetime
 ) -> list[Span]:
     """Finds what of [start, until) some slice has not committed; too many gaps become one range."""
     held: dict[datetime, list[datetime]] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.questions.progress import Checkpoint
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.bigquery.source import pinned
 from bq_harper_assets.stores.harper.mirror.checkpoints import checkpoint_id
@@ -16,7 +16,7 @@ from bq_harper_assets.sync.ledger_facts import version_of
 from bq_harper_assets.validation.subject import Subject, instant_of
 
 
-def diagnose(subject: Subject, table: LogicalTable, points: Sequence[Checkpoint]) -> Iterator[str]:
+def diagnose(subject: Subject, table: LedgerRoute, points: Sequence[Checkpoint]) -> Iterator[str]:
     """Says what is wrong with Harper's copies of the checkpoints; a copy may be older."""
     ids = {checkpoint_id(table.name, point.slice): point for point in points}
     try:
@@ -33,7 +33,7 @@ def diagnose(subject: Subject, table: LogicalTable, points: Sequence[Checkpoint]
 
 
 def colliding_keys(
-    subject: Subject, table: LogicalTable, start: datetime, end: datetime
+    subject: Subject, table: LedgerRoute, start: datetime, end: datetime
 ) -> Iterator[str]:
     """Finds two rows with one key in [start, end): no turn writes there until they differ."""
     before = version_of(subject.ledger.newest_schema(table))

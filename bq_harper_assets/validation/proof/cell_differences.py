@@ -69,7 +69,7 @@ def _explained(
     rows: list[NamedRow],
     shown: int,
 ) -> Explained:
-    table = ledger.find_table(source.contract.id)
+    table = ledger.find_route(source.contract.id)
     assert table is not None
     in_quarantine = [
         each.rejection.row_id

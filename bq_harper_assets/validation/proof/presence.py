@@ -13,7 +13,7 @@ import pyarrow as pa
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -132,14 +132,14 @@ def _examples(rows: Some) -> str:
     return ", ".join(repr(each)[:80] for each in rows.ids[:3])
 
 
-def note_presence(ledger: Ledger, table: LogicalTable, found: Verdict) -> None:
+def note_presence(ledger: Ledger, table: LedgerRoute, found: Verdict) -> None:
     """Records the verdict for the proof of the table, unless a store did not answer."""
     if not found.could_not_look:
         detail = {"message": found.message, **found.metadata}
         ledger.record_audit(table, Note(PRESENCE_CHECK, table.name, found.status.value, detail))
 
 
-def newest_loss(ledger: Ledger, table: LogicalTable) -> str | None:
+def newest_loss(ledger: Ledger, table: LedgerRoute) -> str | None:
     """Says which rows no window found in the newest check; None if it found all."""
     last = ledger.audit(table, 1, kind=PRESENCE_CHECK)
     if not last or last[0].outcome != ProofStatus.DIFFERS.value:
@@ -157,7 +157,7 @@ def check_presence(
 
     RunStopped is raised between two requests if `stop` says so.
     """
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     newest = ledger.newest_schema(table) if table else None
     version = version_of(newest)
     if table is None or version is None:

@@ -18,7 +18,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.instants import floor_to_window, micros_at
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
-from bq_harper_assets.ledger.records import CellState, LogicalTable
+from bq_harper_assets.ledger.records import CellState, LedgerRoute
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -70,8 +70,8 @@ class _Cells:
     window_micros: int
 
     @classmethod
-    def of(cls, records: Sequence[CellRecord], table: LogicalTable) -> "_Cells":
-        micros = table.facts.window // datetime.resolution
+    def of(cls, records: Sequence[CellRecord], table: LedgerRoute) -> "_Cells":
+        micros = table.facts.step
         cells = cls({}, table.facts.slices, micros)
         found = {cells.number(record): record for record in records if record.commit}
         return cls(found, table.facts.slices, micros)
@@ -105,7 +105,7 @@ class PresenceLook:
 
     harper: HarperClient
     ledger: Ledger
-    table: LogicalTable
+    table: LedgerRoute
     contract: TableContract
     primary_key: str
     kind: Kind
@@ -169,7 +169,7 @@ class PresenceLook:
     def _start(self) -> datetime | None:
         declared = self.contract.sync.start_timestamp
         start = declared or self.ledger.start_of(self.contract.id)
-        return floor_to_window(start, self.table.facts.window) if start else None
+        return floor_to_window(start, self.contract.window) if start else None
 
     def _stable(self, cells: _Cells, records: Sequence[CellRecord]) -> np.ndarray:
         """Says of each committed cell whether the ledger's record stayed the same meanwhile."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.ledger.verbs.proofs import Judged
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.ledger_facts import cell_key
@@ -33,7 +33,7 @@ _JUDGED = (
 def record_checks(
     ledger: Ledger,
     harper: HarperClient,
-    table: LogicalTable,
+    table: LedgerRoute,
     of_table: Sequence[Verdict],
     proofs: Sequence[CellProof],
 ) -> set[str]:

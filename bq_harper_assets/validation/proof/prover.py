@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
-from bq_harper_assets.ledger.records import CellKey, LogicalTable
+from bq_harper_assets.ledger.records import CellKey, LedgerRoute
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Part
@@ -57,7 +57,7 @@ class Prover:
         self, cells: Sequence[Cell], *, deep: bool = False, shown: int = DIFFERENCES_SHOWN
     ) -> list[CellProof]:
         """Gives a proof of each cell, in the order of `cells`."""
-        table = self.route.ledger.find_table(self.contract.id)
+        table = self.route.ledger.find_route(self.contract.id)
         records = self._records(table, cells)
 
         def why_failed(cell: CellKey) -> str:
@@ -86,7 +86,7 @@ class Prover:
         return [proofs[cell] for cell in cells]
 
     def _records(
-        self, table: LogicalTable | None, cells: Sequence[Cell]
+        self, table: LedgerRoute | None, cells: Sequence[Cell]
     ) -> Mapping[Cell, CellRecord]:
         if table is None:
             return {}
@@ -97,7 +97,7 @@ class Prover:
         return {cell: by_key[cell_key(cell)] for cell in cells if cell_key(cell) in by_key}
 
     def _compared(
-        self, table: LogicalTable, commits: Mapping[Cell, CellCommit], deep: bool, shown: int
+        self, table: LedgerRoute, commits: Mapping[Cell, CellCommit], deep: bool, shown: int
     ) -> Iterator[tuple[Cell, CellProof]]:
         """Compares the cells; an error with some of them is raised after the others."""
         if not commits:

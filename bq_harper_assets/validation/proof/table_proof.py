@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellKey, LogicalTable
+from bq_harper_assets.ledger.records import CellKey, LedgerRoute
 from bq_harper_assets.ledger.verbs.proofs import ProvedCells
 from bq_harper_assets.validation.proof.cell_proof import PROOF_CHECK, CellProof
 from bq_harper_assets.validation.proof.presence import newest_loss
@@ -127,7 +127,7 @@ def count_cells(known: Sequence[ProvedCells]) -> TableCells:
     return found
 
 
-def check_table(ledger: Ledger, table: LogicalTable | None, proofs: Sequence[CellProof]) -> Verdict:
+def check_table(ledger: Ledger, table: LedgerRoute | None, proofs: Sequence[CellProof]) -> Verdict:
     """Judges the table by the proofs on record; `proofs` are those of this run, also recorded."""
     cells = count_cells(ledger.proved_cells(table) if table else ())
     named = ledger.cells_judged(table, [ProofStatus.DIFFERS], _NAMED) if table else ()

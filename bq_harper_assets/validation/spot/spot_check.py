@@ -14,7 +14,7 @@ from typing import Any
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.questions.status import CellCommit
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.stores.bigquery.source import Pinned, pinned
 from bq_harper_assets.stores.harper.client import Row
 from bq_harper_assets.stores.harper.target import HarperTarget
@@ -101,7 +101,7 @@ def _checked(
     return verdict_of_rows(settled, asked, held, len(check.crowded), is_past=is_past)
 
 
-def _commits(subject: Subject, table: LogicalTable, cells: Sequence[Cell] | None) -> Commits:
+def _commits(subject: Subject, table: LedgerRoute, cells: Sequence[Cell] | None) -> Commits:
     first, last = subject.start(), subject.ledger.now() + subject.contract.window
     if cells is not None:
         first = min((cell.window.start for cell in cells), default=None)
@@ -182,7 +182,7 @@ class _Check:
         return readable
 
 
-def _settled(subject: Subject, table: LogicalTable, row: ComparedRow, batch: int) -> ComparedRow:
+def _settled(subject: Subject, table: LedgerRoute, row: ComparedRow, batch: int) -> ComparedRow:
     """Asks the ledger again about a difference, because turns go on during the check."""
     if row.difference is None:
         return row

@@ -217,7 +217,7 @@ def test_a_component_s_table_is_looked_at_proved_taken_over_and_mended_but_never
         assert taken.endswith(f"{name} is adopted; no row was moved. Next: bqh sync {name}\n")
         assert changes(proxy, target) == []
         with open_ledger(declared.ledger.url) as ledger:
-            known = ledger.find_table(name)
+            known = ledger.find_route(name)
             assert known
             assert ledger.start_of(name) == start
             [note] = ledger.audit(known, kind="adopt")

@@ -25,7 +25,7 @@ def test_claims_and_leases_are_told_with_their_owners_whether_live_expired_or_fr
     one = table(TableRef("p", "d", "t"), hours_ago(1), slices=3)
     project = temporary.declare(one, projectId="p")
     with open_ledger(project.ledger.url) as ledger:
-        known = ledger.register_table(table_facts(project.tables[0], BIGQUERY.project))
+        known = ledger.register_route(table_facts(project.tables[0], BIGQUERY.project))
         ledger.claim("schema_check", "host-1", 10 * MINUTE)
         ledger.acquire(known, [0], "run-a", MINUTE)
         ledger.acquire(known, [1], "run-b", -MINUTE)

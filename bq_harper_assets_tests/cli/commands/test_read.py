@@ -54,7 +54,7 @@ def harper(harper_connection: HarperConnection) -> Iterator[HarperClient]:
 def planned(project: Project, ledger: Ledger, speed: Column) -> tuple[TablePlan, int]:
     """The next version, and the sequence number of a batch that writes under it."""
     [contract] = project.tables
-    known = ledger.register_table(table_facts(contract, project.bigquery.project))
+    known = ledger.register_route(table_facts(contract, project.bigquery.project))
     columns = (
         Column(name="number", kind=Kind.INT64),
         Column(name="ts", kind=Kind.TIMESTAMP),
@@ -66,7 +66,9 @@ def planned(project: Project, ledger: Ledger, speed: Column) -> tuple[TablePlan,
     recorded = ledger.record_schema(known, plan.version.body(), newest.version if newest else 0)
     leases = ledger.acquire(known, [0], "a test", HOUR)
     cell = Wanted(
-        cell=CellKey(START, START + HOUR, 0), mode=Mode.RECONCILE, fingerprint="fingerprint"
+        cell=CellKey.of_window(START, START + HOUR, 0),
+        mode=Mode.RECONCILE,
+        fingerprint="fingerprint",
     )
     [batch] = ledger.plan(leases, ledger.now(), recorded.version, [cell], "a test")
     ledger.fail_batch(batch, "it never ended")  # and its rows are there all the same

@@ -82,7 +82,7 @@ def test_a_lost_ledger_and_a_lost_table_are_told_and_mended_by_one_command(
     project.declare(ships)
     assert "failed while looking for the oldest row" in refused
     with open_ledger(url) as ledger:  # a start that was guessed would stay
-        assert (ledger.start_of(name), ledger.find_table(name)) == (None, None)
+        assert (ledger.start_of(name), ledger.find_route(name)) == (None, None)
     assert "rows" in typed_well("reconcile", name)
     assert held(harper_connection, target) == set(range(40)) - {3}
     span = ("--to", f"{start + 3 * HOUR:%FT%H:%M}")  # an hour may close meanwhile

@@ -71,11 +71,13 @@ def test_a_repair_that_would_delete_much_is_refused_until_it_is_allowed_and_othe
         assert sorted(stored(harper, ships)) == list(range(ROWS))
 
     with open_ledger(declared.ledger.url) as ledger:
-        known = ledger.find_table(ships.id)
+        known = ledger.find_route(ships.id)
         assert known is not None
         leases = ledger.acquire(known, [1], "another run", HOUR)
         taken = Wanted(
-            cell=CellKey(start, start + HOUR, 1), mode=Mode.RECONCILE, fingerprint="fingerprint"
+            cell=CellKey.of_window(start, start + HOUR, 1),
+            mode=Mode.RECONCILE,
+            fingerprint="fingerprint",
         )
         ledger.plan(leases, ledger.now(), 1, [taken], "another run")
     at_work = typed_well("verify", ships.id, code=4)

@@ -111,7 +111,7 @@ def test_it_is_refused_while_a_run_works_or_waits(project: TemporaryProject) -> 
     change = ("slices", "set", ships.id, "3")
     with open_ledger(declared.ledger.url) as ledger:
         facts = table_facts(ships, declared.bigquery.project)
-        known = ledger.register_table(replace(facts, slices=2))
+        known = ledger.register_route(replace(facts, slices=2))
         leases = ledger.acquire(known, [1], "a-run", timedelta(minutes=5))
         held = typed(*change)
         assert held.exit_code == 1
@@ -125,11 +125,11 @@ def test_it_is_refused_while_a_run_works_or_waits(project: TemporaryProject) -> 
         waits = typed(*change)
         assert waits.exit_code == 1
         assert f"run {run.run_id} (started)" in str(waits.exception)
-        unchanged = ledger.find_table(ships.id)
+        unchanged = ledger.find_route(ships.id)
         assert unchanged
         assert unchanged.facts.slices == 2
         assert "s02 are new partition keys" in typed_well(*change, "--despite-runs")
-        changed = ledger.find_table(ships.id)
+        changed = ledger.find_route(ships.id)
         assert changed
         assert changed.facts.slices == 3
         assert "has 3 slices already" in typed_well(*change)

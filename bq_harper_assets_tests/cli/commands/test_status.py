@@ -8,7 +8,7 @@ import pytest
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
-from bq_harper_assets.ledger.records import CellKey, Leases, LogicalTable, Mode, Wanted
+from bq_harper_assets.ledger.records import CellKey, Leases, LedgerRoute, Mode, Wanted
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.ledger_facts import table_facts
@@ -33,10 +33,10 @@ def _table(**declared: Any) -> dict[str, Any]:
     return table(ships, START, **{"id": "ships", "safetyLag": f"{lag}m", **declared})
 
 
-def known(project: Project, ledger: Ledger) -> tuple[TableContract, LogicalTable]:
+def known(project: Project, ledger: Ledger) -> tuple[TableContract, LedgerRoute]:
     """The table as a first run registers it."""
     [ships] = project.tables
-    found = ledger.register_table(table_facts(ships, project.bigquery.project))
+    found = ledger.register_route(table_facts(ships, project.bigquery.project))
     if ledger.newest_schema(found) is None:
         ledger.record_schema(found, {"columns": []}, 0)
     return ships, found
@@ -50,7 +50,7 @@ def plan(
     for hour in hours:
         key = START + hour * HOUR
         for part in slices:
-            cell = CellKey(key, key + HOUR, part)
+            cell = CellKey.of_window(key, key + HOUR, part)
             end = upto if upto and cell.window_start <= upto < cell.window_end else key + HOUR
             wanted.append(Wanted(cell=cell, mode=Mode.COPY, fingerprint="fp", upto=end))
     return list(ledger.plan(leases, ledger.now(), 1, wanted, leases.owner))

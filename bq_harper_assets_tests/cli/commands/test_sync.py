@@ -114,7 +114,7 @@ def test_the_exit_code_of_a_sync_says_whether_none_some_or_all_cells_are_done(
     assert states["due"] == {"missing": states["cells_due"] - 2}
 
     with open_ledger(declared.ledger.url) as ledger:
-        known = ledger.find_table(ships.id)
+        known = ledger.find_route(ships.id)
         assert known
         ledger.acquire(known, [0], "another-run", timedelta(minutes=1))
     [held] = table_status()["leases"]

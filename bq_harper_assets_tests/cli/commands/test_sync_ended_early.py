@@ -95,7 +95,7 @@ def test_a_run_that_waits_for_a_lease_says_so_at_once_and_is_ended_by_ctrl_c_wit
 ) -> None:
     [contract] = declared.tables
     with open_ledger(declared.ledger.url) as ledger:
-        known = ledger.register_table(table_facts(contract, declared.bigquery.project))
+        known = ledger.register_route(table_facts(contract, declared.bigquery.project))
         ledger.acquire(known, [0], "another-run", timedelta(minutes=10))
     with typed_beside("sync", contract.id, log=tmp_path / "said") as typed:
         typed.wait_until(lambda: "waits for the lease of" in log_of(declared))

@@ -21,7 +21,7 @@ def test_each_kind_is_told_with_its_remedy_by_the_newest_check_that_asked_bigque
     ships = contract(id=FACTS.name)
     with open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
         assert list(outside_lines(ships, ledger)) == []  # it is not synced yet
-        table = ledger.register_table(FACTS)
+        table = ledger.register_route(FACTS)
         assert list(outside_lines(ships, ledger)) == []  # and was not checked
         older = {"rows_without_time": 7, "rows_before_start": 7, "rows_in_future": 7}
         newer = {"rows_without_time": 1, "rows_before_start": 1234, "rows_in_future": 0}

@@ -51,7 +51,7 @@ def test_a_table_that_bigquery_does_not_have_is_told_in_one_line_and_no_run_is_m
         with project_instance(project.root) as instance:
             assert instance.get_runs() == []
         with open_ledger(loaded.ledger.url) as ledger:
-            assert ledger.find_table(orders.id) is None
+            assert ledger.find_route(orders.id) is None
 
 
 def test_a_column_that_the_source_does_not_have_is_told_before_a_run_is_made(

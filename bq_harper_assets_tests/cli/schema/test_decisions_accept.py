@@ -22,7 +22,7 @@ def test_a_dropped_column_is_told_until_it_is_accepted_and_no_server_is_asked(
     never = typed("schema", "accept", orders.id)
     assert "has no schema version yet" in str(never.exception)
     with open_ledger(project.ledger.url) as ledger:
-        known = ledger.register_table(table_facts(orders, project.bigquery.project))
+        known = ledger.register_route(table_facts(orders, project.bigquery.project))
         first = seen(None, of("speed", Kind.STRING), of("name", Kind.STRING))
         ledger.record_schema(known, first.body(), 0)
         ledger.record_schema(known, seen(first, of("name", Kind.STRING)).body(), 1)

@@ -59,7 +59,7 @@ def test_a_row_that_no_window_finds_is_the_tables_proof_of_that_night(
     assert "found by no window" not in said
     # Once in a round, while nothing is lost.
     with open_ledger(load_project(project.root).ledger.url) as ledger:
-        known = ledger.find_table(contract.id)
+        known = ledger.find_route(contract.id)
         looks = len(ledger.audit(known, kind="presence"))
         night()
         assert len(ledger.audit(known, kind="presence")) == looks == 2

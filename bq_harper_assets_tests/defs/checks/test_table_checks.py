@@ -301,7 +301,7 @@ def test_a_day_that_a_night_could_not_judge_has_its_turn_in_the_next_besides_tha
 
     assert night() == {cells[0].key: "proved"}
     with open_ledger(project_of.ledger.url) as ledger:
-        known = ledger.find_table(contract.id)
+        known = ledger.find_route(contract.id)
         assert known is not None
         leases = ledger.acquire(known, [0], "another run", HOUR)
         taken = Wanted(cell=cell_key(cells[1]), mode=Mode.RECONCILE, fingerprint="fingerprint")
@@ -342,7 +342,7 @@ def test_a_day_whose_proof_crashes_is_named_and_keeps_no_other_day_from_its_turn
     def notes() -> list[tuple[str, str]]:
         with open_ledger(project_of.ledger.url) as ledger:
             found = ledger.audit(
-                ledger.find_table(contract.id), 10, kind=deep_proofs.DEEP_PROOF_KIND
+                ledger.find_route(contract.id), 10, kind=deep_proofs.DEEP_PROOF_KIND
             )
         return [(note.subject, note.outcome) for note in reversed(found)]
 

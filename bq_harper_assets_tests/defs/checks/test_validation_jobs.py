@@ -42,11 +42,13 @@ def test_what_is_synced_of_the_newest_closed_windows_is_taken(
     assert newest_cells(resource, table, 2, utc(2026, 11, 16, 13)) == []
     with resource.open() as ledger:
         facts = table_facts(table, "p")
-        known = ledger.register_table(facts)
+        known = ledger.register_route(facts)
         ledger.record_schema(known, {"columns": []}, 0)
         leases = ledger.acquire(known, [0, 1], "a run", timedelta(minutes=1))
         hours = [utc(2026, 11, 16, hour) for hour in (9, 10, 11, 12)]
-        cells = [CellKey(hour, hour + table.window, part) for hour in hours for part in (0, 1)]
+        cells = [
+            CellKey.of_window(hour, hour + table.window, part) for hour in hours for part in (0, 1)
+        ]
         wanted = [Wanted(cell=cell, mode=Mode.COPY, fingerprint="fp") for cell in cells]
         batches = ledger.plan(leases, utc(2026, 11, 16, 13), 1, wanted, "run")
         # The last but two has not come to its end.

@@ -139,7 +139,7 @@ def test_a_run_that_was_stopped_is_not_said_to_have_failed(tmp_path: Path) -> No
         DagsterInstance.ephemeral() as instance,
         open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger,
     ):
-        known = ledger.register_table(table_facts(orders, "p"))
+        known = ledger.register_route(table_facts(orders, "p"))
         ledger.record_schema(known, {"columns": []}, 0)
         leases = ledger.acquire(known, [0], "a run", timedelta(minutes=1))
         told = {}
@@ -148,7 +148,9 @@ def test_a_run_that_was_stopped_is_not_said_to_have_failed(tmp_path: Path) -> No
             start = hour + number * orders.window
             wanted = [
                 Wanted(
-                    cell=CellKey(start, start + orders.window, 0), mode=Mode.COPY, fingerprint="fp"
+                    cell=CellKey.of_window(start, start + orders.window, 0),
+                    mode=Mode.COPY,
+                    fingerprint="fp",
                 )
             ]
             ledger.plan(leases, hours_ago(0), 1, wanted, run.run_id)

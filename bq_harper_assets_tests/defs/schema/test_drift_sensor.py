@@ -116,7 +116,7 @@ def test_a_change_is_told_once_without_a_run_then_followed_then_settled(
     )
     [newest] = [row for row in versions if row["version"] == 2]
     assert [change["column"] for change in newest["changes"]] == ["speed"]
-    recorded = ledger.schema_history(ledger.tables()[0])[1]
+    recorded = ledger.schema_history(ledger.routes()[0])[1]
     assert newest["sourceFingerprint"] == recorded.source_fingerprint is not None
     assert [column["name"] for column in newest["columns"]][-1] == "speed"
 

@@ -97,7 +97,7 @@ def test_a_partition_lands_alone_and_a_range_files_what_it_did_by_partition(
         assert metadata["next_poll_within_s"].value == 10
         assert metadata["mode"].value == ("reconcile" if each == key else "copy")
     with open_ledger(load_project(project.root).ledger.url) as ledger:
-        known = ledger.find_table(contract.id)
+        known = ledger.find_route(contract.id)
         assert known
         recorded = ledger.cells(known, start, start + 2 * HOUR)
     assert {str(filed[f"{c.cell.window_start:%FT%H:%M}|s{c.cell.slice:02}"]["digest"].value)

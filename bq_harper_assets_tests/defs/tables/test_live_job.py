@@ -97,7 +97,7 @@ def test_a_live_run_tops_up_the_open_window_until_it_has_closed_and_files_each_c
     held = sum(int(str(each["dagster/partition_row_count"].value)) for each in filed.values())
     assert held == 3600
     with open_ledger(load_project(project.root).ledger.url) as ledger:
-        known = ledger.find_table(contract.id)
+        known = ledger.find_route(contract.id)
         assert known is not None
         batches = ledger.history(known)
     of_run = [batch.mode for batch in reversed(batches) if batch.run_id == run.run_id]
@@ -181,7 +181,7 @@ def test_terminate_ends_a_live_run_between_two_polls_and_keeps_what_they_did(
     assert ended.status is DagsterRunStatus.CANCELED
     assert len(dagster.materialised(contract)) == 2
     with open_ledger(load_project(project.root).ledger.url) as ledger:
-        known = ledger.find_table(contract.id)
+        known = ledger.find_route(contract.id)
         assert known
         assert not any(lease.is_live for lease in ledger.leases(known))
 

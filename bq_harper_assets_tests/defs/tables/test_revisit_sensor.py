@@ -213,7 +213,7 @@ def test_an_emptied_table_of_small_windows_is_refused_though_each_run_takes_only
     assert len(refused(project, contract)) == left // 100
     assert "refused by the delete guard" in (ticking.skipped or "")
     with open_ledger(load_project(project.root).ledger.url) as ledger:
-        known = ledger.find_table(contract.id)
+        known = ledger.find_route(contract.id)
         assert known is not None
         why = next(filter(None, (batch.error for batch in ledger.history(known))))
     assert f"with the {1_200 - left} rows that earlier runs took out since" in why
@@ -288,7 +288,7 @@ def test_a_new_column_is_filled_in_old_windows_that_hold_values_for_it_and_in_no
 
 def refused(project: TemporaryProject, contract: TableContract) -> list[str]:
     with open_ledger(load_project(project.root).ledger.url) as ledger:
-        known = ledger.find_table(contract.id)
+        known = ledger.find_route(contract.id)
         assert known is not None
         cells = ledger.cells(known, datetime(2000, 1, 1, tzinfo=UTC), datetime.now(UTC))
         return [str(each.cell) for each in cells if each.state is CellState.REFUSED]

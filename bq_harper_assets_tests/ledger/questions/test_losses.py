@@ -9,7 +9,7 @@ from sqlalchemy import insert, select, text
 
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions import losses
-from bq_harper_assets.ledger.records import Batch, CellResult, Intent, LogicalTable
+from bq_harper_assets.ledger.records import Batch, CellResult, Intent, LedgerRoute
 from bq_harper_assets.ledger.store.columns import duration_micros
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.store.tables import BATCHES
@@ -26,7 +26,7 @@ DAY = timedelta(days=1)
 
 
 def commit(
-    ledger: Ledger, table: LogicalTable, hour: int, done: CellResult, *, allowed: bool = False
+    ledger: Ledger, table: LedgerRoute, hour: int, done: CellResult, *, allowed: bool = False
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell(hour))], "run")
@@ -35,7 +35,7 @@ def commit(
 
 
 def planned_batch(
-    ledger: Ledger, table: LogicalTable, hour: int, rows: int, held: int, *, allowed: bool = False
+    ledger: Ledger, table: LedgerRoute, hour: int, rows: int, held: int, *, allowed: bool = False
 ) -> Batch:
     """By a run that has gone no further, and whose lease has ended."""
     leases = ledger.acquire(table, [0], "ann", TTL)
@@ -46,7 +46,7 @@ def planned_batch(
 
 
 def lost_rows(
-    ledger: Ledger, table: LogicalTable, *besides: Batch
+    ledger: Ledger, table: LedgerRoute, *besides: Batch
 ) -> dict[int, tuple[int, int, int, bool]]:
     """By hour: lost of those that it held, how many it holds, and whether all is committed."""
     return {
@@ -63,7 +63,7 @@ ALL = (9, 9, 0, True)
 
 
 def test_rows_that_went_are_counted_by_cell_with_what_it_held(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     before = ledger.now()
     for hour in range(4):
@@ -82,7 +82,7 @@ def test_rows_that_went_are_counted_by_cell_with_what_it_held(
 
 @pytest.mark.parametrize("kept", [{"kept": 9}, {"moved": 9}])
 def test_rows_that_are_kept_or_live_on_elsewhere_are_not_lost(
-    ledger: Ledger, table: LogicalTable, kept: dict[str, int]
+    ledger: Ledger, table: LedgerRoute, kept: dict[str, int]
 ) -> None:
     commit(ledger, table, 0, result(9))
     commit(ledger, table, 0, replace(result(0), held=9, **kept))
@@ -90,7 +90,7 @@ def test_rows_that_are_kept_or_live_on_elsewhere_are_not_lost(
 
 
 def test_rows_that_others_took_the_place_of_or_that_are_back_are_held(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     for _ in range(3):  # rows without a key that change go, and come under other ids
         commit(ledger, table, 0, replace(result(9), deleted=9, held=9))
@@ -101,7 +101,7 @@ def test_rows_that_others_took_the_place_of_or_that_are_back_are_held(
 
 
 def test_what_was_allowed_is_not_counted_nor_what_was_lost_before_it(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     commit(ledger, table, 0, EMPTIED)
     commit(ledger, table, 1, EMPTIED, allowed=True)
@@ -113,9 +113,9 @@ def test_what_was_allowed_is_not_counted_nor_what_was_lost_before_it(
 
 
 def test_losses_are_forgotten_after_a_while_and_are_those_of_one_table(
-    ledger: Ledger, ledger_url: str, table: LogicalTable
+    ledger: Ledger, ledger_url: str, table: LedgerRoute
 ) -> None:
-    other = ledger.register_table(replace(table.facts, name="calls", target="Calls"))
+    other = ledger.register_route(replace(table.facts, name="calls", target="Calls"))
     ledger.record_schema(other, {"columns": ["ts"]}, 0)
     commit(ledger, table, 0, EMPTIED)
     commit(ledger, other, 1, EMPTIED)
@@ -131,7 +131,7 @@ def test_losses_are_forgotten_after_a_while_and_are_those_of_one_table(
 
 
 def test_a_tables_whole_history_is_not_read(
-    ledger: Ledger, ledger_url: str, table: LogicalTable
+    ledger: Ledger, ledger_url: str, table: LedgerRoute
 ) -> None:
     commit(ledger, table, 0, EMPTIED)
     database = Database(SecretStr(ledger_url))
@@ -149,16 +149,16 @@ def test_a_tables_whole_history_is_not_read(
     assert plan.count("batches_that_lost") == 2, plan
 
 
-def _shift(ledger_url: str, table: LogicalTable, column: str, by: timedelta = DAY) -> None:
+def _shift(ledger_url: str, table: LedgerRoute, column: str, by: timedelta = DAY) -> None:
     """So much back."""
     database = Database(SecretStr(ledger_url))
     with database.writing() as connection:
-        earlier = text(f"UPDATE batches SET {column} = {column} - :us WHERE table_id = :table")
+        earlier = text(f"UPDATE batches SET {column} = {column} - :us WHERE route_id = :table")
         connection.execute(earlier, {"us": duration_micros(by), "table": table.id})
     database.close()
 
 
-def test_a_commit_says_what_was_really_taken_out(ledger: Ledger, table: LogicalTable) -> None:
+def test_a_commit_says_what_was_really_taken_out(ledger: Ledger, table: LedgerRoute) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell(0))], "run")
     ledger.intend_deletes(leases, [Intent(batch, 4, 9)], allowed=False)
@@ -169,7 +169,7 @@ def test_a_commit_says_what_was_really_taken_out(ledger: Ledger, table: LogicalT
     assert lost_rows(ledger, table) == {0: (3, 9, 6, True)}
 
 
-def test_a_run_does_not_count_its_own_batches(ledger: Ledger, table: LogicalTable) -> None:
+def test_a_run_does_not_count_its_own_batches(ledger: Ledger, table: LedgerRoute) -> None:
     planned_batch(ledger, table, 0, 4, 9)
     leases = ledger.acquire(table, [0, 1], "bob", TTL)
     wanted = [copy(cell(1)), copy(cell(2)), copy(cell(3, slice=1))]
@@ -183,7 +183,7 @@ def test_a_run_does_not_count_its_own_batches(ledger: Ledger, table: LogicalTabl
 
 
 def test_what_a_batch_said_to_be_no_loss_is_none_once_it_is_committed(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     """Rows that it replaces by as many, or that are older than the declared retention."""
     for hour, intended in enumerate((0, 4, 9)):
@@ -196,7 +196,7 @@ def test_what_a_batch_said_to_be_no_loss_is_none_once_it_is_committed(
 
 
 def test_what_was_lost_between_two_allowed_losses_is_not_counted(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     for hour, allowed in enumerate((True, False, True, False)):
         commit(ledger, table, hour, EMPTIED, allowed=allowed)
@@ -204,7 +204,7 @@ def test_what_was_lost_between_two_allowed_losses_is_not_counted(
 
 
 def test_a_loss_counts_to_the_very_end_of_the_period(
-    ledger: Ledger, table: LogicalTable, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, table: LedgerRoute, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(ledger, table, 0, EMPTIED)
     planned_batch(ledger, table, 1, 4, 9)
@@ -218,7 +218,7 @@ def test_a_loss_counts_to_the_very_end_of_the_period(
 
 
 def test_a_loss_is_remembered_from_its_first_to_its_last_row(
-    ledger: Ledger, ledger_url: str, table: LogicalTable
+    ledger: Ledger, ledger_url: str, table: LedgerRoute
 ) -> None:
     commit(ledger, table, 0, replace(result(5), deleted=4, held=9))
     _shift(ledger_url, table, "ended_at", HOUR)

@@ -2,7 +2,7 @@
 
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.mirrored_facts import Mirrored
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets_tests.ledger.sample import (
     TTL,
     T,
@@ -13,7 +13,7 @@ from bq_harper_assets_tests.ledger.verbs.test_distrust import committed
 
 
 def test_what_copies_were_seen_to_say_is_kept_with_the_lease(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     assert ledger.mirrored(table) == ()
     ledger.release(ledger.acquire(table, [0, 2], "ann", TTL), mirrored_batch=7)
@@ -23,7 +23,7 @@ def test_what_copies_were_seen_to_say_is_kept_with_the_lease(
     assert ledger.mirrored(table) == ()
 
 
-def test_rows_are_surely_held_by_clean_cells_only(ledger: Ledger, table: LogicalTable) -> None:
+def test_rows_are_surely_held_by_clean_cells_only(ledger: Ledger, table: LedgerRoute) -> None:
     assert not ledger.newest(table).has_cells
     committed(ledger, table, 0, 1)
     assert ledger.rows_surely_held(table) == 18

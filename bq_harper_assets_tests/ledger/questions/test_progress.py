@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.position import InstantPosition
-from bq_harper_assets.ledger.records import CellState, LogicalTable, Mark, Rejection
+from bq_harper_assets.ledger.records import CellState, LedgerRoute, Mark, Rejection
 from bq_harper_assets_tests.ledger.questions.test_status import sync
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,
@@ -21,7 +21,7 @@ from bq_harper_assets_tests.ledger.sample import (
 
 
 def test_a_table_is_synced_up_to_the_first_window_that_lacks_a_slice(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     def until() -> float:
         return (ledger.progress(table, START).synced_until - START) / HOUR
@@ -38,7 +38,7 @@ def test_a_table_is_synced_up_to_the_first_window_that_lacks_a_slice(
 
 
 def test_progress_counts_cells_by_state_and_keeps_what_was_reached(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     assert ledger.progress(table, START).newest_t is None
     assert ledger.progress(table, START).newest_commit_at is None
@@ -60,7 +60,7 @@ def test_progress_counts_cells_by_state_and_keeps_what_was_reached(
 
 
 def test_a_slice_has_come_as_far_as_its_cells_follow_each_other_and_holds_the_rows_of_all(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     def come() -> list[tuple[float, int]]:
         found = ledger.checkpoints(table, START)
@@ -84,9 +84,9 @@ def test_a_slice_has_come_as_far_as_its_cells_follow_each_other_and_holds_the_ro
 
 
 def test_marks_and_quarantine_count_from_the_start_on_and_for_one_table(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
-    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+    other = ledger.register_route(replace(FACTS, name="calls", table="calls", target="Calls"))
     ledger.record_schema(other, {"columns": ["ts"]}, 0)
     for each, cells in ((table, (0, 1, 2)), (other, (1,))):
         leases = ledger.acquire(each, [0], "ann", TTL)
@@ -104,9 +104,9 @@ def test_marks_and_quarantine_count_from_the_start_on_and_for_one_table(
 
 
 def test_cells_are_counted_before_the_start_closed_and_open(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
-    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+    other = ledger.register_route(replace(FACTS, name="calls", table="calls", target="Calls"))
     ledger.record_schema(other, {"columns": ["ts"]}, 0)
     sync(ledger, other, [0], [0])
     sync(ledger, table, [0, 1, 2], [0, 1])

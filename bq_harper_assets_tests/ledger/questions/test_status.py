@@ -6,7 +6,7 @@ from datetime import timedelta
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.ledger.questions.status import GuardRefusal
-from bq_harper_assets.ledger.records import CellState, LogicalTable, Mark, Rejection
+from bq_harper_assets.ledger.records import CellState, LedgerRoute, Mark, Rejection
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,
     HOUR,
@@ -20,7 +20,7 @@ from bq_harper_assets_tests.ledger.sample import (
 )
 
 
-def sync(ledger: Ledger, table: LogicalTable, hours: list[int], slices: list[int]) -> None:
+def sync(ledger: Ledger, table: LedgerRoute, hours: list[int], slices: list[int]) -> None:
     leases = ledger.acquire(table, slices, "ann", TTL)
     wanted = [copy(cell(hour, slice)) for hour in hours for slice in slices]
     batches = ledger.plan(leases, T, 1, wanted, "run-1")
@@ -28,7 +28,7 @@ def sync(ledger: Ledger, table: LogicalTable, hours: list[int], slices: list[int
     ledger.release(leases)
 
 
-def test_cells_are_given_by_half_open_range_and_slice(ledger: Ledger, table: LogicalTable) -> None:
+def test_cells_are_given_by_half_open_range_and_slice(ledger: Ledger, table: LedgerRoute) -> None:
     sync(ledger, table, [0, 1, 2], [0, 1])
     found = ledger.cells(table, START + HOUR, START + 2 * HOUR)
     assert [record.cell for record in found] == [cell(1, 0), cell(1, 1)]
@@ -37,7 +37,7 @@ def test_cells_are_given_by_half_open_range_and_slice(ledger: Ledger, table: Log
 
 
 def test_a_refused_cell_says_what_the_source_was_when_it_was_refused_last(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     def refusals() -> list[GuardRefusal | None]:
         return [each.refusal for each in ledger.cells(table, START, START + 2 * HOUR)]
@@ -59,7 +59,7 @@ def test_a_refused_cell_says_what_the_source_was_when_it_was_refused_last(
 
 
 def test_slices_whose_commits_are_all_of_one_position_are_told_from_the_others(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     def others(minutes: int) -> set[int]:
         rank = InstantPosition(T + timedelta(minutes=minutes)).rank
@@ -75,22 +75,22 @@ def test_slices_whose_commits_are_all_of_one_position_are_told_from_the_others(
     assert (others(0), others(1)) == ({1}, {0, 1})
 
 
-def test_tables_do_not_see_each_other(ledger: Ledger, table: LogicalTable) -> None:
-    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+def test_tables_do_not_see_each_other(ledger: Ledger, table: LedgerRoute) -> None:
+    other = ledger.register_route(replace(FACTS, name="calls", table="calls", target="Calls"))
     ledger.record_schema(other, {"columns": ["ts"]}, 0)
     sync(ledger, table, [0], [0])
     leases = ledger.acquire(other, [0], "bob", TTL)
     (batch,) = ledger.plan(leases, START, 1, [copy(cell(0))], "run-1")
     assert (batch.seq, batch.mode.value) == (1, "copy")
     assert ledger.history(other)[0].owner == "bob"
-    assert [known.name for known in ledger.tables()] == ["calls", "positions"]
+    assert [known.name for known in ledger.routes()] == ["calls", "positions"]
     assert ledger.progress(other, START).cells == {CellState.PLANNED: 1}
 
 
 def test_the_batches_and_the_quarantine_of_a_cell_are_its_own(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
-    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+    other = ledger.register_route(replace(FACTS, name="calls", table="calls", target="Calls"))
     ledger.record_schema(other, {"columns": ["ts"]}, 0)
     ledger.record_schema(table, {"columns": ["ts", "speed"]}, 1)
     bad = Rejection("1", "bad", "{}")
@@ -110,7 +110,7 @@ def test_the_batches_and_the_quarantine_of_a_cell_are_its_own(
 
 
 def test_a_cell_is_clean_only_while_it_is_synced_and_has_no_mark(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     def is_clean() -> bool:
         [record] = ledger.cells(table, START, START + HOUR)
@@ -132,7 +132,7 @@ def test_a_refusal_ends_by_itself_only_if_it_says_when() -> None:
 
 
 def test_long_lists_are_cut_where_nobody_says_how_long_they_may_be(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     first, *_ = ledger.plan(leases, T, 1, [copy(cell(hour)) for hour in range(101)], "run")

@@ -7,7 +7,7 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import (
     CellKey,
     Leases,
-    LogicalTable,
+    LedgerRoute,
 )
 from bq_harper_assets_tests.ledger.sample import (
     HOUR,
@@ -22,13 +22,13 @@ UNFIT = [
     ([], "no cells"),
     ([copy(cell()), copy(cell())], "named 2 times"),
     ([copy(cell(slice=2))], "lease of slice 2 was not taken"),
-    ([copy(CellKey(START, END + HOUR, 0))], "not a window of 1:00:00"),
-    ([copy(CellKey(START + HOUR / 2, END + HOUR / 2, 0))], "not a window of 1:00:00"),
+    ([copy(CellKey.of_window(START, END + HOUR, 0))], "not a window of 1:00:00"),
+    ([copy(CellKey.of_window(START + HOUR / 2, END + HOUR / 2, 0))], "not a window of 1:00:00"),
 ]
 
 
 def test_cells_that_do_not_fit_are_refused(
-    ledger: Ledger, table: LogicalTable, leases: Leases
+    ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:
     for wanted, why in UNFIT:
         with pytest.raises(PlanRefused, match=why):

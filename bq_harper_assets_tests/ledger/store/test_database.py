@@ -22,7 +22,7 @@ from bq_harper_assets.ledger.errors import (
     LedgerUnavailable,
 )
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.ledger.store.columns import database_now
 from bq_harper_assets.ledger.store.database import Database
 from bq_harper_assets.ledger.store.tables import LEASES, METADATA
@@ -75,6 +75,21 @@ def test_a_ledger_of_a_newer_release_is_left_alone(unused_url: str) -> None:
         open_ledger(unused_url)
 
 
+def test_a_ledger_of_a_newer_release_says_which_release_is_needed(unused_url: str) -> None:
+    open_ledger(unused_url).close()
+    database = Database(SecretStr(unused_url))
+    with database.writing() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = 'v9999'"))
+        connection.execute(text("UPDATE ledger_identity SET release = '7.3.0'"))
+    with pytest.raises(LedgerTooNew, match=r"Run release 7\.3\.0 or a newer one"):
+        open_ledger(unused_url)
+    with database.writing() as connection:  # a layout that does not even say so
+        connection.execute(text("ALTER TABLE ledger_identity DROP COLUMN release"))
+    database.close()
+    with pytest.raises(LedgerTooNew, match="Run a newer release"):
+        open_ledger(unused_url)
+
+
 def test_the_clock_is_the_databases_to_the_millisecond(ledger: Ledger) -> None:
     readings = []
     for _ in range(20):
@@ -86,7 +101,7 @@ def test_the_clock_is_the_databases_to_the_millisecond(ledger: Ledger) -> None:
 
 
 def test_a_writer_waits_for_another_and_a_reader_does_not(
-    ledger_url: str, ledger: Ledger, table: LogicalTable
+    ledger_url: str, ledger: Ledger, table: LedgerRoute
 ) -> None:
     other = Database(SecretStr(ledger_url))
     locked, go_on = threading.Event(), threading.Event()
@@ -111,7 +126,7 @@ def test_a_writer_waits_for_another_and_a_reader_does_not(
 
 
 def test_a_lease_that_ends_while_a_commit_waits_for_a_lock_is_lost(
-    ledger_url: str, ledger: Ledger, table: LogicalTable
+    ledger_url: str, ledger: Ledger, table: LedgerRoute
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run-1")
@@ -224,7 +239,7 @@ def test_a_server_that_restarts_between_two_steps_is_survived(
             text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
         )
     killer.dispose()
-    ledger.register_table(FACTS)
+    ledger.register_route(FACTS)
 
 
 def test_the_files_of_a_ledger_are_its_owners_alone_also_those_that_were_not(
@@ -233,7 +248,7 @@ def test_the_files_of_a_ledger_are_its_owners_alone_also_those_that_were_not(
     file = tmp_path / "new" / "ledger.db"
     for _ in range(2):
         with open_ledger(f"sqlite:///{file}") as ledger:
-            ledger.register_table(FACTS)
+            ledger.register_route(FACTS)
             modes = {each.name: each.stat().st_mode & 0o777 for each in file.parent.iterdir()}
         assert modes == {"ledger.db": 0o600, "ledger.db-wal": 0o600, "ledger.db-shm": 0o600}
         file.chmod(0o644)  # as an earlier release has left it

@@ -16,7 +16,7 @@ def test_a_ledger_that_fills_its_disk_says_so_and_keeps_what_it_has(tmp_path: Pa
     with full_disk(tmp_path / "disk", "1m") as disk:
         url = f"sqlite:///{disk / 'ledger.db'}"
         with open_ledger(url) as ledger:
-            table = ledger.register_table(FACTS)
+            table = ledger.register_route(FACTS)
             fill(disk)
 
             def write_on() -> None:
@@ -31,7 +31,7 @@ def test_a_ledger_that_fills_its_disk_says_so_and_keeps_what_it_has(tmp_path: Pa
             (disk / "filler").unlink()
             ledger.acquire(table, [1], "after", timedelta(seconds=60))
         with open_ledger(url) as again:
-            assert again.find_table(table.name) == table
+            assert again.find_route(table.name) == table
 
 
 def test_a_first_ledger_on_a_full_disk_is_refused_in_words(tmp_path: Path) -> None:
@@ -48,16 +48,16 @@ def test_a_ledger_that_cannot_even_be_read_because_its_disk_is_full_says_so(tmp_
     with full_disk(tmp_path / "disk", "1m") as disk:
         url = f"sqlite:///{disk / 'ledger.db'}"
         with open_ledger(url) as ledger:
-            table = ledger.register_table(FACTS)
+            table = ledger.register_route(FACTS)
         fill(disk)
         with (
             pytest.raises(LedgerNotWritable, match="is on a disk that is full: disk I/O error"),
             open_ledger(url) as ledger,
         ):
-            ledger.find_table(table.name)
+            ledger.find_route(table.name)
         (disk / "filler").unlink()
         with open_ledger(url) as again:
-            assert again.find_table(table.name) == table
+            assert again.find_route(table.name) == table
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -66,11 +66,11 @@ def test_a_folder_that_cannot_be_written_is_told_in_words(tmp_path: Path, is_the
     url = f"sqlite:///{folder / 'more' / 'ledger.db'}"
     if is_there:
         with open_ledger(url) as ledger:
-            ledger.register_table(FACTS)
+            ledger.register_route(FACTS)
     with (
         read_only(folder),
         pytest.raises(LedgerNotWritable, match=r"cannot be written: .*Make it writable"),
         open_ledger(url) as ledger,
     ):
-        ledger.register_table(FACTS)
+        ledger.register_route(FACTS)
     assert subprocess.run(["findmnt", str(folder)], capture_output=True).returncode

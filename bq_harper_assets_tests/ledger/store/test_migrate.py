@@ -1,5 +1,6 @@
 """A ledger of an earlier release is taken over with all that it holds."""
 
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -7,13 +8,15 @@ from typing import Any
 from alembic import command
 from alembic.config import Config
 from pydantic import SecretStr
-from sqlalchemy import Connection, column, insert, table, update
+from sqlalchemy import Connection, column, insert, select, table, update
 
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import BatchState, CellState, Intent, Mode, SchemaVersion
 from bq_harper_assets.ledger.store import migrations
 from bq_harper_assets.ledger.store.columns import Instant, database_now, duration_micros
 from bq_harper_assets.ledger.store.database import Database
+from bq_harper_assets.ledger.store.tables import IDENTITY
+from bq_harper_assets_tests.conftest import PROJECT_ROOT
 from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, TTL, T, cell, copy, result
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,7 +83,7 @@ def _first_release(url: str) -> None:
 def test_a_ledger_of_the_first_release_keeps_its_tables_cells_and_batches(unused_url: str) -> None:
     _first_release(unused_url)
     with open_ledger(unused_url) as ledger:
-        (known,) = ledger.tables()
+        (known,) = ledger.routes()
         assert known.facts == FACTS
         synced, planned = ledger.cells(known, START, START + 2 * HOUR)
         assert synced.is_clean
@@ -106,7 +109,7 @@ def test_a_ledger_of_the_first_release_keeps_its_tables_cells_and_batches(unused
 def test_a_ledger_of_the_first_release_can_be_worked_with(unused_url: str) -> None:
     _first_release(unused_url)
     with open_ledger(unused_url) as ledger:
-        (known,) = ledger.tables()
+        (known,) = ledger.routes()
         leases = ledger.acquire(known, [0], "bob", TTL)
         batches = ledger.plan(leases, T, 1, [copy(cell(hour)) for hour in (0, 1, 2)], "run")
         assert [batch.mode for batch in batches] == [Mode.RECONCILE, Mode.RECONCILE, Mode.COPY]
@@ -132,10 +135,25 @@ def test_what_earlier_releases_took_out_is_counted_with_what_is_to_be_deleted(
         connection.execute(update(batches).where(batches.c.seq == 2).values(**lost))
     database.close()
     with open_ledger(unused_url) as ledger:
-        (known,) = ledger.tables()
+        (known,) = ledger.routes()
         (before,) = ledger.recent_losses(known, HOUR)
         assert (before.cell, before.lost, before.held, before.rows) == (cell(0), 5, 14, 9)
         leases = ledger.acquire(known, [0], "bob", TTL)
         (batch,) = ledger.plan(leases, T, 1, [copy(cell(1))], "run")
         ledger.intend_deletes(leases, [Intent(batch, 3, 4)], allowed=False)
         assert [one.lost for one in ledger.recent_losses(known, HOUR)] == [5, 3]
+
+
+def test_a_ledger_says_the_first_release_that_knows_its_layout(unused_url: str) -> None:
+    open_ledger(unused_url).close()
+    database = Database(SecretStr(unused_url))
+    with database.reading() as connection:
+        needed = connection.execute(select(IDENTITY.c.release)).scalar_one()
+    database.close()
+    project = tomllib.loads((PROJECT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    mine = project["project"]["version"]
+    assert (0, 2, 0) <= _numbers(needed) <= _numbers(mine)
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets_tests.ledger.questions.test_status import sync
 from bq_harper_assets_tests.ledger.sample import (
@@ -11,7 +11,7 @@ from bq_harper_assets_tests.ledger.sample import (
 )
 
 
-def test_history_is_newest_first_by_table_or_by_cell(ledger: Ledger, table: LogicalTable) -> None:
+def test_history_is_newest_first_by_table_or_by_cell(ledger: Ledger, table: LedgerRoute) -> None:
     for _ in range(2):
         sync(ledger, table, [0, 1], [0])
     assert [batch.seq for batch in ledger.history(table)] == [4, 3, 2, 1]
@@ -20,7 +20,7 @@ def test_history_is_newest_first_by_table_or_by_cell(ledger: Ledger, table: Logi
     assert ledger.history(table, cell(5)) == ()
 
 
-def test_what_happens_elsewhere_can_be_put_on_record(ledger: Ledger, table: LogicalTable) -> None:
+def test_what_happens_elsewhere_can_be_put_on_record(ledger: Ledger, table: LedgerRoute) -> None:
     ledger.record_audit(table, Note("check", "smoke", "passed", {"rows": 5}))
     ledger.record_audit(None, Note("command", "stop", "ok", {}))
     assert [entry.kind for entry in ledger.audit(limit=2)] == ["command", "check"]

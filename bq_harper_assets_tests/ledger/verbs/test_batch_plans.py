@@ -13,7 +13,7 @@ from bq_harper_assets.ledger.records import (
     BatchState,
     CellState,
     Leases,
-    LogicalTable,
+    LedgerRoute,
     Mode,
     Wanted,
 )
@@ -34,7 +34,7 @@ SECOND = timedelta(seconds=1)
 
 
 @pytest.fixture
-def leases(ledger: Ledger, table: LogicalTable) -> Leases:
+def leases(ledger: Ledger, table: LedgerRoute) -> Leases:
     return ledger.acquire(table, [0, 1], "ann", TTL)
 
 
@@ -72,7 +72,7 @@ def test_number_and_reconcile_are_taken_as_told_and_what_was_touched_is_reconcil
 
 
 def test_a_batch_left_planned_ends_as_failed_and_can_no_longer_commit(
-    ledger: Ledger, table: LogicalTable, leases: Leases
+    ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:
     (left,) = ledger.plan(leases, T, 1, [copy(cell())], "run-1")
     (heir,) = ledger.plan(leases, T, 1, [copy(cell())], "run-2")
@@ -95,7 +95,7 @@ def test_a_plan_leaves_the_cells_between_its_own_alone(ledger: Ledger, leases: L
 
 
 def test_the_position_does_not_go_back_within_a_slice_whoever_owns_it(
-    ledger: Ledger, table: LogicalTable, leases: Leases
+    ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run-1")
     commit_cell(ledger, leases, batch, result())
@@ -108,7 +108,7 @@ def test_the_position_does_not_go_back_within_a_slice_whoever_owns_it(
 
 
 def test_the_schema_version_does_not_go_back_within_a_slice(
-    ledger: Ledger, table: LogicalTable, leases: Leases
+    ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:
     ledger.record_schema(table, {"columns": ["ts", "speed"]}, 1)
     ledger.plan(leases, T, 2, [copy(cell())], "run-1")
@@ -132,7 +132,7 @@ def test_a_slice_is_moved_at_one_snapshot_at_a_time(ledger: Ledger, leases: Leas
 
 
 def test_what_a_dead_owner_left_planned_does_not_hold_its_successor_back(
-    ledger: Ledger, table: LogicalTable, let_time_pass: LetTimePass
+    ledger: Ledger, table: LedgerRoute, let_time_pass: LetTimePass
 ) -> None:
     dead = ledger.acquire(table, [0], "ann", TTL)
     ledger.plan(dead, T, 1, [copy(cell(0)), copy(cell(1))], "run-1")
@@ -148,7 +148,7 @@ START, END = cell().window_start, cell().window_end
 
 
 def test_a_synced_cell_that_is_planned_again_is_not_trusted_until_it_is_committed(
-    ledger: Ledger, table: LogicalTable, leases: Leases
+    ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:
     (first,) = ledger.plan(leases, T, 1, [copy(cell(), "old")], "run-1")
     commit_cell(ledger, leases, first, result(10))
@@ -166,7 +166,9 @@ def test_a_synced_cell_that_is_planned_again_is_not_trusted_until_it_is_committe
 
 
 def test_a_plan_is_one_entry_in_the_audit(ledger: Ledger) -> None:
-    wide = ledger.register_table(replace(FACTS, name="wide", target="Wide", slices=17))
+    wide = ledger.register_route(
+        replace(FACTS, name="wide", table="wide", target="Wide", slices=17)
+    )
     ledger.record_schema(wide, {"columns": ["ts"]}, 0)
     leases = ledger.acquire(wide, range(17), "ann", TTL)
     ledger.plan(leases, T, 1, [copy(cell(0, slice=number)) for number in (16, 8, 0)], "run-1")

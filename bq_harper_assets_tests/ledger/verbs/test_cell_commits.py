@@ -7,7 +7,7 @@ import pytest
 
 from bq_harper_assets.ledger.errors import ConservationBroken, LeaseLost, LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable, Rejection
+from bq_harper_assets.ledger.records import BatchState, CellState, LedgerRoute, Rejection
 from bq_harper_assets_tests.ledger.sample import (
     START,
     TTL,
@@ -24,7 +24,7 @@ BAD = Rejection("7", "not a number", '{"speed": "NaN"}')
 WORSE = Rejection(None, "the key is NULL", "{}")
 
 
-def test_a_commit_records_cell_batch_and_quarantine(ledger: Ledger, table: LogicalTable) -> None:
+def test_a_commit_records_cell_batch_and_quarantine(ledger: Ledger, table: LedgerRoute) -> None:
     leases = ledger.acquire(table, [2], "ann", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell(slice=2), "fp-1")], "run-1")
     commit_cell(
@@ -65,7 +65,7 @@ WRONG = [
 
 
 def test_rows_that_are_not_accounted_for_are_never_committed(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     good, bad = ledger.plan(leases, T, 1, [copy(cell(0)), copy(cell(1))], "run-1")
@@ -77,7 +77,7 @@ def test_rows_that_are_not_accounted_for_are_never_committed(
 
 
 def test_a_commit_after_the_lease_was_lost_is_refused(
-    ledger: Ledger, table: LogicalTable, let_time_pass: LetTimePass
+    ledger: Ledger, table: LedgerRoute, let_time_pass: LetTimePass
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run-1")
@@ -92,7 +92,7 @@ def test_a_commit_after_the_lease_was_lost_is_refused(
     assert ledger.history(table)[0].state is BatchState.PLANNED
 
 
-def test_a_batch_commits_once(ledger: Ledger, table: LogicalTable) -> None:
+def test_a_batch_commits_once(ledger: Ledger, table: LedgerRoute) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run-1")
     commit_cell(ledger, leases, batch, result())
@@ -103,7 +103,7 @@ def test_a_batch_commits_once(ledger: Ledger, table: LogicalTable) -> None:
     assert ledger.cells(table, START, START + DAY)[0].state is CellState.SYNCED
 
 
-def test_a_batch_cannot_commit_the_cell_of_another(ledger: Ledger, table: LogicalTable) -> None:
+def test_a_batch_cannot_commit_the_cell_of_another(ledger: Ledger, table: LedgerRoute) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     first, second = ledger.plan(leases, T, 1, [copy(cell(0)), copy(cell(1))], "run-1")
     with pytest.raises(LedgerConflict, match="was not planned"):
@@ -112,7 +112,7 @@ def test_a_batch_cannot_commit_the_cell_of_another(ledger: Ledger, table: Logica
         commit_cell(ledger, leases, replace(first, seq=99), result())
 
 
-def test_of_cells_committed_together_all_count_or_none(ledger: Ledger, table: LogicalTable) -> None:
+def test_of_cells_committed_together_all_count_or_none(ledger: Ledger, table: LedgerRoute) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     first, second = ledger.plan(leases, T, 1, [copy(cell(0)), copy(cell(1))], "run-1")
     ledger.fail_batch(second, "Harper went away")
@@ -127,7 +127,7 @@ def test_of_cells_committed_together_all_count_or_none(ledger: Ledger, table: Lo
 
 
 def test_a_failure_is_recorded_without_a_lease_and_with_its_reason(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run-1")

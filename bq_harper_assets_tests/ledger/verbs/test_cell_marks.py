@@ -12,7 +12,7 @@ from bq_harper_assets.ledger.records import (
     CellKey,
     CellState,
     Leases,
-    LogicalTable,
+    LedgerRoute,
     Mark,
     Mode,
     Wanted,
@@ -34,7 +34,7 @@ HALF = START + HOUR / 2
 
 
 @pytest.fixture
-def leases(ledger: Ledger, table: LogicalTable) -> Leases:
+def leases(ledger: Ledger, table: LedgerRoute) -> Leases:
     return ledger.acquire(table, [0, 1], "ann", TTL)
 
 
@@ -43,7 +43,7 @@ def _mark(key: CellKey, minute: int = 0) -> Mark:
 
 
 def _look(ledger: Ledger, leases: Leases, key: CellKey) -> CellRecord:
-    (record,) = ledger.cells(leases.table, key.window_start, key.window_end, [key.slice])
+    (record,) = ledger.cells(leases.route, key.window_start, key.window_end, [key.slice])
     return record
 
 
@@ -61,12 +61,12 @@ def test_a_marked_cell_is_dirty_until_a_commit_at_the_same_or_a_later_snapshot(
     assert ledger.mark(leases, InstantPosition(T + 2 * MINUTE), [_mark(cell())]) == (cell(),)
     record = _look(ledger, leases, cell())
     assert (record.state, record.marks, record.is_clean) == (CellState.SYNCED, 1, False)
-    assert ledger.progress(leases.table, START).dirty == 1
+    assert ledger.progress(leases.route, START).dirty == 1
     _sync(ledger, leases, copy(cell()), at=1)
     assert _look(ledger, leases, cell()).marks == 1
     _sync(ledger, leases, copy(cell()), at=2)
     assert _look(ledger, leases, cell()).is_clean
-    assert ledger.progress(leases.table, START).dirty == 0
+    assert ledger.progress(leases.route, START).dirty == 0
 
 
 def test_a_mark_outlives_a_commit_that_did_not_reach_its_row(
@@ -167,12 +167,12 @@ def test_marking_needs_a_live_lease(
     let_time_pass(TTL)
     with pytest.raises(LeaseLost, match="cannot mark cells for positions"):
         ledger.mark(leases, InstantPosition(T), [_mark(cell())])
-    assert ledger.cells(leases.table, START, START + HOUR) == ()
+    assert ledger.cells(leases.route, START, START + HOUR) == ()
 
 
 UNFIT = [
     (_mark(cell(slice=3)), "lease of slice 3 was not taken"),
-    (_mark(CellKey(START, START + HOUR / 2, 0)), "not a window of 1:00:00"),
+    (_mark(CellKey.of_window(START, START + HOUR / 2, 0)), "not a window of 1:00:00"),
     (Mark(cell(), START + HOUR, "late"), r"not in cell 2026-11-16T00:00\|s00"),
     (Mark(cell(), START - MINUTE, "early"), r"not in cell 2026-11-16T00:00\|s00"),
 ]
@@ -183,7 +183,7 @@ def test_a_mark_that_no_commit_could_clear_is_refused(ledger: Ledger, leases: Le
         with pytest.raises(LedgerConflict, match=why):
             ledger.mark(leases, InstantPosition(T), [_mark(cell()), unfit])
     assert ledger.mark(leases, InstantPosition(T), []) == ()
-    assert ledger.cells(leases.table, START, START + HOUR) == ()
+    assert ledger.cells(leases.route, START, START + HOUR) == ()
 
 
 def test_many_marks_are_one_step_with_one_entry_in_the_audit(
@@ -196,8 +196,8 @@ def test_many_marks_are_one_step_with_one_entry_in_the_audit(
         for minute in range(60)
     ]
     assert len(ledger.mark(leases, InstantPosition(T), given)) == 48
-    assert ledger.progress(leases.table, START).dirty == 48
-    (entry,) = ledger.audit(leases.table, kind="mark")
+    assert ledger.progress(leases.route, START).dirty == 48
+    (entry,) = ledger.audit(leases.route, kind="mark")
     assert (entry.subject, len(entry.detail["cells"])) == ("48 cells", 20)
 
 

@@ -8,7 +8,7 @@ import pytest
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.position import InstantPosition
-from bq_harper_assets.ledger.records import BatchState, CellState, LogicalTable, Mark, Mode
+from bq_harper_assets.ledger.records import BatchState, CellState, LedgerRoute, Mark, Mode
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,
     HOUR,
@@ -22,7 +22,7 @@ from bq_harper_assets_tests.ledger.sample import (
 )
 
 
-def committed(ledger: Ledger, table: LogicalTable, *hours: int) -> None:
+def committed(ledger: Ledger, table: LedgerRoute, *hours: int) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     for batch in ledger.plan(leases, T, 1, [copy(cell(hour)) for hour in hours], "run"):
         commit_cell(ledger, leases, batch, result(9))
@@ -30,7 +30,7 @@ def committed(ledger: Ledger, table: LogicalTable, *hours: int) -> None:
 
 
 def test_every_cell_known_or_named_is_reconciled_and_none_is_copied(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     committed(ledger, table, 0, 5)
     leases = ledger.acquire(table, [0], "ann", TTL)
@@ -54,7 +54,7 @@ def test_every_cell_known_or_named_is_reconciled_and_none_is_copied(
 
 
 def test_epochs_and_batches_do_not_go_back_to_those_of_an_older_copy(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     committed(ledger, table, 0, 1, 2)
     ledger.distrust(table, [], epoch=0, batch=1)
@@ -63,7 +63,7 @@ def test_epochs_and_batches_do_not_go_back_to_those_of_an_older_copy(
     assert (newest.has_cells, newest.has_commits) == (True, False)
 
 
-def test_it_waits_for_whoever_holds_a_lease(ledger: Ledger, table: LogicalTable) -> None:
+def test_it_waits_for_whoever_holds_a_lease(ledger: Ledger, table: LedgerRoute) -> None:
     committed(ledger, table, 0)
     leases = ledger.acquire(table, [3], "ann", TTL)
     with pytest.raises(LeaseHeld, match="bqh reconcile positions"):
@@ -81,7 +81,7 @@ def test_the_start_can_only_go_back(ledger: Ledger) -> None:
 
 
 def test_of_a_table_without_any_cell_each_named_window_is_known_afterwards(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     ledger.distrust(table, [START, START + 2 * HOUR], epoch=5, batch=7)
     cells = ledger.cells(table, START, START + 9 * HOUR)
@@ -94,9 +94,9 @@ def test_of_a_table_without_any_cell_each_named_window_is_known_afterwards(
 
 
 def test_marks_go_with_all_else_and_those_of_other_tables_stay(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
-    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+    other = ledger.register_route(replace(FACTS, name="calls", table="calls", target="Calls"))
     for each in (table, other):
         leases = ledger.acquire(each, [0], "ann", TTL)
         ledger.mark(leases, InstantPosition(T), [Mark(cell(0), START, "a row moved")])

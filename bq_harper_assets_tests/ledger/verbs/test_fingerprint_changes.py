@@ -4,11 +4,11 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellKey, LogicalTable
+from bq_harper_assets.ledger.records import CellKey, LedgerRoute
 from bq_harper_assets_tests.ledger.sample import START, TTL, T, cell, copy, result
 
 
-def _fingerprints(ledger: Ledger, table: LogicalTable) -> dict[CellKey, tuple[str, int]]:
+def _fingerprints(ledger: Ledger, table: LedgerRoute) -> dict[CellKey, tuple[str, int]]:
     found = ledger.cells(table, START, START + TTL * 100)
     return {
         one.cell: (one.commit.fingerprint, one.commit.fingerprint_version)
@@ -17,7 +17,7 @@ def _fingerprints(ledger: Ledger, table: LogicalTable) -> dict[CellKey, tuple[st
     }
 
 
-def _commit(ledger: Ledger, table: LogicalTable, version: int, *cells: CellKey) -> list[int]:
+def _commit(ledger: Ledger, table: LedgerRoute, version: int, *cells: CellKey) -> list[int]:
     leases = ledger.acquire(table, range(table.facts.slices), "ann", TTL)
     batches = ledger.plan(leases, T, version, [copy(one, f"v{version}") for one in cells], "run")
     ledger.commit_cells(leases, [(batch, result()) for batch in batches])
@@ -26,7 +26,7 @@ def _commit(ledger: Ledger, table: LogicalTable, version: int, *cells: CellKey) 
 
 
 def test_a_rebased_fingerprint_stays_until_the_next_commit(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     cells = [cell(0), cell(1), cell(0, 3)]
     batches = _commit(ledger, table, 1, *cells)
@@ -46,7 +46,7 @@ def test_a_rebased_fingerprint_stays_until_the_next_commit(
 
 
 def test_a_cell_committed_since_keeps_its_fingerprint_and_no_rebase_goes_back(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     old, other = _commit(ledger, table, 1, cell(0), cell(1))
     for seen in (1, 2):
@@ -63,7 +63,7 @@ def test_a_cell_committed_since_keeps_its_fingerprint_and_no_rebase_goes_back(
 
 
 def test_a_fingerprint_can_be_told_again_under_the_same_version(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     [batch] = _commit(ledger, table, 1, cell(0))
     assert ledger.rebase_fingerprints(table, 1, [(cell(0), batch, "again")]) == 1

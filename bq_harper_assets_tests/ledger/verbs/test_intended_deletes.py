@@ -6,7 +6,7 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LeaseLost, LedgerConflict
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import Intent, LogicalTable
+from bq_harper_assets.ledger.records import Intent, LedgerRoute
 from bq_harper_assets_tests.ledger.questions.test_losses import (
     DAY,
     EMPTIED,
@@ -25,7 +25,7 @@ from bq_harper_assets_tests.ledger.sample import (
 
 
 def test_what_a_batch_was_about_to_take_out_counts_until_its_cell_is_committed(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     commit(ledger, table, 0, result(9))
     before = ledger.now()
@@ -41,7 +41,7 @@ def test_what_a_batch_was_about_to_take_out_counts_until_its_cell_is_committed(
 
 
 def test_a_refused_batch_took_nothing_out_and_knows_what_is_there(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     ledger.refuse_batch(planned_batch(ledger, table, 0, 4, 9), "too much")
     assert lost_rows(ledger, table) == {}
@@ -52,7 +52,7 @@ def test_a_refused_batch_took_nothing_out_and_knows_what_is_there(
 
 
 def test_deletes_that_were_allowed_are_not_counted_even_if_their_run_failed(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     commit(ledger, table, 0, EMPTIED)
     planned_batch(ledger, table, 1, 4, 9)
@@ -65,7 +65,7 @@ def test_deletes_that_were_allowed_are_not_counted_even_if_their_run_failed(
 
 
 def test_nothing_is_recorded_without_a_live_lease_or_after_the_batch_has_ended(
-    ledger: Ledger, table: LogicalTable, let_time_pass: LetTimePass
+    ledger: Ledger, table: LedgerRoute, let_time_pass: LetTimePass
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     first, second = ledger.plan(leases, T, 1, [copy(cell(0)), copy(cell(1))], "run")

@@ -7,7 +7,7 @@ import pytest
 from bq_harper_assets.ledger.errors import PlanRefused, PositionsNotComparable
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.position import InstantPosition, PositionOrder
-from bq_harper_assets.ledger.records import Batch, Leases, LogicalTable, Mark
+from bq_harper_assets.ledger.records import Batch, Leases, LedgerRoute, Mark
 from bq_harper_assets_tests.ledger.sample import (
     HOUR,
     START,
@@ -42,7 +42,7 @@ class Transactions:
 
 
 @pytest.fixture
-def leases(ledger: Ledger, table: LogicalTable) -> Leases:
+def leases(ledger: Ledger, table: LedgerRoute) -> Leases:
     return ledger.acquire(table, [0, 1], "ann", TTL)
 
 
@@ -55,7 +55,7 @@ def _sync(ledger: Ledger, leases: Leases, names: str, hour: int = 0, slice: int 
 
 
 def test_a_batch_keeps_its_position_and_its_rank(
-    ledger: Ledger, table: LogicalTable, leases: Leases
+    ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:
     _sync(ledger, leases, "ab")
     kept = ledger.history(table)[0]
@@ -64,7 +64,7 @@ def test_a_batch_keeps_its_position_and_its_rank(
 
 
 def test_an_instant_is_ranked_by_its_microseconds(
-    ledger: Ledger, table: LogicalTable, leases: Leases
+    ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:
     (batch,) = ledger.plan(leases, T, 1, [copy(cell())], "run")
     kept = ledger.history(table)[0]
@@ -89,7 +89,7 @@ def test_a_position_before_the_newest_is_refused_in_every_slice(
 
 
 def test_positions_that_are_not_comparable_stop_the_plan(
-    ledger: Ledger, table: LogicalTable, leases: Leases
+    ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:
     _sync(ledger, leases, "ab")
     with pytest.raises(PositionsNotComparable) as stopped:
@@ -103,7 +103,7 @@ def test_positions_that_are_not_comparable_stop_the_plan(
 
 
 def test_a_turn_goes_on_at_its_position_though_another_has_gone_further_on_other_slices(
-    ledger: Ledger, leases: Leases, table: LogicalTable
+    ledger: Ledger, leases: Leases, table: LedgerRoute
 ) -> None:
     _sync(ledger, leases, "a")
     _sync(ledger, leases, "ab", slice=1)
@@ -113,7 +113,7 @@ def test_a_turn_goes_on_at_its_position_though_another_has_gone_further_on_other
 
 
 def test_a_mark_is_settled_by_a_commit_at_its_position_or_after_it(
-    ledger: Ledger, table: LogicalTable, leases: Leases
+    ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:
     def marks() -> int:
         return ledger.cells(table, START, START + HOUR)[0].marks
@@ -131,7 +131,7 @@ def test_a_mark_is_settled_by_a_commit_at_its_position_or_after_it(
 
 
 def test_after_every_cell_is_to_be_compared_any_position_is_the_next(
-    ledger: Ledger, table: LogicalTable, leases: Leases
+    ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:
     _sync(ledger, leases, "ab")
     ledger.release(leases)
@@ -143,7 +143,7 @@ def test_after_every_cell_is_to_be_compared_any_position_is_the_next(
 
 
 def test_a_new_number_of_slices_keeps_the_position(
-    ledger: Ledger, table: LogicalTable, leases: Leases
+    ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:
     _sync(ledger, leases, "ab")
     ledger.release(leases)

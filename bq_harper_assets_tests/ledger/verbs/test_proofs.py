@@ -5,19 +5,19 @@ from datetime import timedelta
 
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.position import InstantPosition
-from bq_harper_assets.ledger.records import LogicalTable, Mark
+from bq_harper_assets.ledger.records import LedgerRoute, Mark
 from bq_harper_assets.ledger.verbs.proofs import Judged, ProvedCells
 from bq_harper_assets_tests.ledger.sample import TTL, T, cell, commit_cell, copy, result
 
 LATER = T + timedelta(minutes=1)
 
 
-def _known(ledger: Ledger, table: LogicalTable) -> set[tuple[int, str | None, bool]]:
+def _known(ledger: Ledger, table: LedgerRoute) -> set[tuple[int, str | None, bool]]:
     return {(each.cells, each.status, each.deep) for each in ledger.proved_cells(table)}
 
 
 def test_a_proof_counts_until_its_cell_is_synced_again_or_marked(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     cells = [cell(hour) for hour in range(3)]
@@ -65,7 +65,7 @@ def test_a_proof_counts_until_its_cell_is_synced_again_or_marked(
 
 
 def test_a_quick_proof_that_agrees_with_a_deep_one_does_not_make_it_forgotten(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     [batch] = ledger.plan(leases, T, 1, [copy(cell())], "run-1")
@@ -85,7 +85,7 @@ def test_a_quick_proof_that_agrees_with_a_deep_one_does_not_make_it_forgotten(
 
 
 def test_a_deep_proof_is_not_forgotten_by_a_quick_one_of_many_cells(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     cells = [cell(hour) for hour in range(3)]
@@ -103,7 +103,7 @@ def test_a_deep_proof_is_not_forgotten_by_a_quick_one_of_many_cells(
 
 
 def test_an_open_cell_is_not_counted_among_the_closed_ones(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     half = replace(copy(cell(1)), upto=cell(1).window_start + TTL)

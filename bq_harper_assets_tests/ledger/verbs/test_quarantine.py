@@ -1,7 +1,7 @@
 """Rows in quarantine come back as they were, and go when a commit or a person says so."""
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable, Rejection
+from bq_harper_assets.ledger.records import LedgerRoute, Rejection
 from bq_harper_assets_tests.ledger.sample import (
     TTL,
     T,
@@ -14,7 +14,7 @@ from bq_harper_assets_tests.ledger.verbs.test_cell_commits import BAD, WORSE
 
 
 def test_a_commit_replaces_the_quarantine_of_its_cell_only(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     for rejections in [(BAD, BAD), (WORSE,), ()]:
@@ -27,7 +27,7 @@ def test_a_commit_replaces_the_quarantine_of_its_cell_only(
     assert [row.rejection for row in ledger.quarantined(table)] == [BAD]
 
 
-def test_any_row_comes_back_from_quarantine_as_it_was(ledger: Ledger, table: LogicalTable) -> None:
+def test_any_row_comes_back_from_quarantine_as_it_was(ledger: Ledger, table: LedgerRoute) -> None:
     leases = ledger.acquire(table, [3], "ann", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell(slice=3))], "run-1")
     hard = Rejection("\x00\\u0000\ud800", "\\", "\udfff\U0001f6a2" * 100_000)
@@ -36,7 +36,7 @@ def test_any_row_comes_back_from_quarantine_as_it_was(ledger: Ledger, table: Log
 
 
 def test_rows_are_dropped_from_quarantine_by_number_or_all_and_the_audit_says_by_whom(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     batches = ledger.plan(leases, T, 1, [copy(cell(0)), copy(cell(1))], "run-1")

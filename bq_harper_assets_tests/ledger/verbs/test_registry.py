@@ -10,7 +10,7 @@ from bq_harper_assets.ledger.errors import (
     TableChanged,
 )
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets_tests.ledger.sample import (
     FACTS,
     HOUR,
@@ -21,11 +21,11 @@ from bq_harper_assets_tests.ledger.sample import (
 )
 
 
-def test_a_table_registered_again_is_the_same_table(ledger: Ledger, table: LogicalTable) -> None:
+def test_a_table_registered_again_is_the_same_table(ledger: Ledger, table: LedgerRoute) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
-    assert ledger.register_table(FACTS) == table == ledger.find_table("positions")
+    assert ledger.register_route(FACTS) == table == ledger.find_route("positions")
     assert ledger.leases(table)[0].epoch == leases.held[0].epoch
-    assert ledger.find_table("unheard-of") is None
+    assert ledger.find_route("unheard-of") is None
 
 
 CHANGES = [
@@ -47,42 +47,42 @@ CHANGES = [
 
 
 def test_a_table_whose_cells_would_change_their_meaning_is_refused(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     leases = ledger.acquire(table, [0], "ann", TTL)
     ledger.plan(leases, T, 1, [copy(cell(0))], "run")
     for changed, why in CHANGES:
         with pytest.raises(TableChanged, match=why):
-            ledger.register_table(changed)
+            ledger.register_route(changed)
         assert re.search(why, str(ledger.refused_change(changed)))
-    assert ledger.tables() == (table,)
+    assert ledger.routes() == (table,)
     assert ledger.refused_change(FACTS) is None
 
 
 def test_a_table_of_which_nothing_was_planned_can_be_declared_anew(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     """The first run of a wrong declaration fails, and must not make it the only right one."""
     ledger.record_start("positions", T)
     for changed, _ in CHANGES[:-1]:
         assert ledger.refused_change(changed) is None
-        anew = ledger.register_table(changed)
+        anew = ledger.register_route(changed)
         assert (anew.id, anew.facts) == (table.id, changed)
         assert len(ledger.leases(anew)) == changed.slices
         assert ledger.newest_schema(anew) is None
     assert ledger.start_of("positions") is None  # it was that of the other column
-    leases = ledger.acquire(ledger.register_table(FACTS), [0], "ann", TTL)
+    leases = ledger.acquire(ledger.register_route(FACTS), [0], "ann", TTL)
     with pytest.raises(LeaseHeld):
-        ledger.register_table(CHANGES[0][0])
+        ledger.register_route(CHANGES[0][0])
     ledger.release(leases)
     with pytest.raises(TableChanged, match=CHANGES[-1][1]):
-        ledger.register_table(CHANGES[-1][0])
+        ledger.register_route(CHANGES[-1][0])
 
 
 def test_a_declaration_is_in_the_audit_and_its_leases_go_on(ledger: Ledger) -> None:
-    table = ledger.register_table(FACTS)
-    assert ledger.register_table(FACTS) == table
-    anew = ledger.register_table(replace(FACTS, source="fleet.other"))
+    table = ledger.register_route(FACTS)
+    assert ledger.register_route(FACTS) == table
+    anew = ledger.register_route(replace(FACTS, source="fleet.other"))
     entries = ledger.audit(table, kind="register")
     assert [(each.subject, each.outcome, each.detail) for each in entries] == [
         ("Positions", "declared anew", {"source": "fleet.other"}),
@@ -92,14 +92,14 @@ def test_a_declaration_is_in_the_audit_and_its_leases_go_on(ledger: Ledger) -> N
 
 
 def test_a_start_is_forgotten_only_with_the_column_that_it_is_of(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     assert ledger.record_start("positions", T) == T
     assert ledger.record_start("positions", T + HOUR) == T
     ledger.record_start("calls", T + HOUR)
-    ledger.register_table(replace(FACTS, window=24 * HOUR))
+    ledger.register_route(replace(FACTS, window=24 * HOUR))
     assert ledger.starts() == {"positions": T, "calls": T + HOUR}
-    ledger.register_table(replace(FACTS, timestamp_column="at"))
+    ledger.register_route(replace(FACTS, timestamp_column="at"))
     assert ledger.starts() == {"calls": T + HOUR}
     assert ledger.begin_earlier("calls", T) == T
     assert ledger.begin_earlier("others", T + HOUR) == T + HOUR

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets_tests.ledger.sample import FACTS
 
 
-def test_versions_come_oldest_first_with_who_and_why(ledger: Ledger, table: LogicalTable) -> None:
+def test_versions_come_oldest_first_with_who_and_why(ledger: Ledger, table: LedgerRoute) -> None:
     drifted = ledger.record_schema(table, {"columns": ["ts", "a"]}, 1, "host-7", "drift")
     again = ledger.record_schema(table, {"columns": ["ts", "a"]}, 2, "host-8", "first sync")
     assert again == drifted
@@ -27,10 +27,10 @@ def test_versions_come_oldest_first_with_who_and_why(ledger: Ledger, table: Logi
 
 
 def test_the_newest_versions_of_all_tables_are_asked_for_at_once(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
-    ledger.register_table(replace(FACTS, name="never", target="Never"))
-    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+    ledger.register_route(replace(FACTS, name="never", table="never", target="Never"))
+    other = ledger.register_route(replace(FACTS, name="calls", table="calls", target="Calls"))
     ledger.record_schema(other, {"columns": ["ts"]}, 0)
     second = ledger.record_schema(table, {"columns": ["ts", "a"]}, 1)
     newest = ledger.newest_versions()
@@ -40,7 +40,7 @@ def test_the_newest_versions_of_all_tables_are_asked_for_at_once(
 
 @pytest.mark.promise("F1")
 def test_what_a_version_changed_and_where_it_was_seen_is_kept_with_it(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     changes = [{"kind": "added", "column": "a\x00", "before": "", "action": "syn\\ced"}]
     body = {"columns": ["ts", "a"]}
@@ -57,7 +57,7 @@ def test_what_a_version_changed_and_where_it_was_seen_is_kept_with_it(
     ]
 
 
-def test_a_body_that_json_cannot_hold_is_refused(ledger: Ledger, table: LogicalTable) -> None:
+def test_a_body_that_json_cannot_hold_is_refused(ledger: Ledger, table: LedgerRoute) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         ledger.record_schema(table, {"columns": [float("nan")]}, 1)
     assert len(ledger.schema_history(table)) == 1

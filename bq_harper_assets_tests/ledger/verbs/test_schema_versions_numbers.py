@@ -6,11 +6,11 @@ from bq_harper_assets.ledger.errors import (
     SchemaMoved,
 )
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 
 
 def test_equal_schemas_are_one_version_and_others_count_up(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     assert ledger.record_schema(table, {"columns": ("ts",)}, 1).version == 1
     second = ledger.record_schema(table, {"columns": ["ts"], "note": "\x00\ud800"}, 1)
@@ -23,7 +23,7 @@ def test_equal_schemas_are_one_version_and_others_count_up(
 
 
 def test_a_schema_read_before_another_was_recorded_gets_no_higher_number(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     ledger.record_schema(table, {"columns": ["ts", "new"]}, 1)
     with pytest.raises(SchemaMoved) as caught:

@@ -21,7 +21,7 @@ from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.ledger.records import (
     BatchState,
     CellState,
-    LogicalTable,
+    LedgerRoute,
     Mark,
     Mode,
     Rejection,
@@ -45,7 +45,7 @@ DAY = timedelta(days=1)
 BAD = Rejection("7", "not a number", "{}")
 
 
-def _sync(ledger: Ledger, table: LogicalTable, hour: int, slices: list[int]) -> None:
+def _sync(ledger: Ledger, table: LedgerRoute, hour: int, slices: list[int]) -> None:
     leases = ledger.acquire(table, slices, "ann", TTL)
     batches = ledger.plan(leases, T, 1, [copy(cell(hour, slice)) for slice in slices], "run")
     ledger.commit_cells(leases, [(batch, result(10, BAD)) for batch in batches])
@@ -58,13 +58,13 @@ def _sync(ledger: Ledger, table: LogicalTable, hour: int, slices: list[int]) -> 
 @pytest.mark.promise("N7")
 @pytest.mark.parametrize("slices", [1, 2, 6])
 def test_every_window_gets_cells_of_the_new_slices_that_are_to_be_reconciled(
-    ledger: Ledger, table: LogicalTable, slices: int
+    ledger: Ledger, table: LedgerRoute, slices: int
 ) -> None:
     _sync(ledger, table, 0, [0, 1, 2, 3])
     _sync(ledger, table, 1, [3])  # a lagging table: only one slice knows this window
     changed = ledger.change_slices(table, slices)
     assert changed == replace(table, facts=replace(FACTS, slices=slices))
-    assert ledger.register_table(replace(FACTS, slices=slices)) == changed
+    assert ledger.register_route(replace(FACTS, slices=slices)) == changed
     records = ledger.cells(changed, START, START + DAY)
     assert [record.cell for record in records] == [
         cell(hour, slice) for hour in (0, 1) for slice in range(slices)
@@ -83,7 +83,7 @@ def test_every_window_gets_cells_of_the_new_slices_that_are_to_be_reconciled(
     assert ledger.quarantined(changed) == ()
 
 
-def test_what_was_done_stays_on_record(ledger: Ledger, table: LogicalTable) -> None:
+def test_what_was_done_stays_on_record(ledger: Ledger, table: LedgerRoute) -> None:
     _sync(ledger, table, 0, [0, 1, 2, 3])
     changed = ledger.change_slices(table, 2)
     assert [batch.cell for batch in ledger.history(changed, limit=2)] == [
@@ -96,7 +96,7 @@ def test_what_was_done_stays_on_record(ledger: Ledger, table: LogicalTable) -> N
 
 
 def test_no_slice_goes_back_to_an_older_epoch_position_or_schema(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     ledger.record_schema(table, {"columns": ["ts", "speed"]}, 1)
     for _ in range(3):
@@ -119,7 +119,7 @@ def test_no_slice_goes_back_to_an_older_epoch_position_or_schema(
 
 
 def test_slices_that_were_never_used_may_take_any_position(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     changed = ledger.change_slices(table, 5)
     assert ledger.cells(changed, START, START + DAY) == ()
@@ -130,13 +130,13 @@ def test_slices_that_were_never_used_may_take_any_position(
 
 @pytest.mark.promise("N7")
 def test_a_table_that_is_being_moved_keeps_its_slices(
-    ledger: Ledger, table: LogicalTable, let_time_pass: LetTimePass
+    ledger: Ledger, table: LedgerRoute, let_time_pass: LetTimePass
 ) -> None:
     leases = ledger.acquire(table, [2], "ann", TTL)
     (batch,) = ledger.plan(leases, T, 1, [copy(cell(slice=2))], "run")
     with pytest.raises(LeaseHeld, match=r"slice 2: ann until .*: bqh slices set positions 6$"):
         ledger.change_slices(table, 6)
-    assert ledger.find_table("positions") == table
+    assert ledger.find_route("positions") == table
     let_time_pass(TTL + timedelta(seconds=1))
     changed = ledger.change_slices(table, 6)
     assert [done.state for done in ledger.history(changed)] == [BatchState.FAILED]
@@ -147,7 +147,7 @@ def test_a_table_that_is_being_moved_keeps_its_slices(
 
 
 def test_a_run_that_counts_the_slices_as_they_were_gets_no_lease(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     changed = ledger.change_slices(table, 2)
     for slices in ([0], [0, 1, 2, 3]):
@@ -157,7 +157,7 @@ def test_a_run_that_counts_the_slices_as_they_were_gets_no_lease(
 
 
 def test_the_same_number_changes_nothing_and_none_is_refused(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     _sync(ledger, table, 0, [0])
     assert ledger.change_slices(table, 4) == table
@@ -166,8 +166,8 @@ def test_the_same_number_changes_nothing_and_none_is_refused(
         ledger.change_slices(table, 0)
 
 
-def test_tables_beside_it_keep_their_slices(ledger: Ledger, table: LogicalTable) -> None:
-    other = ledger.register_table(replace(FACTS, name="calls", target="Calls"))
+def test_tables_beside_it_keep_their_slices(ledger: Ledger, table: LedgerRoute) -> None:
+    other = ledger.register_route(replace(FACTS, name="calls", table="calls", target="Calls"))
     ledger.record_schema(other, {"columns": ["ts"]}, 0)
     _sync(ledger, other, 0, [0, 1, 2, 3])
     before = (ledger.cells(other, START, START + DAY), ledger.leases(other))
@@ -177,7 +177,7 @@ def test_tables_beside_it_keep_their_slices(ledger: Ledger, table: LogicalTable)
 
 
 def test_of_changes_and_runs_at_once_nobody_works_with_a_count_that_is_gone(
-    ledger_url: str, ledger: Ledger, table: LogicalTable
+    ledger_url: str, ledger: Ledger, table: LedgerRoute
 ) -> None:
     other, locked = Database(SecretStr(ledger_url)), threading.Event()
 
@@ -209,7 +209,7 @@ def test_of_changes_and_runs_at_once_nobody_works_with_a_count_that_is_gone(
         changed = [call.result() for call in changes]
         moving = run.result()
     other.close()
-    (now,) = ledger.tables()
+    (now,) = ledger.routes()
     assert len(ledger.leases(now)) == now.facts.slices
     if moving:
         assert (changed, now.facts.slices) == ([None, None], 4)

@@ -139,7 +139,7 @@ class Player:
         self._run(f"INSERT INTO {self.ships.sql} SELECT * FROM held.{chance.choice(self.kept)}")
 
     def _other_slices(self, count: int) -> None:
-        known = self.sync.stores.ledger.find_table(self.contract.id)
+        known = self.sync.stores.ledger.find_route(self.contract.id)
         if known is not None and known.facts.slices != count:
             self.sync.stores.ledger.change_slices(known, count)
         self.contract = self.contract.model_copy(update={"slices": count})

@@ -133,7 +133,7 @@ def _play(scene: Scene, contract: TableContract, name: str) -> None:
 
 def _assert_no_checkpoint_is_ahead(scene: Scene, contract: TableContract) -> None:
     """Each window whose every cell the ledger calls synced is in Harper, whole and as it is."""
-    table = scene.sync.stores.ledger.find_table(contract.id)
+    table = scene.sync.stores.ledger.find_route(contract.id)
     if table is None:
         return
     records = scene.sync.stores.ledger.cells(table, START, START + HOURS * HOUR)

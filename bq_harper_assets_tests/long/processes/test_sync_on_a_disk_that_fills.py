@@ -98,7 +98,7 @@ def test_a_sync_whose_disk_filled_up_is_told_in_words_and_the_next_one_leaves_no
         assert instance.get_runs(RunsFilter(statuses=list(WITH_A_PROCESS))) == []
         assert not instance.event_log_storage.get_concurrency_run_ids()
     with open_ledger(declared.ledger.url) as ledger:
-        known = ledger.find_table(contract.id)
+        known = ledger.find_route(contract.id)
         assert known
         assert ledger.left_over(known) == ()
         assert [lease for lease in ledger.leases(known) if lease.is_live] == []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.lease.lease_mirror import HarperLeaseMirror
 from bq_harper_assets.sync.lease.keeper import Keeper, LeaseTimes
@@ -13,7 +13,7 @@ from bq_harper_assets.sync.lease.keeper import Keeper, LeaseTimes
 def harper_keeper(
     ledger: Ledger,
     harper: HarperClient,
-    table: LogicalTable,
+    table: LedgerRoute,
     slices: Sequence[int],
     owner: str,
     times: LeaseTimes,

@@ -16,7 +16,7 @@ from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.questions.mirrored_facts import Mirrored
-from bq_harper_assets.ledger.records import LogicalTable, TableFacts
+from bq_harper_assets.ledger.records import LedgerRoute, RouteFacts
 from bq_harper_assets.retries.breaker import Breakers
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.retries.waiting import WAITS
@@ -69,15 +69,16 @@ def harper(harper_connection: HarperConnection) -> Iterator[HarperClient]:
 
 
 @pytest.fixture
-def table(ledger: Ledger) -> LogicalTable:
+def table(ledger: Ledger) -> LedgerRoute:
     return _registered(ledger, f"K{uuid.uuid4().hex[:12]}")
 
 
-def _registered(ledger: Ledger, target: str) -> LogicalTable:
+def _registered(ledger: Ledger, target: str) -> LedgerRoute:
     hour = timedelta(hours=1)
-    return ledger.register_table(
-        TableFacts(
+    return ledger.register_route(
+        RouteFacts(
             name=target.lower(),
+            table=target.lower(),
             source="s",
             target=target,
             timestamp_column="ts",
@@ -88,7 +89,7 @@ def _registered(ledger: Ledger, target: str) -> LogicalTable:
     )
 
 
-def _mirrored(harper: HarperClient, table: LogicalTable) -> dict[int, tuple[int, float]]:
+def _mirrored(harper: HarperClient, table: LedgerRoute) -> dict[int, tuple[int, float]]:
     """Epoch and deadline by slice."""
     ids = [mirror_id(table.facts.target, part) for part in range(2)]
     rows = harper.search_by_id(MIRRORED_LEASES.name, ids)
@@ -110,7 +111,7 @@ def test_the_owners_deadline_counts_from_when_it_asked(
             assert _mirrored(harper, table) == {0: (1, NOW + 55)}
 
 
-def is_held(ledger: Ledger, harper: HarperClient, table: LogicalTable) -> bool:
+def is_held(ledger: Ledger, harper: HarperClient, table: LedgerRoute) -> bool:
     """Whether another run is refused."""
     try:
         with harper_keeper(ledger, harper, table, [0], "another run", TIMES):
@@ -121,7 +122,7 @@ def is_held(ledger: Ledger, harper: HarperClient, table: LogicalTable) -> bool:
 
 @pytest.mark.parametrize("hours", [(1, 0), (-1, 0), (1, -1), (-1, 1)])
 def test_a_run_whose_wall_clock_is_set_by_an_hour_goes_on_or_says_so_and_holds_its_lease_alone(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable, hours: tuple[int, int]
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute, hours: tuple[int, int]
 ) -> None:
     wall, times = SteppedWall(), LeaseTimes(timedelta(seconds=6), timedelta(seconds=0.5))
     with harper_keeper(ledger, harper, table, [0, 1], "me", times, wall=wall) as keeper:
@@ -142,7 +143,7 @@ def test_a_run_whose_wall_clock_is_set_by_an_hour_goes_on_or_says_so_and_holds_i
 
 
 def test_leases_are_renewed_and_mirrored_while_the_block_runs(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute
 ) -> None:
     with harper_keeper(ledger, harper, table, [0, 1], "me", SHORT) as keeper:
         first = keeper.terms.deadline
@@ -155,7 +156,7 @@ def test_leases_are_renewed_and_mirrored_while_the_block_runs(
 
 
 def test_a_lease_left_to_expire_is_nobodys_before_that(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute
 ) -> None:
     with harper_keeper(ledger, harper, table, [0, 1], "the first", SHORT) as keeper:
         keeper.leave_to_expire()
@@ -170,7 +171,7 @@ def test_a_lease_left_to_expire_is_nobodys_before_that(
 
 
 def test_a_run_with_patience_waits_for_the_lease_that_another_one_gives_back(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute
 ) -> None:
     said: list[str] = []
     patient = replace(TIMES, patience=timedelta(seconds=20))
@@ -191,7 +192,7 @@ def test_a_run_with_patience_waits_for_the_lease_that_another_one_gives_back(
 
 
 def test_a_run_that_waits_for_its_own_lease_does_not_blame_someone_else(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute
 ) -> None:
     said: list[str] = []
     patient = replace(SHORT, patience=timedelta(seconds=60))
@@ -212,7 +213,7 @@ def test_a_run_that_waits_for_its_own_lease_does_not_blame_someone_else(
 
 
 def test_a_lease_is_renewed_while_harper_is_too_busy_to_hear_of_it(
-    ledger: Ledger, harper: HarperClient, harper_connection: HarperConnection, table: LogicalTable
+    ledger: Ledger, harper: HarperClient, harper_connection: HarperConnection, table: LedgerRoute
 ) -> None:
     """Renewing waits for nobody: a storm at Harper must not cost the lease in the ledger."""
     with FaultProxy(harper_connection.url) as proxy:
@@ -229,7 +230,7 @@ def test_a_lease_is_renewed_while_harper_is_too_busy_to_hear_of_it(
             proxy.heal()
 
 
-def test_patience_ends(ledger: Ledger, harper: HarperClient, table: LogicalTable) -> None:
+def test_patience_ends(ledger: Ledger, harper: HarperClient, table: LedgerRoute) -> None:
     short = replace(TIMES, patience=timedelta(seconds=1.5))
     with harper_keeper(ledger, harper, table, [0], "a live run", TIMES):
         began = time.monotonic()
@@ -246,7 +247,7 @@ def test_a_live_run_pauses_for_longer_than_a_waiting_run_takes_to_ask_again() ->
 
 
 def test_an_error_before_anything_was_sent_gives_the_lease_back(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute
 ) -> None:
     with (
         pytest.raises(ValueError, match="before"),
@@ -257,7 +258,7 @@ def test_an_error_before_anything_was_sent_gives_the_lease_back(
 
 
 def test_a_lease_that_cannot_be_mirrored_is_given_back(
-    ledger: Ledger, harper_connection: HarperConnection, table: LogicalTable
+    ledger: Ledger, harper_connection: HarperConnection, table: LedgerRoute
 ) -> None:
     with FaultProxy(harper_connection.url) as proxy:
         proxy.on(Answer(503), operation="upsert", table=MIRRORED_LEASES.name, times=9)
@@ -272,7 +273,7 @@ def test_a_lease_that_cannot_be_mirrored_is_given_back(
 
 
 def test_a_target_of_another_ledger_is_refused_whatever_the_slice(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable, tmp_path: Path
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute, tmp_path: Path
 ) -> None:
     with harper_keeper(ledger, harper, table, [1], "me", TIMES):
         pass
@@ -283,7 +284,7 @@ def test_a_target_of_another_ledger_is_refused_whatever_the_slice(
 
 
 def test_a_run_that_ends_well_leaves_the_newest_batch_and_no_deadline_to_wait_for(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute
 ) -> None:
     with harper_keeper(ledger, harper, table, [1], "me", TIMES):
         assert [copy.deadline > time.time() for copy in copies_of(harper, table)] == [True]
@@ -299,7 +300,7 @@ def test_a_run_that_ends_well_leaves_the_newest_batch_and_no_deadline_to_wait_fo
 
 
 def test_a_run_leaves_the_newest_batch_before_its_first_write(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute
 ) -> None:
     with harper_keeper(ledger, harper, table, [1], "me", TIMES) as keeper:
         keeper.note_planned()
@@ -311,7 +312,7 @@ def test_a_run_leaves_the_newest_batch_before_its_first_write(
 
 
 def test_a_copy_that_may_still_take_effect_keeps_the_lease_until_it_expires(
-    ledger: Ledger, harper_connection: HarperConnection, table: LogicalTable
+    ledger: Ledger, harper_connection: HarperConnection, table: LedgerRoute
 ) -> None:
     """Over the next owner's copy it would look like a Harper that was restored from a backup."""
     with FaultProxy(harper_connection.url) as proxy:
@@ -330,7 +331,7 @@ def test_a_copy_that_may_still_take_effect_keeps_the_lease_until_it_expires(
 
 
 def test_a_run_that_stood_still_past_its_lease_leaves_no_batch_in_harper(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute
 ) -> None:
     now = Clock(time.monotonic())
     with harper_keeper(ledger, harper, table, [1], "me", TIMES, monotonic=now) as keeper:

@@ -104,7 +104,7 @@ def test_rows_that_are_honestly_gone_are_taken_out_by_a_retry(
             table.run(DAY, ONE)
         proxy.heal()
         state = BatchState.FAILED
-    known = ledger.find_table(table.contract.id)
+    known = ledger.find_route(table.contract.id)
     assert known is not None
     left = ledger.history(known)[0]
     assert (left.state, left.deletes_intended, left.rows_held) == (state, 1_332, 3_600)

@@ -90,7 +90,7 @@ def test_a_column_stands_for_the_fields_inside_it() -> None:
 def test_versions_are_those_that_the_ledger_has_of_the_table(tmp_path: Path) -> None:
     expected = shared((SPEED,), (NAME,))
     with open_ledger(empty_ledger(tmp_path / "ledger.db")) as ledger:
-        table = ledger.register_table(FACTS)
+        table = ledger.register_route(FACTS)
         for number, version in expected.versions.items():
             ledger.record_schema(table, version.body(), number - 1)
         assert SharedColumns.of(ledger, table, expected.now) == expected

@@ -53,7 +53,7 @@ def record(state: CellState = CellState.SYNCED, **changed: Any) -> CellRecord:
     }
     commit = None if changed.pop("never", False) else CellCommit(**{**held, **changed})
     return CellRecord(
-        cell=CellKey(WINDOW.start, WINDOW.end, 0),
+        cell=CellKey.of_window(WINDOW.start, WINDOW.end, 0),
         state=state,
         commit=commit,
         marks=marks,

@@ -269,7 +269,7 @@ def test_a_live_run_that_waits_for_a_backfill_says_one_sentence_and_asks_nobody_
     ledger: Ledger,
 ) -> None:
     table = contract(slices=4, safety_lag="60s")
-    moved = ledger.register_table(FACTS)
+    moved = ledger.register_route(FACTS)
     backfill = ledger.acquire(moved, range(4), "run-of-a-backfill", TTL)
     since = ledger.leases(moved)[0].acquired_at
     said: list[str] = []
@@ -401,7 +401,7 @@ def test_a_window_that_was_left_open_is_taken_along_but_not_one_that_was_refused
     table = contract()
     window = Window(START + HOUR, START + 2 * HOUR)
     assert left_open(ledger, table, window) == []
-    known = ledger.register_table(replace(FACTS, name=table.id))
+    known = ledger.register_route(replace(FACTS, name=table.id, table=table.id))
     version = ledger.record_schema(known, {}, 0).version
     leases = ledger.acquire(known, [0], "run", TTL)
     half = Wanted(cell=cell(), mode=Mode.COPY, fingerprint="fp", upto=START + HOUR / 2)
@@ -421,7 +421,7 @@ def test_a_window_is_not_taken_along_while_the_guard_refuses_one_of_its_cells(
 ) -> None:
     table = contract()
     window = Window(START + HOUR, START + 2 * HOUR)
-    known = ledger.register_table(replace(FACTS, name=table.id))
+    known = ledger.register_route(replace(FACTS, name=table.id, table=table.id))
     version = ledger.record_schema(known, {}, 0).version
     leases = ledger.acquire(known, [0, 1], "run", TTL)
     halves = [

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable, SchemaVersion, TableFacts
+from bq_harper_assets.ledger.records import LedgerRoute, RouteFacts, SchemaVersion
 from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
@@ -20,9 +20,10 @@ NOW = contract(key=("event_time",), backfill=False)
 
 
 @pytest.fixture
-def table(ledger: Ledger) -> LogicalTable:
-    facts = TableFacts(
+def table(ledger: Ledger) -> LedgerRoute:
+    facts = RouteFacts(
         name="orders",
+        table="orders",
         source="s",
         target="Orders",
         timestamp_column="event_time",
@@ -30,10 +31,10 @@ def table(ledger: Ledger) -> LogicalTable:
         window=timedelta(hours=1),
         slices=1,
     )
-    return ledger.register_table(facts)
+    return ledger.register_route(facts)
 
 
-def _recorded(ledger: Ledger, table: LogicalTable, *sources: TableSchema) -> list[SchemaVersion]:
+def _recorded(ledger: Ledger, table: LedgerRoute, *sources: TableSchema) -> list[SchemaVersion]:
     for source in sources:
         seen = ledger.newest_schema(table)
         plan = plan_table(THEN, source, version_of(seen))
@@ -43,7 +44,7 @@ def _recorded(ledger: Ledger, table: LogicalTable, *sources: TableSchema) -> lis
 
 @pytest.mark.promise("F1")
 def test_a_version_keeps_the_words_and_the_source_of_its_day(
-    ledger: Ledger, table: LogicalTable
+    ledger: Ledger, table: LedgerRoute
 ) -> None:
     sources = schema(NUMBER), schema(NUMBER, SPEED)
     first, second = _recorded(ledger, table, *sources)
@@ -60,7 +61,7 @@ def test_a_version_keeps_the_words_and_the_source_of_its_day(
     assert changes_of(old, first, NOW) == (would_be_told,)
 
 
-def test_a_change_is_read_back_as_it_was_told(ledger: Ledger, table: LogicalTable) -> None:
+def test_a_change_is_read_back_as_it_was_told(ledger: Ledger, table: LedgerRoute) -> None:
     text = Column(name="number", kind=Kind.STRING)
     first, second = _recorded(ledger, table, schema(NUMBER), schema(text, SPEED))
     told = changes_between(version_of(first), version_of(second), THEN)

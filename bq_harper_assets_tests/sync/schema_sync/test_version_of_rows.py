@@ -21,13 +21,13 @@ def test_ids_of_rows_that_harpers_estimate_does_not_count_stay_fixed(
     sync: Sync, tables: SmallTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = made(sync, tables, step=STEP)
-    known = sync.stores.ledger.find_table(table.contract.id)
+    known = sync.stores.ledger.find_route(table.contract.id)
     assert known is not None
     version = sync.stores.ledger.newest_schema(known)
     assert version is not None
     uncounted(monkeypatch)
     with open_ledger(f"sqlite:///{tmp_path / 'new.db'}") as ledger:
-        same = ledger.register_table(table_facts(table.contract, sync.stores.bigquery.project))
+        same = ledger.register_route(table_facts(table.contract, sync.stores.bigquery.project))
         seen = ledger.record_schema(same, version.body, 0)
         target = HarperTarget(table.contract, sync.harper)
         assert version_of_rows(ledger, target, same, seen, "me") == version_of(version)

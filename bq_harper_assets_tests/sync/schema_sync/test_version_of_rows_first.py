@@ -27,7 +27,7 @@ def test_a_first_sync_that_wrote_no_row_leaves_the_ids_free(
         spoilt = replace(sync, stores=replace(sync.stores, harper=harper))
         with pytest.raises(TurnFailed):
             spoilt.run(contract, cells)
-    table = sync.stores.ledger.find_table(contract.id)
+    table = sync.stores.ledger.find_route(contract.id)
     assert table is not None
     leases = sync.stores.ledger.leases(table)
     assert {lease.is_live for lease in leases} == {False}

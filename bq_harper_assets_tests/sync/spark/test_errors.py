@@ -15,7 +15,7 @@ from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.errors import LeaseHeld
-from bq_harper_assets.ledger.records import BatchState, LogicalTable
+from bq_harper_assets.ledger.records import BatchState, LedgerRoute
 from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper
 from bq_harper_assets.sync.errors import SparkGaveUp, TaskCannotSucceed
 from bq_harper_assets.sync.lease.keeper import LeaseTimes
@@ -146,8 +146,8 @@ def _kill_the_worker(
     worker.kill()
 
 
-def _table(sync: Sync, contract: TableContract) -> LogicalTable:
-    table = sync.stores.ledger.find_table(contract.id)
+def _table(sync: Sync, contract: TableContract) -> LedgerRoute:
+    table = sync.stores.ledger.find_route(contract.id)
     assert table is not None
     return table
 

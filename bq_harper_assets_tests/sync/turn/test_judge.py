@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bq_harper_assets.ledger.records import Batch, LogicalTable, Mode, Rejection, TableFacts
+from bq_harper_assets.ledger.records import Batch, LedgerRoute, Mode, Rejection, RouteFacts
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Grid
 from bq_harper_assets.sync.cells.window import Window
@@ -44,8 +44,9 @@ def work(
     mode: Mode = Mode.COPY,
     **more: Any,
 ) -> CellWork:
-    facts = TableFacts(
+    facts = RouteFacts(
         name="t",
+        table="t",
         source="s",
         target="T",
         timestamp_column="ts",
@@ -55,7 +56,7 @@ def work(
     )
     cell = Cell(window, slice_)
     batch = Batch(
-        table=LogicalTable(1, facts),
+        route=LedgerRoute(1, 1, facts),
         seq=slice_ + 1,
         cell=cell_key(cell),
         mode=mode,
@@ -94,7 +95,7 @@ def judged(
     policy: DeletePolicy = "mirror",
     failed: Mapping[Cell, str] | None = None,
 ) -> list[CellOutcome]:
-    grid = Grid.of({each.cell: each.part for each in works}, works[0].batch.table.facts.slices)
+    grid = Grid.of({each.cell: each.part for each in works}, works[0].batch.route.facts.slices)
     removed = Removed(policy, failed or {}, is_transient=False, all_answered=True)
     return judge_cells(works, grid, write, elsewhere, removed, 2.5)
 

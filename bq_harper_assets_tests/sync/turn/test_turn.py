@@ -45,7 +45,7 @@ def test_a_row_of_every_window_and_slice_arrives_as_it_is(sync: Sync, tables: Sm
         assert row["ts"] == f"2026-01-05T{clock}.000000Z"
     assert {cell.mode for cell in report.cells} == {Mode.COPY}
     assert sum(cell.result.written for cell in report.cells) == 1500
-    table = sync.stores.ledger.find_table(contract.id)
+    table = sync.stores.ledger.find_route(contract.id)
     assert table is not None
     cells = sync.stores.ledger.cells(table, DAY, HOURS)
     assert {cell.state for cell in cells} == {CellState.SYNCED}

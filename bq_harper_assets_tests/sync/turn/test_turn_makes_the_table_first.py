@@ -96,7 +96,7 @@ def test_a_timestamp_column_that_cannot_be_one_is_refused_before_anything_is_rea
         watched.run(contract)
     assert {seen.method for seen in watched.bigquery.seen()} == {"GET"}  # no query was sent
     assert watched.of_table(contract) == []
-    table = watched.sync.stores.ledger.find_table(contract.id)
+    table = watched.sync.stores.ledger.find_route(contract.id)
     assert table is not None
     assert watched.sync.stores.ledger.history(table) == ()
 

@@ -8,7 +8,7 @@ import pytest
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.questions.progress import Checkpoint
 from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
-from bq_harper_assets.ledger.records import CellKey, CellState, LogicalTable, TableFacts
+from bq_harper_assets.ledger.records import CellKey, CellState, LedgerRoute, RouteFacts
 from bq_harper_assets.validation.progress.due_rows import Waiting, in_words
 from bq_harper_assets.validation.progress.progress_check import (
     MOST_RANGES,
@@ -62,11 +62,13 @@ def test_a_duration_is_told_in_whole_seconds() -> None:
     assert in_words(timedelta(hours=1, seconds=2, milliseconds=999)) == "1:00:02"
 
 
-def _table(slices: int) -> LogicalTable:
-    return LogicalTable(
+def _table(slices: int) -> LedgerRoute:
+    return LedgerRoute(
         1,
-        TableFacts(
+        1,
+        RouteFacts(
             name="t",
+            table="t",
             source="s",
             target="T",
             timestamp_column="ts",
@@ -90,7 +92,7 @@ def _synced(hour: int, part: int, minutes: int = 60) -> CellRecord:
         upto=begin + minutes * MINUTE,
         is_closed=minutes == 60,
     )
-    cell = CellKey(begin, begin + HOUR, part)
+    cell = CellKey.of_window(begin, begin + HOUR, part)
     return CellRecord(cell=cell, state=CellState.SYNCED, commit=commit, marks=0)
 
 
@@ -112,7 +114,7 @@ def test_a_window_of_which_a_slice_is_missing_is_a_gap() -> None:
 
 
 def test_a_cell_that_was_never_committed_is_a_gap() -> None:
-    key = CellKey(BASE, BASE + HOUR, 0)
+    key = CellKey.of_window(BASE, BASE + HOUR, 0)
     planned = CellRecord(cell=key, state=CellState.PLANNED, commit=None, marks=0)
     assert _gaps([planned], 0, 60) == [[0, 60]]
 

@@ -58,7 +58,7 @@ def test_rows_that_cannot_be_stored_are_explained_by_quarantine_and_not_without_
     table.run()
     assert statuses(prove(table)) == {ProofStatus.PROVED}
     assert sum(proof.quarantined for proof in prove(table).values()) == 1
-    known = sync.stores.ledger.find_table(table.contract.id)
+    known = sync.stores.ledger.find_route(table.contract.id)
     assert known is not None
     quarantined = sync.stores.ledger.quarantined(known)
     sync.stores.ledger.drop_quarantined(known, quarantined[0].cell, None, "a test")

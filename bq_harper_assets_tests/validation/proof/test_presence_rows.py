@@ -29,7 +29,7 @@ def test_neighbouring_windows_are_read_together_as_far_as_an_answer_goes(
             is_closed=True,
         )
         return CellRecord(
-            cell=CellKey(start, end, 0), state=CellState.SYNCED, commit=commit, marks=0
+            cell=CellKey.of_window(start, end, 0), state=CellState.SYNCED, commit=commit, marks=0
         )
 
     found = list(time_ranges([record(0, 10), record(5, 10), record(10, 1), record(30, 1)]))

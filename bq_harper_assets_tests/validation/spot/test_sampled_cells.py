@@ -95,7 +95,9 @@ def test_only_cells_that_hold_what_their_commit_says_are_looked_at(
 ) -> None:
     of_parts = {part: commit(5, part + 7, NOON + part * HOUR) for part in range(2)}
     found = commits_of(
-        CellRecord(cell=CellKey(NOON, NOON + HOUR, part), state=state, commit=each, marks=marks)
+        CellRecord(
+            cell=CellKey.of_window(NOON, NOON + HOUR, part), state=state, commit=each, marks=marks
+        )
         for part, each in of_parts.items()
     )
     expected = {Cell(Window(NOON, NOON + HOUR), part): each for part, each in of_parts.items()}

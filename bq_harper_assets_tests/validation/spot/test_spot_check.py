@@ -132,7 +132,7 @@ def test_a_cell_that_waits_to_be_moved_is_left_out(sync: Sync, tables: SmallTabl
     contract, rows = land_two_hours(sync, tables.make_from(EVERY_FIVE_MINUTES), slices=1)
     sync.harper.delete(contract.target.table, [rows[3]["id"]])
     ledger = sync.stores.ledger
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     assert table is not None
     cell = ledger.cells(table, NOON, ONE)[0].cell
     leases = ledger.acquire(table, [0], "test", 3 * MINUTE)

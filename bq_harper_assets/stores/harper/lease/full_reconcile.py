@@ -6,7 +6,7 @@ from datetime import datetime
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.lease.ledger_agreement import MOST_SLICES, copies_of
 from bq_harper_assets.stores.harper.lease.send_deadline import mirror_id
@@ -23,14 +23,14 @@ def distrust_everything(
     bigquery: BigQueryConnection,
     start: datetime,
     end: datetime,
-) -> LogicalTable:
+) -> LedgerRoute:
     """Makes this ledger the table's own, and every window from `start` to `end` be compared next.
 
     No row is moved: the next turn of each cell reconciles it and does not copy. If this is
     interrupted, runs still refuse to start, and it can be repeated. Raises HarperInUse if a run of
     another ledger may still write.
     """
-    table = ledger.register_table(table_facts(contract, bigquery.project))
+    table = ledger.register_route(table_facts(contract, bigquery.project))
     MIRRORED_LEASES.create(harper)
     copies = copies_of(harper, table)
     own, epochs = str(ledger.identity()), ledger.newest(table).epochs

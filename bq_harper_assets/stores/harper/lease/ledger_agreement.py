@@ -15,7 +15,7 @@ from typing import Any
 
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.mirrored_facts import Mirrored, Newest
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.stores.harper.answers import TableDescription
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.errors import (
@@ -42,7 +42,7 @@ class Copy:
     deadline: float  # in seconds of its owner's clock
 
 
-def copies_of(harper: HarperClient, table: LogicalTable) -> list[Copy]:
+def copies_of(harper: HarperClient, table: LedgerRoute) -> list[Copy]:
     """Returns the copies in Harper, also those of slices that only another ledger has."""
     target = table.facts.target
     ids = {mirror_id(target, number): number for number in range(MOST_SLICES)}
@@ -65,7 +65,7 @@ def _copy(number: int, row: dict[str, Any]) -> Copy:
 
 
 def require_in_step(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable, *, adopted: bool
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute, *, adopted: bool
 ) -> None:
     """Raises OutOfStep if ledger and Harper contradict each other.
 
@@ -117,7 +117,7 @@ def _count(found: TableDescription) -> str:
     return f"{'' if found.is_count_exact else 'about '}{found.record_count:,} "
 
 
-def _require_this_ledger(table: LogicalTable, own: str, copies: Sequence[Copy]) -> None:
+def _require_this_ledger(table: LedgerRoute, own: str, copies: Sequence[Copy]) -> None:
     for copy in copies:
         if copy.ledger != own:
             raise OutOfStep(
@@ -130,7 +130,7 @@ def _require_this_ledger(table: LogicalTable, own: str, copies: Sequence[Copy]) 
 
 
 def _require_same_age(
-    table: LogicalTable, before: Sequence[Mirrored], copies: Sequence[Copy], after: Newest
+    table: LedgerRoute, before: Sequence[Mirrored], copies: Sequence[Copy], after: Newest
 ) -> None:
     # Other copies are of slices that the table does not have here.
     own = [copy for copy in copies if copy.slice in after.epochs]

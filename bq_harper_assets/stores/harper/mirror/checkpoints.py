@@ -41,7 +41,7 @@ def mirror_checkpoints(
 
     Returns a warning if Harper did not take them, which does no harm.
     """
-    table = ledger.find_table(contract.id)
+    table = ledger.find_route(contract.id)
     start = contract.sync.start_timestamp or ledger.start_of(contract.id)
     if table is None or start is None:
         return None

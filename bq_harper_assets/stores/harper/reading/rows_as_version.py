@@ -9,7 +9,7 @@ from typing import Any
 from bq_harper_assets.contract.identifiers import BATCH, DELETED_AT
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.schema.version import TableVersion, VersionColumn
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
@@ -74,7 +74,7 @@ def _pages(
 
 def _rows(
     ledger: Ledger,
-    table: LogicalTable,
+    table: LedgerRoute,
     wanted: TableVersion,
     pages: Iterator[Sequence[Mapping[str, Any]]],
 ) -> Iterator[dict[str, Any]]:
@@ -88,7 +88,7 @@ def _rows(
                 yield as_version(row, parsed(versions.get(row.get(BATCH) or 0, 1)), wanted)
 
 
-def _parsed(ledger: Ledger, table: LogicalTable) -> Callable[[int], TableVersion]:
+def _parsed(ledger: Ledger, table: LedgerRoute) -> Callable[[int], TableVersion]:
     @cache
     def parsed(number: int) -> TableVersion:
         recorded = ledger.schema_version(table, number)

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
 
 def test_a_run_that_may_still_write_under_the_other_ledger_is_waited_for(pair: Pair) -> None:
     sync, contract = pair.table.sync, pair.table.contract
-    known = pair.ledger.find_table(contract.id)
+    known = pair.ledger.find_route(contract.id)
     assert known is not None
     leases = pair.ledger.acquire(known, [1], "another run", timedelta(minutes=1))
 

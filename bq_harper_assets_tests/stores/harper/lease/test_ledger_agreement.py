@@ -68,7 +68,7 @@ def test_a_run_that_is_killed_between_its_commit_and_the_mirror_is_no_alarm(pair
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Keeper, "__exit__", _ends_no_lease)
         pair.table.run()
-    known = pair.ledger.find_table(pair.table.contract.id)
+    known = pair.ledger.find_route(pair.table.contract.id)
     assert known is not None
     require_in_step(pair.ledger, pair.table.sync.harper, known, adopted=False)
 

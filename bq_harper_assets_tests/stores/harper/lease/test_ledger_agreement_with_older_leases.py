@@ -31,7 +31,7 @@ def test_a_table_of_leases_that_was_made_before_one_of_its_attributes_can_be_rea
         ledger_agreement.MIRRORED_LEASES, name=f"Lease{uuid.uuid4().hex[:12]}", types=types
     )
     monkeypatch.setattr(ledger_agreement, "MIRRORED_LEASES", older)
-    table = ledger.register_table(table_facts(contract(), bigquery_connection.project))
+    table = ledger.register_route(table_facts(contract(), bigquery_connection.project))
     row = {"id": mirror_id(table.facts.target, 0), "ledger": "x", "epoch": 3, "deadline": 1.5}
     with HarperClient(harper_connection) as harper:
         older.create(harper)

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import LogicalTable
+from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.lease.send_deadline import Deadline, mirror_id
 from bq_harper_assets.stores.harper.mirror.tables import MIRRORED_LEASES
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.harper
 
 
 def test_a_task_sends_only_while_the_effect_falls_before_the_deadline(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute
 ) -> None:
     clock = Clock(NOW)
     still = Clock(time.monotonic())
@@ -52,7 +52,7 @@ def test_a_task_sends_only_while_the_effect_falls_before_the_deadline(
 
 @pytest.mark.parametrize("lost", ["another epoch", "no row"])
 def test_a_later_deadline_counts_only_for_all_of_ones_own_epochs(
-    harper: HarperClient, ledger: Ledger, table: LogicalTable, lost: str
+    harper: HarperClient, ledger: Ledger, table: LedgerRoute, lost: str
 ) -> None:
     clock = Clock(NOW)
     target = table.facts.target
@@ -91,7 +91,7 @@ def test_a_later_deadline_counts_only_for_all_of_ones_own_epochs(
 
 @pytest.mark.parametrize("hours", [1, -1])
 def test_a_task_whose_driver_is_gone_stops_in_time_however_the_wall_clock_is_set(
-    ledger: Ledger, harper: HarperClient, table: LogicalTable, hours: int
+    ledger: Ledger, harper: HarperClient, table: LedgerRoute, hours: int
 ) -> None:
     """The ledger's clock may be another machine's: an hour there and here are not the same."""
     wall = SteppedWall()

@@ -1,0 +1,36 @@
+"""What names a cell, and what a route's facts say of its cut."""
+
+from dataclasses import replace
+
+import pytest
+
+from bq_harper_assets.ledger.records import CellKey, CutBy
+from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, cell
+
+
+def test_a_window_is_named_by_its_microseconds_and_shown_by_its_start() -> None:
+    window = CellKey.of_window(START, START + HOUR, 3)
+    assert (window.start, window.end) == (1_794_787_200_000_000, 1_794_790_800_000_000)
+    assert (window.window_start, window.window_end) == (START, START + HOUR)
+    assert str(window) == "2026-11-16T00:00|s03"
+    assert not window.is_key_range
+
+
+def test_a_key_range_is_named_and_shown_by_its_number() -> None:
+    named = CellKey.of_range(7, 3)
+    assert (named.start, named.end, named.slice) == (7, 8, 3)
+    assert str(named) == "range 7|s03"
+    assert named.is_key_range
+
+
+def test_cells_are_in_the_order_of_their_ranges_and_then_of_their_slices() -> None:
+    cells = [cell(1, 0), cell(0, 1), cell(0, 0)]
+    assert sorted(cells) == [cell(0, 0), cell(0, 1), cell(1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("window", "cut", "step"), [(HOUR, CutBy.TIME, 3_600_000_000), (None, CutBy.KEY, 1)]
+)
+def test_a_route_without_a_window_is_cut_by_key(window: object, cut: CutBy, step: int) -> None:
+    facts = replace(FACTS, window=window)
+    assert (facts.cut, facts.step) == (cut, step)
