@@ -15,7 +15,7 @@ class ChangeKind(StrEnum):
     REMOVED = "removed"
     RETYPED = "retyped"
     RENAMED = "renamed"
-    WIDENED = "widened"  # Harper stores both types alike
+    WIDENED = "widened"  # the target stores both types alike
     MODE = "mode"
     INDEX = "index"
     APPLIED = "applied"  # what waited is synced from now on

@@ -35,9 +35,8 @@ DECIDERS = (
     Decider("schema/change_words", "schema/test_change_words schema/test_changes"),
     Decider("schema/changes", "schema/test_changes schema/test_change_words schema/test_evolution"),
     Decider("schema/evolution", "schema/test_evolution"),
-    Decider("schema/harper_types", "schema/test_harper_types"),
+    Decider("schema/first_release", "schema/test_version"),
     Decider("schema/index_strategy", "schema/test_index_strategy"),
-    Decider("schema/reserved_names", "schema/test_reserved_names"),
     Decider("schema/schema_rules", "schema/test_schema_rules schema/test_evolution"),
     Decider("schema/selection", "schema/test_selection schema/test_table_plan"),
     Decider(

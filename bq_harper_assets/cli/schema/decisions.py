@@ -196,7 +196,8 @@ def rollback_notes(wanted: TableVersion, now: TableVersion) -> list[str]:
     stays = sorted(path for path in now.live_paths - wanted.live_paths if "." in path)
     return [
         *(
-            f"{each.source} stays as it is: BigQuery has no {each.type_text} of that name any more"
+            f"{each.source.name} stays as it is:"
+            f" BigQuery has no {each.type_text} of that name any more"
             for each in gone
         ),
         *(f"{path} goes on being synced: a rollback goes by whole columns" for path in stays),
@@ -205,10 +206,11 @@ def rollback_notes(wanted: TableVersion, now: TableVersion) -> list[str]:
 
 def _deciding(asked: AskedTable, queries: Any) -> "Deciding":
     from bq_harper_assets.stores.bigquery.source import BigQuerySource
+    from bq_harper_assets.stores.harper.schema import harper_plan
     from bq_harper_assets.sync.schema_sync.requested_version import Deciding
 
     require_servers(asked.project)  # what is decided is put on record before Harper hears of it
-    source = BigQuerySource(queries)
+    source = BigQuerySource(queries, harper_plan)
     return Deciding(asked.ledger, source, asked.contract, getpass.getuser())
 
 

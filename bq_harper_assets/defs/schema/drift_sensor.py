@@ -44,6 +44,7 @@ from bq_harper_assets.stores.bigquery.source import bigquery_source
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.mirror.schemas import mirror_claim, unmirror_claim
 from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.protocols import Source
 from bq_harper_assets.sync.schema_sync.drift import (
     LOOK_EVERY,
@@ -206,7 +207,7 @@ def build_drift_sensor(
 
 def _source(bigquery: BigQueryConnectionResource) -> AbstractContextManager[Source]:
     # What is away now is looked at again in five minutes, so that nothing is sent twice.
-    return bigquery_source(bigquery.connection(), {"bqh": "drift"}, retry=_ONCE)
+    return bigquery_source(bigquery.connection(), {"bqh": "drift"}, harper_plan, retry=_ONCE)
 
 
 def _node_id() -> str:

@@ -136,9 +136,12 @@ def column_table(version: TableVersion) -> TableSchema:
                 TableColumnConstraints(
                     nullable=not column.required,
                     other=[
-                        f"Harper: {column.stored.type.value}",
+                        f"Harper: {column.target.type}",
                         *(["indexed"] if column.indexed else []),
-                        *([f"in BigQuery: {column.source}"] * (column.source != column.name)),
+                        *(
+                            [f"in BigQuery: {column.source.name}"]
+                            * (column.source.name != column.name)
+                        ),
                         *([] if column.is_live else [column.state.value]),
                         *(["new fields wait"] if column.is_live and column.waits else []),
                     ],

@@ -36,6 +36,7 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.bigquery.source import bigquery_source
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.cells.window import Span, Window
 from bq_harper_assets.sync.ledger_facts import refused_declaration
 from bq_harper_assets.sync.phases import rows_per_request
@@ -235,7 +236,7 @@ def _looks(
     labels = {"bqh": "revisit", "bqh_table": contract.id}
     looks: dict[Span, SourceChanges] = {}
     try:
-        with bigquery_source(bigquery.connection(), labels) as source:
+        with bigquery_source(bigquery.connection(), labels, harper_plan) as source:
             for each in ranges:
                 looks[each] = look(ledger, source, contract, [each])
     except BqhError as error:
