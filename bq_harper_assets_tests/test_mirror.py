@@ -39,6 +39,7 @@ STORIES = {
     "ledger/test_random_owners.py": "random owners of leases against a model",
     "maritime/test_synced.py": "the sample data in Harper",
     "stores/test_clustered_table.py": "BigQuery's clustering as Harper's indexes",
+    "stores/test_one_shape.py": "the folders of all stores",
     "sync/test_backfill_evolves.py": "columns that change within a backfill",
     "sync/test_evolution.py": "columns that change, from the source to the proof",
     "sync/test_faults.py": "runs among faults",

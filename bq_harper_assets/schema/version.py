@@ -5,7 +5,12 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from bq_harper_assets.schema.first_release import as_first_stored
+from bq_harper_assets.schema.earlier_releases import (
+    as_first_stored,
+    decided,
+    has_offer,
+    synced_fields,
+)
 from bq_harper_assets.schema.logical import Column, Kind, Spelling
 
 Spell = Callable[[Column, str], Spelling]  # of a column or field at this path of the source
@@ -58,7 +63,7 @@ class VersionColumn:
         if "form" not in body:
             body = {**body, **as_first_stored(body["kind"], body["repeated"])}
         # Earlier releases let single fields wait; now all that the source offers wait as one.
-        waits = any(map(_has_offer, body["fields"]))
+        waits = any(map(has_offer, body["fields"]))
         offered = body["fields"] if waits else body.get("offered", ())
         return cls(
             source=Spelling(body.get("source", body["name"]), body.get("spelling", "")),
@@ -66,14 +71,14 @@ class VersionColumn:
             kind=Kind(body["kind"]),
             repeated=body["repeated"],
             required=body["required"],
-            fields=tuple(cls.parse(each) for each in _synced_fields(body["fields"])),
+            fields=tuple(cls.parse(each) for each in synced_fields(body["fields"])),
             description=body.get("description", ""),
             max_length=body.get("max_length"),
             indexed=body.get("indexed", False),
             state=State(body.get("state", State.LIVE)),
             written=body.get("written", True),
             waited=body.get("waited", False),
-            offered=tuple(cls.parse(_decided(each)) for each in offered),
+            offered=tuple(cls.parse(decided(each)) for each in offered),
         )
 
     def body(self) -> dict[str, Any]:
@@ -273,42 +278,6 @@ def paths_of(columns: Iterable[VersionColumn], above: str = "") -> Iterator[str]
     for column in columns:
         yield f"{above}{column.name}"
         yield from paths_of(column.fields, f"{above}{column.name}.")
-
-
-def _is_offered(field: Mapping[str, Any]) -> bool:
-    """Says whether an earlier release let this field wait, and no row holds a value of it."""
-    return field.get("state") == State.WAITING and not field.get("written", True)
-
-
-def _has_offer(field: Mapping[str, Any]) -> bool:
-    return _is_offered(field) or any(map(_has_offer, field["fields"]))
-
-
-def _synced_fields(fields: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Gives the fields that are synced, among them those that a rollback of old had set aside.
-
-    Rows hold values of these: a field that is not synced would lose them at the next upsert.
-    """
-    return [
-        {
-            **each,
-            "state": State.LIVE
-            if each.get("state") == State.WAITING
-            else each.get("state", State.LIVE),
-            "fields": _synced_fields(each["fields"]),
-        }
-        for each in fields
-        if not _is_offered(each)
-    ]
-
-
-def _decided(field: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        **field,
-        "state": State.LIVE,
-        "written": True,
-        "fields": [*map(_decided, field["fields"])],
-    }
 
 
 def _id_paths(recorded: Sequence[str], columns: Iterable[VersionColumn]) -> Iterator[str]:

@@ -15,8 +15,8 @@ from bq_harper_assets.defs.runs.launch import Launched, launch
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.bigquery.source import source_schema
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.table.ensure_table import ensure_table
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window, windows_between
 from bq_harper_assets.sync.protocols import TableAction

@@ -17,8 +17,8 @@ from bq_harper_assets.ledger.records import TableFacts
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.table.ensure_table import ensure_table
 from bq_harper_assets_tests.schema.samples import contract, schema
 
 

@@ -12,8 +12,8 @@ from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.schema import read_schema
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.table.ensure_table import ensure_table
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery]

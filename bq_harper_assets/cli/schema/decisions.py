@@ -22,7 +22,7 @@ from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
 from bq_harper_assets.schema.version import TableVersion
 
 if TYPE_CHECKING:
-    from bq_harper_assets.stores.harper.schema_evolution import Evolved
+    from bq_harper_assets.stores.harper.table.schema_evolution import Evolved
     from bq_harper_assets.sync.schema_sync.requested_version import Deciding, Decision
 
 _QUIET = "  ~ nothing that rows depend on, such as descriptions, order or clustering"
@@ -216,7 +216,7 @@ def _deciding(asked: AskedTable, queries: Any) -> "Deciding":
 
 def _evolved(asked: AskedTable) -> "Evolved":
     """Makes in Harper what the newest version needs."""
-    from bq_harper_assets.stores.harper.schema_evolution import evolve_table
+    from bq_harper_assets.stores.harper.table.schema_evolution import evolve_table
 
     with asked.harper() as harper:
         return evolve_table(asked.ledger, harper, asked.contract)

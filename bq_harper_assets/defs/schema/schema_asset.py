@@ -36,7 +36,7 @@ from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.resource import HarperResource
-from bq_harper_assets.stores.harper.schema_evolution import Evolved, evolve_table
+from bq_harper_assets.stores.harper.table.schema_evolution import Evolved, evolve_table
 from bq_harper_assets.sync.schema_sync.version_history import VersionStep
 from bq_harper_assets.validation.schema_drift import as_markdown
 

@@ -10,7 +10,7 @@ from bq_harper_assets.schema.logical import Column, Kind, Spelling, TableSchema
 from bq_harper_assets.schema.overrides import overrides_of
 from bq_harper_assets.schema.table_plan import TablePlan, plan_table
 from bq_harper_assets.schema.version import TableVersion
-from bq_harper_assets.stores.harper import reserved_names
+from bq_harper_assets.stores.harper.table import reserved_names
 from bq_harper_assets.stores.harper.types import (
     HARPER_KINDS,
     Form,

@@ -19,10 +19,10 @@ from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.encoding.text_forms import Range, stored_text
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.stores.harper.reading import rows_as_version
 from bq_harper_assets.stores.harper.reading.rows_as_version import read_rows_as
 from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.table.ensure_table import ensure_table
 from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets_tests.cli.typed import told, typed
 from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, table

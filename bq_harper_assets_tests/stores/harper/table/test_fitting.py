@@ -7,7 +7,8 @@ import pytest
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.answers import Attribute, TableDescription
-from bq_harper_assets.stores.harper.fitting import (
+from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.table.fitting import (
     Holding,
     attribute_fits,
     conflicts,
@@ -16,9 +17,8 @@ from bq_harper_assets.stores.harper.fitting import (
     unfit,
     without_index,
 )
-from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets_tests.schema.samples import contract, schema
-from bq_harper_assets_tests.stores.harper.test_ensure_table import PLAN, WHOLE
+from bq_harper_assets_tests.stores.harper.table.test_ensure_table import PLAN, WHOLE
 
 
 def test_each_attribute_fits_or_comes_with_the_first_row_or_cannot_be_held() -> None:

@@ -25,9 +25,13 @@ from typing import Protocol
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.answers import Attribute, Creation, TableDescription
-from bq_harper_assets.stores.harper.fitting import conflicts, read_back_by, undeclared, unfit
-from bq_harper_assets.stores.harper.index_parity import SearchVerbs, still_built, wait_for_indexes
 from bq_harper_assets.stores.harper.schema import attributes_of
+from bq_harper_assets.stores.harper.table.fitting import conflicts, read_back_by, undeclared, unfit
+from bq_harper_assets.stores.harper.table.index_parity import (
+    SearchVerbs,
+    still_built,
+    wait_for_indexes,
+)
 from bq_harper_assets.sync.protocols import Ensured, TableAction
 
 ATTEMPTS = 3

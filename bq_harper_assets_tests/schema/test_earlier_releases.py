@@ -2,7 +2,7 @@
 
 import pytest
 
-from bq_harper_assets.schema.first_release import as_first_stored
+from bq_harper_assets.schema.earlier_releases import as_first_stored
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.schema import HarperTypes
 from bq_harper_assets_tests.schema.samples import contract

@@ -20,14 +20,14 @@ from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.answers import Attribute, Creation, TableDescription
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
-from bq_harper_assets.stores.harper.ensure_table import (
+from bq_harper_assets.stores.harper.errors import HarperIndexing
+from bq_harper_assets.stores.harper.schema import attributes_of, harper_plan
+from bq_harper_assets.stores.harper.table.ensure_table import (
     NothingToAdopt,
     TableConflict,
     TableNotEnsured,
     ensure_table,
 )
-from bq_harper_assets.stores.harper.errors import HarperIndexing
-from bq_harper_assets.stores.harper.schema import attributes_of, harper_plan
 from bq_harper_assets.sync.protocols import TableAction
 from bq_harper_assets_tests.conftest import PROJECT_ROOT, environ_without_settings
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy

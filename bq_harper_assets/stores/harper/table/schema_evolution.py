@@ -9,10 +9,10 @@ from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.schema.logical import TableSchema
 from bq_harper_assets.schema.version import State, TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.stores.harper.lease.ledger_agreement import require_in_step
 from bq_harper_assets.stores.harper.mirror.schemas import mirror_schemas
 from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.table.ensure_table import ensure_table
 from bq_harper_assets.sync.errors import NeverSynced
 from bq_harper_assets.sync.protocols import Ensured
 from bq_harper_assets.sync.schema_sync.version_history import VersionStep, version_steps
