@@ -1,4 +1,4 @@
-"""The folders of stores have one shape: whoever knows one of them finds the same page in another."""
+"""The folders of stores have one shape: whoever knows one of them finds a page in another."""
 
 from pathlib import Path
 

@@ -11,6 +11,7 @@ from bq_harper_assets.stores.bigquery.schema import read_schema
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.reading.from_harper import from_harper
 from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.types import harper_columns
 from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -47,7 +48,7 @@ def source_rows(tables: SmallTables, source: TableRef, where: str = "TRUE") -> l
 
 def stored_rows(sync: Sync, tables: SmallTables, contract: TableContract) -> list[dict[str, Any]]:
     """As Harper gives them, turned back into BigQuery's types, by the column n."""
-    columns = plan_of(tables, contract).columns
+    columns = harper_columns(plan_of(tables, contract).columns)
     rows = [
         {column.name: from_harper(row.get(column.name), column) for column in columns}
         for row in sync.rows(contract)
