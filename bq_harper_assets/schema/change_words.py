@@ -1,9 +1,10 @@
 """Puts a difference between two schema versions into words: what is done, and how grave it is."""
 
-from dataclasses import dataclass
+from dataclasses import replace
+from datetime import datetime
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.schema.change import Change, ChangeKind
+from bq_harper_assets.schema.change import Change, ChangeKind, SchemaDifference
 from bq_harper_assets.schema.schema_rules import policy_of
 from bq_harper_assets.schema.version import VersionColumn
 
@@ -14,18 +15,6 @@ _NOTEWORTHY = {
     ChangeKind.INDEX,
     ChangeKind.NOT_SELECTED,
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class SchemaDifference:
-    """A schema difference is what differs in one column or in the whole table, not yet in words."""
-
-    kind: ChangeKind
-    column: str  # as the source calls it; empty where the table as a whole changed
-    types: tuple[str, str] = ("", "")  # the types before and now, or the modes, names or layouts
-    was: VersionColumn | None = None
-    now: VersionColumn | None = None
-    waits: bool = False  # it has no effect until a person decides
 
 
 def change_in_words(difference: SchemaDifference, contract: TableContract) -> Change:
@@ -39,6 +28,13 @@ def change_in_words(difference: SchemaDifference, contract: TableContract) -> Ch
         action=_action(difference, contract),
         severity=_severity(difference, contract),
     )
+
+
+def dated(change: Change, at: datetime) -> Change:
+    """Adds to a removed column since when it is gone, because rows written later lack it."""
+    if change.kind is not ChangeKind.REMOVED or change.severity != "warn":
+        return change
+    return replace(change, action=f"gone since {at:%F %T} UTC; {change.action}")
 
 
 def _severity(difference: SchemaDifference, contract: TableContract) -> str:

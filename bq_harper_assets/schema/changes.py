@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.schema.change import Change, ChangeKind
-from bq_harper_assets.schema.change_words import SchemaDifference, change_in_words
+from bq_harper_assets.schema.change import Change, ChangeKind, SchemaDifference
+from bq_harper_assets.schema.change_words import change_in_words
 from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 
 
