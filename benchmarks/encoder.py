@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import numpy as np
 import pyarrow as pa
 
-from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.encoding.record import encode_batch
 from bq_harper_assets.stores.harper.encoding.request_body import Body, bodies
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
+from bq_harper_assets.stores.harper.types import HARPER_KINDS, HarperColumn
 from bq_harper_assets.sync.identity.row_hash import row_hashes
 from bq_harper_assets.sync.identity.row_id import identify
 
@@ -97,9 +97,17 @@ def measure(title: str, step: Callable[[pa.RecordBatch], object], batches: Batch
     print(f"  {title:<26} {rows / best:>12,.0f} rows/s  {best / rows * 1e9:>7,.0f} ns/row")
 
 
+def stored_columns(schema: Schema) -> tuple[HarperColumn, ...]:
+    """The columns as Harper stores them."""
+    return tuple(
+        HarperColumn(name=column.name, kind=column.kind, form=HARPER_KINDS[column.kind].form)
+        for column in schema
+    )
+
+
 def run(title: str, schema: Schema, batches: Batches, key: tuple[str, ...] = ()) -> None:
     """The steps one after the other, then all together."""
-    plan = RowPlan(columns=tuple(map(HarperColumn.of, schema)), timestamp="event_time", key=key)
+    plan = RowPlan(columns=stored_columns(schema), timestamp="event_time", key=key)
 
     def encode(batch: pa.RecordBatch) -> pa.RecordBatch:
         identity = identify(batch, plan)

@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from benchmarks.encoder import NOON, positions
+from benchmarks.encoder import NOON, positions, stored_columns
 from benchmarks.sink import ROOT
 from benchmarks.streams import HOUR, TIME, Span
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import Sync, TableContract
 from bq_harper_assets.defs.resources import SPARK_DEFAULTS, prepare_spark
 from bq_harper_assets.retries.retry import RetryPolicy
-from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.stores.bigquery.source import StreamSplit
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets.stores.harper.target import HarperOfTasks
@@ -65,7 +64,7 @@ def move_of(span: Span, source: BigQueryConnection, sink: HarperConnection) -> W
                 )
                 for stream in span.streams
             ),
-            layout=RowPlan(columns=tuple(map(HarperColumn.of, schema)), timestamp=TIME),
+            layout=RowPlan(columns=stored_columns(schema), timestamp=TIME),
             grid=Grid.of(parts, SLICES),
         ),
         target=HarperOfTasks(login=task_login(sink), table="Positions", retry=RetryPolicy()),

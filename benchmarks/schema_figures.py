@@ -28,6 +28,7 @@ from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.routes.bigquery_to_harper import Stores
 from bq_harper_assets.stores.bigquery.source import bigquery_source
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.protocols import Source
 from bq_harper_assets.sync.schema_sync.drift import LOOK_EVERY, Round, look_around
 from bq_harper_assets_tests.defs.drifting import LedgerClock
@@ -84,7 +85,9 @@ def drift_figures(sync: Sync, tables: SmallTables, contract: TableContract, size
     known = ledger.find_route(contract.id)
 
     def opened() -> AbstractContextManager[Source]:
-        return bigquery_source(bigquery, {"bqh": "drift"}, retry=RetryPolicy(max_retries=0))
+        return bigquery_source(
+            bigquery, {"bqh": "drift"}, harper_plan, retry=RetryPolicy(max_retries=0)
+        )
 
     def looks(clock: LedgerClock, lasts: timedelta) -> Iterator[Round]:
         for _ in range(lasts // LOOK_EVERY):

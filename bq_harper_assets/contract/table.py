@@ -127,12 +127,13 @@ class ColumnOverride(Declared):
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredSource:
-    """A declared source says where in BigQuery a contract's rows come from."""
+    """A declared source says where in a store a contract's rows come from."""
 
     dataset: str | None  # None only with a query
     table: str | None
     query: str | None  # it is read instead of the table
     row_filter: str | None  # rows for which it is not true do not belong to the table
+    store: str = "BigQuery"
 
     def name_in(self, project: str) -> str:
         """Returns the table's full name, or 'query'."""
@@ -141,11 +142,12 @@ class DeclaredSource:
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredTarget:
-    """A declared target says which Harper table takes a contract's rows, and in what portions."""
+    """A declared target says which table takes a contract's rows, and in what portions."""
 
     table: str
     is_adopted: bool  # it was there before, with its rows
     max_request_bytes: int
+    store: str = "Harper"
 
 
 class TableContract(Declared):

@@ -2,13 +2,13 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from dagster import ConfigurableResource, EnvVar
+from dagster import ConfigurableResource, EnvVar, InitResourceContext, ResourceDefinition
 from dagster_pyspark import LazyPySparkResource
 from pydantic import PrivateAttr, SecretStr
 
@@ -16,9 +16,10 @@ from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.loading.problems import ConfigError
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.settings.root import local_folder
+from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.local.java import java_home
-from bq_harper_assets.routes.bigquery_to_harper import Stores
+from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper, Stores
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.spark.session import session
@@ -50,22 +51,45 @@ class LedgerResource(ConfigurableResource[Ledger]):
             yield ledger
 
 
+# Dagster makes resources anew from their config alone, so the URL with its password waits here.
+LEDGER_URLS: dict[str, SecretStr] = {}
+
+
+class SparkResource(LazyPySparkResource):
+    """This makes a session when it is first asked for, and anew once its Java process is gone."""
+
+    root: str  # of the project
+    log: str  # what Java and Spark say for themselves
+
+    def _init_session(self) -> None:
+        with doing("starting Spark"):
+            prepare_spark(Path(self.root))
+            self._spark_session = session(self.spark_config, Path(self.log))
+
+
 @dataclass(frozen=True)
-class RunResources:
-    """Carries what a run needs, which Dagster hands to a step only as parameters of its own."""
+class BigQueryToHarperResource:
+    """This is all that a run needs to move, compare or prove rows from BigQuery to Harper.
+
+    A route between other stores brings a resource of its own. Dagster makes it of the resources
+    that are configured and shown by their own names, so that it has no configuration.
+    """
 
     bigquery: BigQueryConnectionResource
     harper: HarperResource
     ledger: LedgerResource
-    spark: LazyPySparkResource
+    spark: SparkResource
 
-    def stores(self, ledger: Ledger) -> Stores:
-        """Gives the connections of a turn or a proof, with the ledger that is open for it."""
-        return Stores(self.bigquery.connection(), self.harper.connection(), ledger)
+    def route(self, ledger: Ledger, contract: TableContract) -> BigQueryToHarper:
+        """Gives a contract's route for a turn or a proof, with the ledger that is open for it."""
+        stores = Stores(self.bigquery.connection(), self.harper.connection(), ledger)
+        return BigQueryToHarper(stores, contract)
 
-
-# Dagster makes resources anew from their config alone, so the URL with its password waits here.
-LEDGER_URLS: dict[str, SecretStr] = {}
+    @classmethod
+    def of(cls, context: InitResourceContext) -> "BigQueryToHarperResource":
+        """Takes the resources of these names as they are, and not the clients that some open."""
+        made: Mapping[str, Any] = context.resources.original_resource_dict
+        return cls(**{each.name: made[each.name] for each in fields(cls)})
 
 
 def build_resources(project: Project) -> dict[str, Any]:
@@ -75,6 +99,11 @@ def build_resources(project: Project) -> dict[str, Any]:
         "harper": _harper(project),
         "ledger": _ledger(project),
         "spark": _spark(project),
+        "bigquery_to_harper": ResourceDefinition(
+            BigQueryToHarperResource.of,
+            description="All that a run needs to move, compare or prove rows.",
+            required_resource_keys={each.name for each in fields(BigQueryToHarperResource)},
+        ),
     }
 
 
@@ -102,18 +131,6 @@ def _ledger(project: Project) -> LedgerResource:
     place = url.get_secret_value().rpartition("@")[2]
     LEDGER_URLS[place] = url
     return LedgerResource(place=place)
-
-
-class SparkResource(LazyPySparkResource):
-    """This makes a session when it is first asked for, and anew once its Java process is gone."""
-
-    root: str  # of the project
-    log: str  # what Java and Spark say for themselves
-
-    def _init_session(self) -> None:
-        with doing("starting Spark"):
-            prepare_spark(Path(self.root))
-            self._spark_session = session(self.spark_config, Path(self.log))
 
 
 def _spark(project: Project) -> SparkResource:

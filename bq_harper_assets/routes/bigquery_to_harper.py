@@ -11,6 +11,7 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import RouteFacts
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.bigquery.source import BigQuerySource, bigquery_source
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.stores.harper.target import HarperTarget, harper_target
 from bq_harper_assets.sync.ledger_facts import table_facts
 
@@ -48,6 +49,7 @@ class BigQueryToHarper:
         return bigquery_source(
             self.stores.bigquery,
             {"bqh": doing, "bqh_table": self.contract.id},
+            harper_plan,
             give_up_after=self.contract.sync.give_up_after,
             sleep=sleep or time.sleep,
         )

@@ -1,10 +1,11 @@
-"""A change is one difference between two versions of a schema, and what is done about it."""
+"""A difference between two versions of a schema is data; a change is the same with its words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from bq_harper_assets.schema.version import VersionColumn
 
 
 class ChangeKind(StrEnum):
@@ -15,7 +16,7 @@ class ChangeKind(StrEnum):
     REMOVED = "removed"
     RETYPED = "retyped"
     RENAMED = "renamed"
-    WIDENED = "widened"  # Harper stores both types alike
+    WIDENED = "widened"  # the target stores both types alike
     MODE = "mode"
     INDEX = "index"
     APPLIED = "applied"  # what waited is synced from now on
@@ -23,6 +24,18 @@ class ChangeKind(StrEnum):
     NOT_SELECTED = "not_selected"
     PARTITIONING = "partitioning"
     PRIMARY_KEY = "primary_key"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemaDifference:
+    """A schema difference is what differs in one column or in the whole table, not yet in words."""
+
+    kind: ChangeKind
+    column: str  # as the source calls it; empty where the table as a whole changed
+    types: tuple[str, str] = ("", "")  # the types before and now, or the modes, names or layouts
+    was: VersionColumn | None = None
+    now: VersionColumn | None = None
+    waits: bool = False  # it has no effect until a person decides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +84,3 @@ class Change:
         what = " ".join(part for part in (self.column, self.kind.replace("_", " ")) if part)
         types = " -> ".join(part for part in (self.before, self.after) if part)
         return f"{what} ({types}): {self.action}" if types else f"{what}: {self.action}"
-
-
-def dated(change: Change, at: datetime) -> Change:
-    """Adds to a removed column since when it is gone, because rows written later lack it."""
-    if change.kind is not ChangeKind.REMOVED or change.severity != "warn":
-        return change
-    return replace(change, action=f"gone since {at:%F %T} UTC; {change.action}")

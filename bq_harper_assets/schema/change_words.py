@@ -1,9 +1,10 @@
 """Puts a difference between two schema versions into words: what is done, and how grave it is."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from datetime import datetime
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.schema.change import Change, ChangeKind
+from bq_harper_assets.schema.change import Change, ChangeKind, SchemaDifference
 from bq_harper_assets.schema.schema_rules import policy_of
 from bq_harper_assets.schema.version import VersionColumn
 
@@ -14,18 +15,6 @@ _NOTEWORTHY = {
     ChangeKind.INDEX,
     ChangeKind.NOT_SELECTED,
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class SchemaDifference:
-    """A schema difference is what differs in one column or in the whole table, not yet in words."""
-
-    kind: ChangeKind
-    column: str  # as the source calls it; empty where the table as a whole changed
-    types: tuple[str, str] = ("", "")  # the types before and now, or the modes, names or layouts
-    was: VersionColumn | None = None
-    now: VersionColumn | None = None
-    waits: bool = False  # it has no effect until a person decides
 
 
 def change_in_words(difference: SchemaDifference, contract: TableContract) -> Change:
@@ -41,6 +30,13 @@ def change_in_words(difference: SchemaDifference, contract: TableContract) -> Ch
     )
 
 
+def dated(change: Change, at: datetime) -> Change:
+    """Adds to a removed column since when it is gone, because rows written later lack it."""
+    if change.kind is not ChangeKind.REMOVED or change.severity != "warn":
+        return change
+    return replace(change, action=f"gone since {at:%F %T} UTC; {change.action}")
+
+
 def _severity(difference: SchemaDifference, contract: TableContract) -> str:
     was = difference.was
     if difference.waits:
@@ -52,12 +48,12 @@ def _severity(difference: SchemaDifference, contract: TableContract) -> str:
 def _action(difference: SchemaDifference, contract: TableContract) -> str:
     was, now = difference.was, difference.now
     if now is None:
-        return _action_without(difference.kind, was)
+        return _action_without(difference.kind, was, contract.target.store)
     match difference.kind:
         case ChangeKind.RETYPED if was is not None:
             return _retyped(was, now, difference.waits, contract)
         case ChangeKind.RENAMED:
-            return f"Harper keeps it as {now.name}"
+            return f"{contract.target.store} keeps it as {now.name}"
         case ChangeKind.INDEX:
             return _index(now, contract)
         case _ if difference.waits:
@@ -65,29 +61,28 @@ def _action(difference: SchemaDifference, contract: TableContract) -> str:
         case ChangeKind.RETURNED:
             return _returned(now, contract)
         case ChangeKind.WIDENED:
-            new = sorted(now.paths - was.paths) if was else []
-            return (
-                _synced(", ".join(new), contract) if new else "recorded: Harper stores both alike"
-            )
+            if was is not None and (new := sorted(now.paths - was.paths)):
+                return _synced(", ".join(new), contract)
+            return f"recorded: {contract.target.store} stores both alike"
         case _:
             return _synced(now.name, contract)
 
 
-def _action_without(kind: ChangeKind, was: VersionColumn | None) -> str:
+def _action_without(kind: ChangeKind, was: VersionColumn | None, target: str) -> str:
     """Says what is done about a column that the version no longer has, or about the whole table."""
     match kind, was:
         case ChangeKind.REMOVED, None:
             return "it was not synced"
         case ChangeKind.REMOVED, VersionColumn(written=False):
             return "it was never synced"
-        case ChangeKind.REMOVED, VersionColumn(name=name):
-            return f"left out from now on; Harper keeps the values of {name}"
+        case ChangeKind.REMOVED, VersionColumn():
+            return f"left out from now on; {target} keeps the values of {was.name}"
         case ChangeKind.NOT_SELECTED, None:
             return "not synced: the contract's columns do not name it"
-        case ChangeKind.NOT_SELECTED, VersionColumn(name=name):
+        case ChangeKind.NOT_SELECTED, VersionColumn():
             return (
-                "left out from now on: the contract's columns do not name it any more; Harper keeps"
-                f" the values of {name}"
+                "left out from now on: the contract's columns do not name it any more;"
+                f" {target} keeps the values of {was.name}"
             )
         case ChangeKind.PRIMARY_KEY, _:
             return "recorded: rows keep the ids they have"
@@ -97,11 +92,11 @@ def _action_without(kind: ChangeKind, was: VersionColumn | None) -> str:
 
 def _waits(column: VersionColumn, contract: TableContract) -> str:
     command = f"bqh schema apply {contract.id}"
-    if policy_of(contract, column.source) != "freeze":
+    if policy_of(contract, column.source.name) != "freeze":
         return f"waits for: {command}"
-    # If it has come back, or a rollback stopped its sync, nothing in BigQuery is to be undone.
+    # If it has come back, or a rollback stopped its sync, nothing in the source is to be undone.
     is_back = column.written and not column.is_live
-    way = "to sync it again," if is_back else "undo the change in BigQuery, or"
+    way = "to sync it again," if is_back else f"undo the change in {contract.source.store}, or"
     return f"not synced: the policy is freeze; {way} set the policy to approve and type: {command}"
 
 
@@ -112,10 +107,10 @@ def _synced(into: str, contract: TableContract) -> str:
 
 def _retyped(was: VersionColumn, now: VersionColumn, waits: bool, contract: TableContract) -> str:
     parts = []
-    if was.source != now.source:
-        parts.append(f"renamed from {was.source}")
+    if was.source.name != now.source.name:
+        parts.append(f"renamed from {was.source.name}")
     # Fields are compared by the source's path. A column that is no object any more has lost none.
-    had, has = (replace(each, name=now.source).paths for each in (was, now))
+    had, has = (each.named(now.source.name).paths for each in (was, now))
     if now.fields and (lost := sorted(had - has)):
         parts.append(f"without {', '.join(lost)}")
     if waits:
@@ -130,19 +125,19 @@ def _returned(now: VersionColumn, contract: TableContract) -> str:
     if contract.backfill:
         return f"synced into {now.name} again, in earlier windows too"
     return (
-        f"synced into {now.name} again: windows synced before it went follow BigQuery again, those"
-        " synced while it was gone keep what they have"
+        f"synced into {now.name} again: windows synced before it went follow"
+        f" {contract.source.store} again, those synced while it was gone keep what they have"
     )
 
 
 def _index(now: VersionColumn, contract: TableContract) -> str:
     if not now.indexed:
-        return "the index stays in Harper"
+        return f"the index stays in {contract.target.store}"
     # Measured: an attribute declared without an index never gets one; one only found in rows does.
     action = (
-        "Harper builds it at the next sync if the column came after the table was made; to an older"
-        " one it adds none, and searches by it read the whole table"
+        f"{contract.target.store} builds it at the next sync if the column came after the table was"
+        " made; to an older one it adds none, and searches by it read the whole table"
     )
     if contract.target.is_adopted:
-        action = "Harper has one only if the table is declared with it"
+        action = f"{contract.target.store} has one only if the table is declared with it"
     return f"{action}. See: bqh schema indexes {contract.id}"

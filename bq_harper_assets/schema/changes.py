@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.schema.change import Change, ChangeKind
-from bq_harper_assets.schema.change_words import SchemaDifference, change_in_words
+from bq_harper_assets.schema.change import Change, ChangeKind, SchemaDifference
+from bq_harper_assets.schema.change_words import change_in_words
 from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 
 
@@ -31,11 +31,15 @@ def waiting_changes(version: TableVersion, contract: TableContract) -> tuple[Cha
 def _waiting(version: TableVersion, column: VersionColumn) -> SchemaDifference:
     if column.is_live:
         return _offer(column)
-    rivals = [each for each in version.of_source(column.source) if each.name != column.name]
+    rivals = [each for each in version.of_source(column.source.name) if each.name != column.name]
     kind = ChangeKind.RETYPED if rivals else ChangeKind.ADDED
     before = ", ".join(rival.type_text for rival in rivals)
     return SchemaDifference(
-        kind=kind, column=column.source, types=(before, column.type_text), now=column, waits=True
+        kind=kind,
+        column=column.source.name,
+        types=(before, column.type_text),
+        now=column,
+        waits=True,
     )
 
 
@@ -43,7 +47,7 @@ def _offer(column: VersionColumn) -> SchemaDifference:
     """Gives the fields that the source has added to a column which is still synced without them."""
     types = column.type_text, column.in_source.type_text
     return SchemaDifference(
-        kind=ChangeKind.WIDENED, column=column.source, types=types, now=column, waits=True
+        kind=ChangeKind.WIDENED, column=column.source.name, types=types, now=column, waits=True
     )
 
 
@@ -58,9 +62,9 @@ def _column_differences(before: TableVersion, after: TableVersion) -> Iterator[S
         else:
             yield from _stayed(was, column)
     for was in before.columns:
-        if not was.written and not any(after.of_source(was.source)):
+        if not was.written and not any(after.of_source(was.source.name)):
             yield SchemaDifference(
-                kind=ChangeKind.REMOVED, column=was.source, types=(was.type_text, ""), was=was
+                kind=ChangeKind.REMOVED, column=was.source.name, types=(was.type_text, ""), was=was
             )
 
 
@@ -68,31 +72,40 @@ def _retired(
     was: VersionColumn, column: VersionColumn, after: TableVersion
 ) -> Iterator[SchemaDifference]:
     # A renamed column is found by its new name.
-    if any(each.state is not State.RETIRED for each in after.of_source(column.source)):
+    if any(each.state is not State.RETIRED for each in after.of_source(column.source.name)):
         return  # its successor reports the change
-    left_out = was.source in after.not_selected
+    left_out = was.source.name in after.not_selected
     kind = ChangeKind.NOT_SELECTED if left_out else ChangeKind.REMOVED
-    yield SchemaDifference(kind=kind, column=was.source, types=(was.type_text, ""), was=was)
+    yield SchemaDifference(kind=kind, column=was.source.name, types=(was.type_text, ""), was=was)
 
 
 def _arrived(column: VersionColumn, before: TableVersion, after: TableVersion) -> SchemaDifference:
     # The same column of the source may have had another name until now.
-    names = {each.name for each in after.of_source(column.source)}
-    same = (each for each in before.columns if each.source == column.source or each.name in names)
+    names = {each.name for each in after.of_source(column.source.name)}
+    same = (
+        each
+        for each in before.columns
+        if each.source.name == column.source.name or each.name in names
+    )
     # A version lists the newest column first.
     old = next((each for each in same if each.written), None)
     kind = ChangeKind.RETYPED if old else ChangeKind.ADDED
     types = old.type_text if old else "", column.type_text
     return SchemaDifference(
-        kind=kind, column=column.source, types=types, was=old, now=column, waits=not column.is_live
+        kind=kind,
+        column=column.source.name,
+        types=types,
+        was=old,
+        now=column,
+        waits=not column.is_live,
     )
 
 
 def _stayed(was: VersionColumn, column: VersionColumn) -> Iterator[SchemaDifference]:
-    name = column.source
-    if was.source != name:
+    name = column.source.name
+    if was.source.name != name:
         yield SchemaDifference(
-            kind=ChangeKind.RENAMED, column=name, types=(was.source, name), was=was, now=column
+            kind=ChangeKind.RENAMED, column=name, types=(was.source.name, name), was=was, now=column
         )
     if was.state is not column.state:
         kind = ChangeKind.APPLIED if column.is_live else ChangeKind.SET_ASIDE

@@ -1,9 +1,8 @@
 """These errors say what does not fit between contract, source schema and stored values.
 
 BqhError
-├── SchemaMismatch       the contract asks for what the source does not have, or Harper cannot take
-├── SchemaRefused        the source changed so that rows could not be told apart any more
-└── UnreadableValue      a value in Harper is not of the form that the sync writes
+├── SchemaMismatch       the contract asks for what the source lacks, or the target cannot take
+└── SchemaRefused        the source changed so that rows could not be told apart any more
 """
 
 from collections.abc import Sequence
@@ -29,28 +28,12 @@ class SchemaMismatch(BqhError):
 class SchemaRefused(BqhError):
     """Rows would get other ids or windows: nothing is synced until somebody settles the change."""
 
-    def __init__(self, table: str, problems: Sequence[str]) -> None:
+    def __init__(self, table: str, problems: Sequence[str], target: str) -> None:
         self.table = table
         self.problems = tuple(problems)
         lines = "".join(f"\n  - {problem}" for problem in self.problems)
         super().__init__(
             f"table {table} cannot follow its source:{lines}\n"
-            "Nothing was written, and Harper keeps all rows as they are. See the change with:"
+            f"Nothing was written, and {target} keeps all rows as they are. See the change with:"
             f" bqh schema diff {table}"
-        )
-
-
-class UnreadableValue(BqhError):
-    """Harper holds a value that the sync cannot have written under this schema.
-
-    Others have changed it, or it was written under another schema.
-    """
-
-    def __init__(self, path: str, value: object, expected: str) -> None:
-        self.path = path
-        shown = repr(value)
-        shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
-        super().__init__(
-            f"Harper holds {shown} in {path}, where the sync stores {expected}. Nothing was"
-            " changed; materialise this row's partition again to write what the source says"
         )

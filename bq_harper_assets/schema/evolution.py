@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.schema.logical import OF_SEVERAL_TYPES, WIDER_KINDS, Spelling
 from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 
 _NUMBERED = re.compile(r"(?P<base>.+)_v(?P<number>[2-9]|[1-9]\d+)")
@@ -22,33 +22,38 @@ class Rules:
 
     follows: Callable[[str], bool]  # whether this source column changes without a person's decision
     renames: Mapping[str, str]  # the old name by the new name
-    reserved: Collection[str] = ()  # attributes that no column may have: id, _hash
+    reserved: Collection[str] = ()  # names that no column may have in the target: id, _hash
 
 
 def holds(before: VersionColumn, after: VersionColumn) -> bool:
-    """Says whether `before` can hold the values of `after`, because Harper stores both alike."""
-    if (before.form, before.repeated) != (after.form, after.repeated):
+    """Says whether `before` can hold the values of `after`, as the target stores both alike."""
+    if not _is_stored_alike(before.target, after.target) or before.repeated != after.repeated:
         return False
-    if before.kind != after.kind and (before.kind, after.kind) != (Kind.NUMERIC, Kind.BIGNUMERIC):
+    if after.kind not in (before.kind, WIDER_KINDS.get(before.kind)):
         return False
-    if before.kind in (Kind.RANGE, Kind.UNKNOWN) and before.spelling != after.spelling:
+    if before.kind in OF_SEVERAL_TYPES and before.source.type != after.source.type:
         return False
     inner = {each.name: each for each in after.fields}
     # An upsert replaces a whole object, so without this field its old values would be lost.
     return all(each.name in inner and holds(each, inner[each.name]) for each in before.fields)
 
 
+def _is_stored_alike(before: Spelling, after: Spelling) -> bool:
+    return (before.type, before.form) == (after.type, after.form)
+
+
 def evolve(
     before: TableVersion, found: Sequence[VersionColumn], rules: Rules
 ) -> tuple[VersionColumn, ...]:
     """Gives the columns of the next version, from the version `before` and what the source has."""
-    sources = {column.source for column in found}
+    sources = {column.source.name for column in found}
     # If the source still has the old column, it was not renamed.
     gone = {new: old for new, old in rules.renames.items() if old not in sources}
     rules = replace(rules, renames=gone)
     taken = {column.name for column in before.columns} | set(rules.reserved)
     # A name that is free so far may be the own name of another new column.
-    taken |= {column.source for column in found if not any(before.of_source(column.source))}
+    new = (name for name in sources if not any(before.of_source(name)))
+    taken |= {*new}
     kept: dict[str, VersionColumn] = {}
     for column in found:
         successor = _successor(before, column, rules, taken)
@@ -60,8 +65,9 @@ def evolve(
             column,
             state=State.RETIRED,
             # It gets the new name, so that it still counts as an attribute of this column.
-            source=(source := renamed.get(column.source, column.source)),
-            waited=source not in sources and _waited(before, column.source),
+            source=replace(column.source, name=renamed.get(column.source.name, column.source.name)),
+            waited=column.source.name not in {*sources, *renamed}
+            and _waited(before, column.source.name),
         )
         for column in before.columns
         if column.name not in kept and column.written
@@ -82,13 +88,12 @@ def _successor(
 ) -> VersionColumn:
     """Gives the column that takes the values of this source column from now on."""
     chosen = _place(before, found, rules)
-    old = rules.renames.get(found.source)
-    sources = (found.source, *([old] if old else []))
-    goes_live = rules.follows(found.source) and not _waited(before, *sources)
+    old = rules.renames.get(found.source.name)
+    sources = (found.source.name, *([old] if old else []))
+    goes_live = rules.follows(found.source.name) and not _waited(before, *sources)
     if chosen is None:
         return replace(
-            found,
-            name=_free_name(before, found, rules, taken),
+            found.named(_free_name(before, found, rules, taken)),
             state=State.LIVE if goes_live else State.WAITING,
             written=goes_live,
         )
@@ -98,8 +103,7 @@ def _successor(
     follows = goes_live or not chosen.written
     fields = found.fields if follows else _known_fields(found, chosen)
     return replace(
-        found,
-        name=chosen.name,
+        found.named(chosen.name),
         state=state,
         written=chosen.written,
         fields=fields,
@@ -119,22 +123,22 @@ def _known_fields(found: VersionColumn, known: VersionColumn) -> tuple[VersionCo
 
 def _place(before: TableVersion, found: VersionColumn, rules: Rules) -> VersionColumn | None:
     """Finds the column of `before` that continues; None if the found one needs a new attribute."""
-    old = rules.renames.get(found.source)
+    old = rules.renames.get(found.source.name)
     renamed = _newest(before.of_source(old)) if old is not None else None
     if renamed is not None and holds(renamed, found) and not _follows(before, found, renamed):
         return renamed
-    same = [column for column in before.of_source(found.source) if holds(column, found)]
+    same = [column for column in before.of_source(found.source.name) if holds(column, found)]
     for column in same:
         if column.state is not State.RETIRED:
             return column
     # An older attribute is not used again: its rows hold values that the source has long replaced.
-    newest = _newest(before.of_source(found.source))
+    newest = _newest(before.of_source(found.source.name))
     return newest if newest in same else None
 
 
 def _follows(before: TableVersion, found: VersionColumn, renamed: VersionColumn) -> bool:
     """Says whether the rename took effect earlier, so that it left only older types behind."""
-    return any(_base(column) == _base(renamed) for column in before.of_source(found.source))
+    return any(_base(column) == _base(renamed) for column in before.of_source(found.source.name))
 
 
 def _newest(columns: Iterator[VersionColumn]) -> VersionColumn | None:
@@ -146,11 +150,12 @@ def _newest(columns: Iterator[VersionColumn]) -> VersionColumn | None:
 def _free_name(
     before: TableVersion, found: VersionColumn, rules: Rules, taken: Collection[str]
 ) -> str:
-    old = rules.renames.get(found.source)
-    earlier = [*before.of_source(found.source, *([old] if old else []))]
-    if not earlier and found.source not in {c.name for c in before.columns} | set(rules.reserved):
-        return found.source
-    base = _base(min(earlier, key=_number)) if earlier else found.source
+    old = rules.renames.get(found.source.name)
+    source = found.source.name
+    earlier = [*before.of_source(source, *([old] if old else []))]
+    if not earlier and source not in {c.name for c in before.columns} | set(rules.reserved):
+        return source
+    base = _base(min(earlier, key=_number)) if earlier else source
     number = max([1, *map(_number, earlier)]) + 1
     while f"{base}_v{number}" in taken:
         number += 1
@@ -160,7 +165,7 @@ def _free_name(
 def _number(column: VersionColumn) -> int:
     """Gives 2 for speed_v2 and 1 for speed; also 1 if the source itself calls a column speed_v2."""
     numbered = _NUMBERED.fullmatch(column.name)
-    return int(numbered["number"]) if numbered and column.name != column.source else 1
+    return int(numbered["number"]) if numbered and column.name != column.source.name else 1
 
 
 def _base(column: VersionColumn) -> str:
@@ -174,7 +179,7 @@ def applied(before: TableVersion, columns: Collection[str] | None = None) -> Tab
         before,
         columns=tuple(
             replace(column.in_source, state=State.LIVE, written=True)
-            if column.waits and (columns is None or column.source in columns)
+            if column.waits and (columns is None or column.source.name in columns)
             else column
             for column in before.columns
         ),

@@ -1,16 +1,15 @@
-"""Decides which columns Harper indexes, and why: each index makes every write more expensive."""
+"""Decides which columns a target indexes, and why: each index makes every write dearer."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.schema.harper_types import Form, form_of
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
 from bq_harper_assets.schema.overrides import overrides_of
 from bq_harper_assets.schema.selection import Selection
+from bq_harper_assets.schema.target_types import TargetTypes
 
-LONGEST_INDEXED = 256  # characters
 NO_RULE = "no rule"
 _NAMES = ("id", "created_at", "updated_at")
 _TIME_WORDS = ("time", "timestamp", "datetime")
@@ -44,12 +43,13 @@ def decide_indexes(
     selection: Selection,
     schema: TableSchema,
     contract: TableContract,
+    types: TargetTypes,
     sampled_lengths: Mapping[str, int] | None = None,
 ) -> tuple[IndexDecision, ...]:
     """Decides for each column; `sampled_lengths` has the longest text found in a column."""
     lengths = sampled_lengths or {}
     return tuple(
-        _decide(column, selection, schema, contract, lengths) for column in selection.columns
+        _decide(column, selection, schema, contract, types, lengths) for column in selection.columns
     )
 
 
@@ -58,6 +58,7 @@ def _decide(
     selection: Selection,
     schema: TableSchema,
     contract: TableContract,
+    types: TargetTypes,
     lengths: Mapping[str, int],
 ) -> IndexDecision:
     name, source = column.name, column.read_as
@@ -68,35 +69,25 @@ def _decide(
     override = overrides_of(contract).get(source)
     if override is not None and override.indexed is not None:
         return IndexDecision(name, override.indexed, "override")
-    if why := _unindexable(column, contract):
+    if why := types.unindexable(column):
         return IndexDecision(name, False, f"refused: {why}")
     # Users search by the columns that partition or cluster the table, however long their texts are.
     if source == schema.partition_field:
         return IndexDecision(name, True, "partition")
     if source in schema.clustering:
         return IndexDecision(name, True, "cluster")
-    if why := _too_long(column, lengths.get(source)):
+    if why := _too_long(column, lengths.get(source), types.longest_indexed):
         return IndexDecision(name, False, f"refused: {why}")
     if rule := _name_rule(column):
         return IndexDecision(name, True, f"name:{rule}")
     return IndexDecision(name, False, NO_RULE)
 
 
-def _unindexable(column: Column, contract: TableContract) -> str | None:
-    if column.repeated:
-        return "an array"
-    if column.kind is Kind.JSON:
-        return "JSON"
-    if column.kind is Kind.STRUCT or form_of(column, contract) is Form.OBJECT:
-        return "an object"
-    return None
-
-
-def _too_long(column: Column, sampled: int | None) -> str | None:
+def _too_long(column: Column, sampled: int | None, most: int) -> str | None:
     if column.kind in (Kind.STRING, Kind.BYTES, Kind.UNKNOWN):
         for length, said in ((column.max_length, "declared"), (sampled, "found")):
-            if length is not None and length > LONGEST_INDEXED:
-                return f"text of up to {length} characters ({said}), more than {LONGEST_INDEXED}"
+            if length is not None and length > most:
+                return f"text of up to {length} characters ({said}), more than {most}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Describes a table's columns independently of how BigQuery, Arrow or Harper spell their types."""
+"""Describes a table's columns independently of how stores and Arrow spell their types."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """A kind is a logical type: one of BigQuery's, or UNKNOWN for a type that BigQuery may add."""
+    """A kind is a logical type, or UNKNOWN for a type of a store that has no kind here."""
 
     INT64 = "INT64"
     FLOAT64 = "FLOAT64"
@@ -28,11 +28,28 @@ class Kind(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
+TIME_KINDS = (Kind.TIMESTAMP, Kind.DATETIME, Kind.DATE)  # what can put a row into a window
+# Two values of these may look different and be equal, or have no order: they identify no row.
+NO_KEYS = frozenset({Kind.JSON, Kind.GEOGRAPHY, Kind.STRUCT, Kind.RANGE, Kind.UNKNOWN})
+# Only the source's own name of the type says which one it is: RANGE<DATE>.
+OF_SEVERAL_TYPES = frozenset({Kind.RANGE, Kind.UNKNOWN})
+WIDER_KINDS = {Kind.NUMERIC: Kind.BIGNUMERIC}  # every value of the one is a value of the other
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """A spelling is what a store calls a column, and the type that it has there."""
+
+    name: str
+    type: str = ""  # in the store's words; empty where they are those of the kind
+    form: str = ""  # how values are written, where the type does not say it
+
+
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """A column is one column of a table, or one field inside a STRUCT."""
 
-    name: str  # Harper's attribute where the column is planned, else the source's own name
+    name: str  # the target's name where the column is planned, else the source's own
     kind: Kind
     repeated: bool = False
     required: bool = False

@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Sequence
 
 from bq_harper_assets.contract.fields.column_lists import ALL_COLUMNS
-from bq_harper_assets.contract.identifiers import ROW_METADATA
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.errors import SchemaRefused
 from bq_harper_assets.schema.evolution import Rules
 from bq_harper_assets.schema.overrides import overrides_of
 from bq_harper_assets.schema.selection import Selection
+from bq_harper_assets.schema.target_types import TargetTypes
 from bq_harper_assets.schema.version import TableVersion, VersionColumn
 
 
-def rules_of(contract: TableContract, before: TableVersion) -> Rules:
+def rules_of(contract: TableContract, before: TableVersion, types: TargetTypes) -> Rules:
     """Makes the rules: a column follows the source if it and all its fields have policy evolve."""
-    reserved = {*ROW_METADATA, before.primary_key} - set(before.key)
+    reserved = {*types.own_names, before.primary_key} - set(before.key)
     return Rules(
         lambda source: policy_of(contract, source) == "evolve",
         {new: old for old, new in contract.renames.items()},
@@ -40,7 +40,7 @@ def refuse_broken_rows(
 ) -> None:
     """Raises SchemaRefused if rows would get other ids or other windows."""
     if problems := tuple(_problems(contract, before, columns, chosen)):
-        raise SchemaRefused(contract.id, problems)
+        raise SchemaRefused(contract.id, problems, contract.target.store)
 
 
 def _problems(
@@ -83,13 +83,17 @@ def _change(
     contract: TableContract, name: str, before: TableVersion, columns: Sequence[VersionColumn]
 ) -> str:
     was = before.find(name)
-    source = was.source if was else name
-    now = [c for c in columns if c.source == source and c.name != name]
+    source = was.source.name if was else name
+    now = [c for c in columns if c.source.name == source and c.name != name]
     if not now and contract.columns != ALL_COLUMNS and source not in contract.columns:
         return f"{source} is not named by columns any more, to which you can add it again"
     if not now:
-        return f"{source} is gone from BigQuery"
+        return f"{source} is gone from {contract.source.store}"
     if was is not None and was.type_text == now[0].type_text:
-        return f"{source} was stored as {was.form} and would now be stored as {now[0].form}"
+        return f"{source} was stored as {_stored(was)} and would now be stored as {_stored(now[0])}"
     old = was.type_text if was else "?"
-    return f"{source} was {old} and is now {now[0].type_text} in BigQuery"
+    return f"{source} was {old} and is now {now[0].type_text} in {contract.source.store}"
+
+
+def _stored(column: VersionColumn) -> str:
+    return column.target.form or column.target.type

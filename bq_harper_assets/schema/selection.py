@@ -1,35 +1,18 @@
 """Selects the contract's columns from the source's real schema, and checks that they fit."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bq_harper_assets.contract.fields.column_lists import ALL_COLUMNS
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.schema.errors import SchemaMismatch
-from bq_harper_assets.schema.harper_types import Form, form_of, impossible_override
-from bq_harper_assets.schema.logical import Column, Kind, TableSchema
+from bq_harper_assets.schema.logical import NO_KEYS, TIME_KINDS, Column, TableSchema
 from bq_harper_assets.schema.overrides import renamed_path
-from bq_harper_assets.schema.reserved_names import refusal_of_column, refusal_of_field
+from bq_harper_assets.schema.target_types import TargetTypes
 from bq_harper_assets.schema.version import TableVersion
 
-TIME_KINDS = (Kind.TIMESTAMP, Kind.DATETIME, Kind.DATE)
 PRIMARY_KEY = "id"
 OTHER_PRIMARY_KEY = "_id"
-# A key of one column of these kinds is the id itself; for any other key the id is a hash.
-ID_KINDS = frozenset(
-    {
-        Kind.STRING,
-        Kind.INT64,
-        Kind.NUMERIC,
-        Kind.BIGNUMERIC,
-        Kind.DATE,
-        Kind.DATETIME,
-        Kind.TIMESTAMP,
-        Kind.TIME,
-        Kind.BYTES,
-    }
-)
-_NO_KEYS = frozenset({Kind.JSON, Kind.GEOGRAPHY, Kind.STRUCT, Kind.RANGE, Kind.UNKNOWN})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,28 +22,31 @@ class Selection:
     columns: tuple[Column, ...]
     timestamp: Column
     key: tuple[str, ...]
-    primary_key: str  # Harper's attribute
+    primary_key: str  # the target's name of the id
     id_column: Column | None  # the column whose value is the id; None where ids are hashes
 
 
 def select_columns(
-    contract: TableContract, schema: TableSchema, before: TableVersion | None = None
+    contract: TableContract,
+    schema: TableSchema,
+    types: TargetTypes,
+    before: TableVersion | None = None,
 ) -> Selection:
     """Gives the contract's columns in the source's order.
 
     SchemaMismatch lists all that does not fit. A column that the version `before` had may be gone.
-    Rows keep the key and the ids that they have in that version, whatever BigQuery's primary key is
-    by now.
+    Rows keep the key and the ids that they have in that version, whatever the source's primary key
+    is by now.
     """
     key = contract.key or (before.key if before else schema.primary_key)
     known = {*_paths_so_far(before)} if before else set()
-    problems = [*_problems(contract, schema, key, known)]
+    problems = [*_problems(contract, schema, types, key, known)]
     if problems:
         raise SchemaMismatch(contract.id, problems)
     columns = _selected(contract, schema)
     by_name = {column.name: column for column in columns}
     only = by_name[key[0]] if len(key) == 1 else None
-    id_column = only if only and only.kind in ID_KINDS else None
+    id_column = only if only and types.is_id(only) else None
     timestamp = by_name[contract.timestamp_column]
     if before is not None:
         return Selection(
@@ -71,7 +57,7 @@ def select_columns(
             id_column=id_column,
         )
     primary_key = PRIMARY_KEY
-    if PRIMARY_KEY in by_name and not _is_stored_as_id(contract, id_column):
+    if PRIMARY_KEY in by_name and not _is_stored_as_id(types, id_column):
         primary_key = OTHER_PRIMARY_KEY
     if primary_key == OTHER_PRIMARY_KEY and primary_key in by_name:
         problem = (
@@ -90,14 +76,14 @@ def _paths_so_far(before: TableVersion) -> Iterator[str]:
     Fields that wait are among them: an override may name one before somebody decides on it.
     """
     for column in before.columns:
-        yield from replace(column.in_source, name=column.source).paths
+        yield from column.in_source.named(column.source.name).paths
 
 
-def _is_stored_as_id(contract: TableContract, id_column: Column | None) -> bool:
+def _is_stored_as_id(types: TargetTypes, id_column: Column | None) -> bool:
     """Says whether the source's own `id`, as it is stored, can be the primary key."""
     if id_column is None or id_column.name != PRIMARY_KEY:
         return False
-    return id_column.kind is Kind.INT64 or form_of(id_column, contract) is Form.TEXT
+    return types.is_stored_as_id(id_column)
 
 
 def _selected(contract: TableContract, schema: TableSchema) -> tuple[Column, ...]:
@@ -108,7 +94,11 @@ def _selected(contract: TableContract, schema: TableSchema) -> tuple[Column, ...
 
 
 def _problems(
-    contract: TableContract, schema: TableSchema, key: Sequence[str], known: Collection[str]
+    contract: TableContract,
+    schema: TableSchema,
+    types: TargetTypes,
+    key: Sequence[str],
+    known: Collection[str],
 ) -> Iterator[str]:
     if contract.columns != ALL_COLUMNS:
         for name in contract.columns:
@@ -118,8 +108,8 @@ def _problems(
     yield from _timestamp_problems(contract, schema)
     yield from _key_problems(contract, schema, key, selected)
     for column in selected:
-        yield from _name_problems(column)
-    yield from _override_problems(contract, schema, known)
+        yield from _name_problems(column, types)
+    yield from _override_problems(contract, schema, types, known)
 
 
 def _missing(where: str, name: str, schema: TableSchema) -> Iterator[str]:
@@ -161,48 +151,50 @@ def _key_problems(
     for name in key:
         if contract.key is None and name in schema.primary_key and name not in names:
             whole = ", ".join(key)
-            yield f"columns: leaves out {name} of BigQuery's primary key ({whole}); add it"
+            yield (
+                f"columns: leaves out {name} of {contract.source.store}'s primary key ({whole});"
+                " add it"
+            )
         else:
             yield from _missing("key", name, schema)
     for column in selected:
         if column.name not in key:
             continue
-        if column.repeated or column.kind in _NO_KEYS:
+        if column.repeated or column.kind in NO_KEYS:
             yield f"key: {column.name} is {type_text(column)}, whose values cannot identify a row"
 
 
-def _name_problems(column: Column) -> Iterator[str]:
-    if why := refusal_of_column(column.name):
+def _name_problems(column: Column, types: TargetTypes) -> Iterator[str]:
+    if why := types.refusal_of_column(column.name):
         yield (
             f"column {column.name}: {why}. Leave it out by listing the others in columns, or rename"
             f" it in customQuery (SELECT * EXCEPT ({column.name}), {column.name} AS ...)"
         )
-    for path in _refused_fields(column, column.name):
-        yield f"field {path}: {refusal_of_field(path.rsplit('.', 1)[-1])}. Rename it in customQuery"
+    yield from _field_problems(column, column.name, types)
 
 
-def _refused_fields(column: Column, path: str) -> Iterator[str]:
+def _field_problems(column: Column, path: str, types: TargetTypes) -> Iterator[str]:
     for field in column.fields:
         below = f"{path}.{field.name}"
-        if refusal_of_field(field.name):
-            yield below
-        yield from _refused_fields(field, below)
+        if why := types.refusal_of_field(field.name):
+            yield f"field {below}: {why}. Rename it in customQuery"
+        yield from _field_problems(field, below, types)
 
 
 def _override_problems(
-    contract: TableContract, schema: TableSchema, known: Collection[str]
+    contract: TableContract, schema: TableSchema, types: TargetTypes, known: Collection[str]
 ) -> Iterator[str]:
     for path, override in contract.schema_overrides.items():
         found = _at(path, schema) or _at(renamed_path(path, contract), schema)
         if found is None:
             if path not in known:
                 yield from _no_such_path(path, schema)
-        elif why := impossible_override(found, override):
+        elif why := types.impossible_override(found, override):
             yield f"schemaOverrides: {path} {why}"
         elif "." in path and override.indexed is not None:
             yield (
-                f"schemaOverrides: {path} is inside {path.split('.')[0]}, and Harper indexes whole"
-                " attributes only; take indexed out"
+                f"schemaOverrides: {path} is inside {path.split('.')[0]}, and"
+                f" {contract.target.store} indexes whole attributes only; take indexed out"
             )
         elif path == contract.timestamp_column and override.indexed is False:
             yield (

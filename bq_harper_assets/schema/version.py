@@ -1,19 +1,26 @@
-"""A schema version lists every column a table has had, its spelling in both stores, its state."""
+"""A schema version lists every column a table has had, its spelling in each store, its state."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from bq_harper_assets.schema.harper_types import NATIVE, Form, HarperColumn
-from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.earlier_releases import (
+    as_first_stored,
+    decided,
+    has_offer,
+    synced_fields,
+)
+from bq_harper_assets.schema.logical import Column, Kind, Spelling
+
+Spell = Callable[[Column, str], Spelling]  # of a column or field at this path of the source
 
 
 class State(StrEnum):
     """A state says what a version does with a column."""
 
     LIVE = "live"  # it is read, written, hashed and proved
-    RETIRED = "retired"  # it is not read any more; Harper keeps what was written
+    RETIRED = "retired"  # it is not read any more; the target keeps what was written
     WAITING = "waiting"  # the source has it, and it is not synced until somebody decides so
 
 
@@ -21,14 +28,12 @@ class State(StrEnum):
 class VersionColumn:
     """A version column is one column or nested field of a schema version."""
 
-    name: str  # Harper's attribute
-    source: str  # what BigQuery calls it
+    source: Spelling
+    target: Spelling
     kind: Kind
-    form: Form
     repeated: bool = False
     required: bool = False
     fields: tuple["VersionColumn", ...] = ()
-    spelling: str = ""
     description: str = ""
     max_length: int | None = None
     indexed: bool = False
@@ -38,59 +43,56 @@ class VersionColumn:
     offered: tuple["VersionColumn", ...] = ()  # all fields that the source has, if some wait
 
     @classmethod
-    def of(cls, column: Column, stored: HarperColumn, *, indexed: bool = False) -> "VersionColumn":
-        """Makes a live column of a planned one and of how it is stored."""
+    def of(cls, column: Column, spelled: Spell, path: str = "") -> "VersionColumn":
+        """Makes a live column of one of the source; `spelled` says how the target spells it."""
+        path = f"{path}.{column.name}" if path else column.read_as
         return cls(
-            name=column.name,
-            source=column.read_as,
+            source=Spelling(column.read_as, column.spelling),
+            target=spelled(column, path),
             kind=column.kind,
-            form=stored.form,
             repeated=column.repeated,
             required=column.required,
-            fields=tuple(map(cls.of, column.fields, stored.fields)),
-            spelling=column.spelling,
+            fields=tuple(cls.of(field, spelled, path) for field in column.fields),
             description=column.description,
             max_length=column.max_length,
-            indexed=indexed,
         )
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> "VersionColumn":
         """Makes a column of what body() returned; the first release recorded fewer entries."""
-        kind = Kind(body["kind"])
+        if "form" not in body:
+            body = {**body, **as_first_stored(body["kind"], body["repeated"])}
         # Earlier releases let single fields wait; now all that the source offers wait as one.
-        waits = any(map(_has_offer, body["fields"]))
+        waits = any(map(has_offer, body["fields"]))
         offered = body["fields"] if waits else body.get("offered", ())
         return cls(
-            name=body["name"],
-            source=body.get("source", body["name"]),
-            kind=kind,
-            form=Form(body.get("form", NATIVE.get(kind, Form.TEXT))),
+            source=Spelling(body.get("source", body["name"]), body.get("spelling", "")),
+            target=Spelling(body["name"], body["type"], body["form"]),
+            kind=Kind(body["kind"]),
             repeated=body["repeated"],
             required=body["required"],
-            fields=tuple(cls.parse(each) for each in _synced_fields(body["fields"])),
-            spelling=body.get("spelling", ""),
+            fields=tuple(cls.parse(each) for each in synced_fields(body["fields"])),
             description=body.get("description", ""),
             max_length=body.get("max_length"),
             indexed=body.get("indexed", False),
             state=State(body.get("state", State.LIVE)),
             written=body.get("written", True),
             waited=body.get("waited", False),
-            offered=tuple(cls.parse(_decided(each)) for each in offered),
+            offered=tuple(cls.parse(decided(each)) for each in offered),
         )
 
     def body(self) -> dict[str, Any]:
         """Returns the column as JSON."""
         return {
-            "name": self.name,
-            "source": self.source,
+            "name": self.target.name,
+            "source": self.source.name,
             "kind": self.kind.value,
-            "form": self.form.value,
-            "type": self.stored.type.value,
+            "form": self.target.form,
+            "type": self.target.type,
             "repeated": self.repeated,
             "required": self.required,
             "fields": [each.body() for each in self.fields],
-            "spelling": self.spelling,
+            "spelling": self.source.type,
             "description": self.description,
             "max_length": self.max_length,
             "indexed": self.indexed,
@@ -100,6 +102,15 @@ class VersionColumn:
             **({"waited": True} if self.waited else {}),
             **({"offered": [each.body() for each in self.offered]} if self.offered else {}),
         }
+
+    @property
+    def name(self) -> str:
+        """Gives the name that the target has for the column, which stays when the source's goes."""
+        return self.target.name
+
+    def named(self, name: str) -> "VersionColumn":
+        """Gives the column another name in the target."""
+        return replace(self, target=replace(self.target, name=name))
 
     @property
     def is_live(self) -> bool:
@@ -125,28 +136,15 @@ class VersionColumn:
             repeated=self.repeated,
             required=self.required,
             fields=tuple(each.logical for each in self.fields),
-            spelling=self.spelling,
+            spelling=self.source.type,
             description=self.description,
             max_length=self.max_length,
             source_name=self._source_name,
         )
 
     @property
-    def stored(self) -> HarperColumn:
-        """Describes the column for writing it to Harper."""
-        fields = tuple(each.stored for each in self.fields)
-        return HarperColumn(
-            name=self.name,
-            kind=self.kind,
-            form=self.form,
-            repeated=self.repeated,
-            fields=fields,
-            source_name=self._source_name,
-        )
-
-    @property
     def _source_name(self) -> str:
-        return "" if self.source == self.name else self.source
+        return "" if self.source.name == self.name else self.source.name
 
     @property
     def paths(self) -> frozenset[str]:
@@ -156,7 +154,7 @@ class VersionColumn:
     @property
     def type_text(self) -> str:
         """Gives the source's type as a user knows it, with its fields: ARRAY<STRUCT<a INT64>>."""
-        name = self.spelling or self.kind.value
+        name = self.source.type or self.kind.value
         if self.fields:
             inner = ", ".join(f"{each.name} {each.type_text}" for each in self.fields)
             name = f"STRUCT<{inner}>"
@@ -164,7 +162,7 @@ class VersionColumn:
 
     @property
     def mode(self) -> str:
-        """Gives BigQuery's word for the mode: REPEATED, REQUIRED or NULLABLE."""
+        """Gives the word for how many values a row has: REPEATED, REQUIRED or NULLABLE."""
         if self.repeated:
             return "REPEATED"
         return "REQUIRED" if self.required else "NULLABLE"
@@ -179,6 +177,14 @@ class Layout:
     primary_key: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class StorePair:
+    """These are the stores whose spellings a version has."""
+
+    source: str
+    target: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableVersion:
     """A table version has a table's columns at one version of its schema."""
@@ -189,6 +195,8 @@ class TableVersion:
     id_paths: tuple[str, ...] = ()  # what a keyless table's ids are made of; empty while undecided
     layout: Layout = field(default=Layout())
     not_selected: tuple[str, ...] = ()  # columns of the source that the contract leaves out
+    # Versions of earlier releases name none, and say the same.
+    stores: StorePair | None = field(default=None, compare=False)
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> "TableVersion":
@@ -212,6 +220,7 @@ class TableVersion:
                 tuple(layout.get("primary_key", ())),
             ),
             not_selected=tuple(body.get("not_selected", ())),
+            stores=StorePair(**body["stores"]) if "stores" in body else None,
         )
 
     def body(self) -> dict[str, Any]:
@@ -227,6 +236,7 @@ class TableVersion:
                 "primary_key": list(self.layout.primary_key),
             },
             "not_selected": list(self.not_selected),
+            **({"stores": asdict(self.stores)} if self.stores else {}),
         }
 
     @property
@@ -236,7 +246,7 @@ class TableVersion:
 
     @property
     def live_names(self) -> frozenset[str]:
-        """Gives the names of Harper's attributes that are synced."""
+        """Gives the target's names of the columns that are synced."""
         return frozenset(column.name for column in self.live)
 
     @property
@@ -255,12 +265,12 @@ class TableVersion:
         return tuple(column for column in self.columns if column.waits)
 
     def find(self, name: str) -> VersionColumn | None:
-        """Finds a column by its name in Harper; None if there is none."""
+        """Finds a column by its name in the target; None if there is none."""
         return next((column for column in self.columns if column.name == name), None)
 
     def of_source(self, *sources: str) -> Iterator[VersionColumn]:
         """Yields the columns, in whatever state, that had one of these names in the source."""
-        return (column for column in self.columns if column.source in sources)
+        return (column for column in self.columns if column.source.name in sources)
 
 
 def paths_of(columns: Iterable[VersionColumn], above: str = "") -> Iterator[str]:
@@ -268,42 +278,6 @@ def paths_of(columns: Iterable[VersionColumn], above: str = "") -> Iterator[str]
     for column in columns:
         yield f"{above}{column.name}"
         yield from paths_of(column.fields, f"{above}{column.name}.")
-
-
-def _is_offered(field: Mapping[str, Any]) -> bool:
-    """Says whether an earlier release let this field wait, and no row holds a value of it."""
-    return field.get("state") == State.WAITING and not field.get("written", True)
-
-
-def _has_offer(field: Mapping[str, Any]) -> bool:
-    return _is_offered(field) or any(map(_has_offer, field["fields"]))
-
-
-def _synced_fields(fields: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Gives the fields that are synced, among them those that a rollback of old had set aside.
-
-    Rows hold values of these: a field that is not synced would lose them at the next upsert.
-    """
-    return [
-        {
-            **each,
-            "state": State.LIVE
-            if each.get("state") == State.WAITING
-            else each.get("state", State.LIVE),
-            "fields": _synced_fields(each["fields"]),
-        }
-        for each in fields
-        if not _is_offered(each)
-    ]
-
-
-def _decided(field: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        **field,
-        "state": State.LIVE,
-        "written": True,
-        "fields": [*map(_decided, field["fields"])],
-    }
 
 
 def _id_paths(recorded: Sequence[str], columns: Iterable[VersionColumn]) -> Iterator[str]:

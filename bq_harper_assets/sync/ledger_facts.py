@@ -7,7 +7,8 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.errors import TableChanged
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellKey, LedgerRoute, RouteFacts, SchemaVersion
-from bq_harper_assets.schema.change import Change, dated
+from bq_harper_assets.schema.change import Change
+from bq_harper_assets.schema.change_words import dated
 from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.schema.version import TableVersion

@@ -164,6 +164,13 @@ class Source(Protocol):
         """Reads the columns that the source has now."""
         ...
 
+    def planned(self, contract: TableContract, before: TableVersion | None = None) -> TablePlan:
+        """Plans the target's table by the columns that the source has now.
+
+        `before` is the version that the planned one follows.
+        """
+        ...
+
     def pinned(
         self,
         contract: TableContract,

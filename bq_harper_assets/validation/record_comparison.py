@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bq_harper_assets.contract.identifiers import DELETED_AT
-from bq_harper_assets.schema.errors import UnreadableValue
-from bq_harper_assets.schema.harper_types import HarperColumn
+from bq_harper_assets.stores.harper.errors import UnreadableValue
 from bq_harper_assets.stores.harper.reading.from_harper import from_harper
+from bq_harper_assets.stores.harper.types import HarperColumn
 
 
 def differing_columns(

@@ -13,7 +13,7 @@ from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.schema.change import Change, ChangeKind
 from bq_harper_assets.schema.changes import changes_between, waiting_changes
 from bq_harper_assets.schema.version import TableVersion
-from bq_harper_assets.stores.harper.schema_evolution import is_applied
+from bq_harper_assets.stores.harper.table.schema_evolution import is_applied
 from bq_harper_assets.sync.schema_sync.version_history import version_steps
 from bq_harper_assets.validation.verdict import Severity
 

@@ -21,8 +21,8 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.runs.launch import QUIET
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.verbs import schema_versions
-from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.stores.bigquery.source import source_schema
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets.sync.schema_sync.drift import LOOK_EVERY
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -120,7 +120,7 @@ def first_version(project: Project, ledger: Ledger, tables: SmallTables) -> None
     """As if each table had been looked at once, and nothing done yet."""
     for contract in project.tables:
         known = ledger.register_route(table_facts(contract, project.bigquery.project))
-        body = plan_table(contract, source_schema(tables.queries, contract)).version.body()
+        body = harper_plan(contract, source_schema(tables.queries, contract)).version.body()
         ledger.record_schema(known, body, 0, by="a run", cause="first sync")
 
 

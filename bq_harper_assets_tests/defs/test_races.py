@@ -13,10 +13,10 @@ from bq_harper_assets.contract.settings.addresses import StackAddresses, write_a
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.defs.runs.launch import Launched, launch
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.stores.bigquery.source import source_schema
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
+from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.table.ensure_table import ensure_table
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window, windows_between
 from bq_harper_assets.sync.protocols import TableAction
@@ -59,7 +59,7 @@ def test_a_run_that_loses_a_race_for_its_table_succeeds_and_a_changed_type_is_a_
         sensor = Drifting(dagster=dagster, clock=clock)
         definitions = sensor.definitions
         first, second = windows_between(start, start + 2 * HOUR, contract.window)
-        plan = plan_table(contract, source_schema(tables.queries, contract))
+        plan = harper_plan(contract, source_schema(tables.queries, contract))
 
         def run(window: Window) -> Launched:
             cells = [Cell(window, number) for number in range(contract.slices)]

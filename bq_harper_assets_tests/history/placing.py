@@ -4,9 +4,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from bq_harper_assets.schema.harper_types import NATIVE, Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
+from bq_harper_assets.stores.harper.types import HARPER_KINDS, HarperColumn
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
 from bq_harper_assets.sync.identity.row_id import identify
 from bq_harper_assets_tests.history.source import Row
@@ -14,7 +14,7 @@ from bq_harper_assets_tests.history.source import Row
 _KINDS = {"ts": Kind.TIMESTAMP, "v": Kind.FLOAT64, "c": Kind.STRING}
 _PLAN = RowPlan(
     columns=tuple(
-        HarperColumn(name=name, kind=kind, form=NATIVE.get(kind, Form.TEXT))
+        HarperColumn(name=name, kind=kind, form=HARPER_KINDS[kind].form)
         for name, kind in _KINDS.items()
     ),
     timestamp="ts",

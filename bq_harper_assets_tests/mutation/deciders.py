@@ -35,9 +35,8 @@ DECIDERS = (
     Decider("schema/change_words", "schema/test_change_words schema/test_changes"),
     Decider("schema/changes", "schema/test_changes schema/test_change_words schema/test_evolution"),
     Decider("schema/evolution", "schema/test_evolution"),
-    Decider("schema/harper_types", "schema/test_harper_types"),
+    Decider("schema/earlier_releases", "schema/test_earlier_releases schema/test_version"),
     Decider("schema/index_strategy", "schema/test_index_strategy"),
-    Decider("schema/reserved_names", "schema/test_reserved_names"),
     Decider("schema/schema_rules", "schema/test_schema_rules schema/test_evolution"),
     Decider("schema/selection", "schema/test_selection schema/test_table_plan"),
     Decider(
@@ -125,6 +124,9 @@ DECIDERS = (
         "sync/revisit/run_requests", "sync/revisit/test_run_requests sync/revisit/test_due_cells"
     ),
     Decider("stores/harper/encoding/key_ids", "sync/identity/test_row_id"),
+    Decider("stores/harper/schema", "stores/harper/test_schema schema/test_index_strategy"),
+    Decider("stores/harper/table/reserved_names", "stores/harper/table/test_reserved_names"),
+    Decider("stores/harper/types", "stores/harper/test_types"),
     Decider("stores/harper/reading/conversions", "stores/harper/reading/test_conversions"),
     Decider("sync/turn/judge", "sync/turn/test_judge"),
     Decider("stores/harper/reading/from_harper", "stores/harper/reading/test_from_harper"),
@@ -137,8 +139,8 @@ DECIDERS = (
     Decider("stores/bigquery/restriction", "stores/bigquery/test_restriction"),
     Decider("retries/breaker", "retries/test_breaker"),
     Decider("stores/harper/answers", "stores/harper/test_answers_read"),
-    Decider("stores/harper/ensure_table", "stores/harper/test_ensure_table"),
-    Decider("stores/harper/fitting", "stores/harper/test_fitting"),
+    Decider("stores/harper/table/ensure_table", "stores/harper/table/test_ensure_table"),
+    Decider("stores/harper/table/fitting", "stores/harper/table/test_fitting"),
     Decider("retries/retry", "retries/test_retry"),
     Decider(
         "validation/progress/due_rows",

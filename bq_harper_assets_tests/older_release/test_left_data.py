@@ -11,6 +11,7 @@ import pytest
 from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.bigquery.source import BigQuerySource
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.schema_sync.drift import look_for_drift
 from bq_harper_assets_tests.cli.schema.test_group import changed
 from bq_harper_assets_tests.cli.typed import told, typed_well
@@ -69,7 +70,9 @@ def test_a_table_whose_columns_have_changed_has_nothing_due_and_gets_no_new_vers
     project = load_project(left.project.root)
     [ports] = [each for each in project.tables if each.id == left.name("ports")]
     with open_ledger(project.ledger.url) as ledger:
-        seen = look_for_drift(ledger, BigQuerySource(left.source.queries), ports, "a test")
+        seen = look_for_drift(
+            ledger, BigQuerySource(left.source.queries, harper_plan), ports, "a test"
+        )
     assert (seen.version, seen.changes, seen.problem) == (2, (), None)
     assert [each.column for each in seen.waiting] == ["address"]
     assert synced(left, "ports", "--changed") == {}

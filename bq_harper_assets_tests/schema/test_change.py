@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bq_harper_assets.schema.change import Change, ChangeKind, dated
+from bq_harper_assets.schema.change import Change, ChangeKind
 from bq_harper_assets_tests.schema.test_changes import TEXT
 from bq_harper_assets_tests.schema.versions import story, told
-from bq_harper_assets_tests.stores.small_tables import utc
 
 
 @pytest.mark.promise("F1")
@@ -51,11 +50,3 @@ def test_a_change_is_one_line_with_what_is_known_of_it() -> None:
     )
     of_table = replace(REMOVED, kind=ChangeKind.PRIMARY_KEY, column="", before="")
     assert str(of_table) == "primary key: left out from now on"
-
-
-def test_only_a_removed_column_with_values_is_told_with_since_when_it_is_gone() -> None:
-    at = utc(2026, 11, 16, 7)
-    gone = "gone since 2026-11-16 07:00:00 UTC; left out from now on"
-    assert dated(REMOVED, at) == replace(REMOVED, action=gone)
-    for other in (replace(REMOVED, severity="info"), replace(REMOVED, kind=ChangeKind.RETYPED)):
-        assert dated(other, at) == other

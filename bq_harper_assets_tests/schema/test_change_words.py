@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 
+from bq_harper_assets.schema.change import ChangeKind
+from bq_harper_assets.schema.change_words import dated
 from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets_tests.schema.samples import contract
+from bq_harper_assets_tests.schema.test_change import REMOVED
 from bq_harper_assets_tests.schema.test_changes import ADDRESS, FROZEN, TEXT, WHOLE
 from bq_harper_assets_tests.schema.versions import of, seen, story, told
+from bq_harper_assets_tests.stores.small_tables import utc
 
 KNOTS = replace(TEXT, name="knots")
 CLEANUP = "speed keeps the values it has, and is listed by bqh schema cleanup orders"
@@ -229,3 +233,11 @@ def test_an_index_that_comes_or_goes_is_told_with_what_harper_does(
     first = story((TEXT,), **before)
     [change] = told(first, seen(first, TEXT, **after), **after)
     assert (change.kind, change.severity, change.action) == ("index", "warn", text)
+
+
+def test_only_a_removed_column_with_values_is_told_with_since_when_it_is_gone() -> None:
+    at = utc(2026, 11, 16, 7)
+    gone = "gone since 2026-11-16 07:00:00 UTC; left out from now on"
+    assert dated(REMOVED, at) == replace(REMOVED, action=gone)
+    for other in (replace(REMOVED, severity="info"), replace(REMOVED, kind=ChangeKind.RETYPED)):
+        assert dated(other, at) == other

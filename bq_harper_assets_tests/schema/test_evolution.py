@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from bq_harper_assets.schema.errors import SchemaMismatch
 from bq_harper_assets.schema.evolution import Rules, applied, evolve, holds, rolled_back
-from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.schema.logical import Column, Kind, Spelling
 from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
+from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.types import harper_columns
 from bq_harper_assets_tests.schema.samples import contract, schema
 from bq_harper_assets_tests.schema.versions import of, seen, states, story
+from bq_harper_assets_tests.sync.sql_types import sql_plan
 
 TEXT, WHOLE, PART = (of("speed", kind) for kind in (Kind.STRING, Kind.INT64, Kind.FLOAT64))
 MONEY, MUCH_MONEY = (of("price", kind) for kind in (Kind.NUMERIC, Kind.BIGNUMERIC))
@@ -52,7 +54,7 @@ def test_a_number_that_the_source_itself_uses_is_left_to_it() -> None:
     there = story((TEXT, own), (WHOLE, own))
     assert states(there) == {"speed_v3": "live", "speed_v2": "live", "speed": "retired"}
     at_once = story((TEXT,), (WHOLE, own))
-    assert {c.source: c.name for c in at_once.live}["speed_v2"] == "speed_v2"
+    assert {c.source.name: c.name for c in at_once.live}["speed_v2"] == "speed_v2"
 
 
 def test_a_name_that_ends_like_a_number_of_ours_is_kept_whole() -> None:
@@ -65,7 +67,7 @@ def test_a_name_that_ends_like_a_number_of_ours_is_kept_whole() -> None:
 
 def test_a_source_column_of_a_name_that_is_taken_gets_another() -> None:
     after = story((TEXT,), (WHOLE,), (WHOLE, of("speed_v2", Kind.BOOL)))
-    assert {c.source: c.name for c in after.live}["speed_v2"] == "speed_v2_v2"
+    assert {c.source.name: c.name for c in after.live}["speed_v2"] == "speed_v2_v2"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_a_rename_is_never_guessed_and_followed_where_it_is_declared() -> None:
     declared = {"renames": {"speed": "knots"}}
     followed = seen(story((TEXT,)), knots, **declared)
     assert states(followed) == {"speed": "live"}
-    assert [c.source for c in followed.live][-1] == "knots"
+    assert [c.source.name for c in followed.live][-1] == "knots"
     assert seen(followed, knots, **declared) == followed
     assert seen(followed, knots) == followed  # what was followed needs no declaration
 
@@ -135,7 +137,7 @@ def test_a_rename_that_is_declared_late_brings_the_values_together_from_then_on(
     knots = replace(TEXT, name="knots")
     late = seen(story((TEXT,), (knots,)), knots, renames={"speed": "knots"})
     assert states(late) == {"speed": "live", "knots": "retired"}
-    assert [c.source for c in late.live][-1] == "knots"
+    assert [c.source.name for c in late.live][-1] == "knots"
 
 
 @pytest.mark.promise("N8")
@@ -151,7 +153,7 @@ def test_what_is_said_of_a_column_holds_under_its_new_name(declared: dict[str, A
     first = story((WHOLE,), **declared)
     renamed = declared | {"renames": {"speed": "knots"}}
     followed = seen(first, knots, **renamed)
-    assert followed.live[-1] == replace(first.live[-1], source="knots")
+    assert followed.live[-1] == replace(first.live[-1], source=Spelling("knots"))
     assert seen(followed, knots, **renamed) == followed
 
 
@@ -159,7 +161,7 @@ def test_a_rename_of_a_column_that_is_still_there_waits_until_it_is_gone() -> No
     knots = replace(TEXT, name="knots")
     declared = {"renames": {"speed": "knots"}}
     both = seen(story((TEXT,)), TEXT, knots, **declared)
-    assert {c.source: c.name for c in both.live if c.source != "number"} == {
+    assert {c.source.name: c.name for c in both.live if c.source.name != "number"} == {
         "event_time": "event_time",
         "speed": "speed",
         "knots": "knots",
@@ -179,7 +181,7 @@ def test_a_renamed_column_that_changes_its_type_does_not_go_where_old_values_are
 def test_a_name_that_a_rename_set_free_in_the_source_is_not_free_in_harper() -> None:
     knots = replace(TEXT, name="knots")
     after = story((TEXT,), (knots,), (knots, TEXT), renames={"speed": "knots"})
-    assert {c.source: c.name for c in after.live}["speed"] == "speed_v2"
+    assert {c.source.name: c.name for c in after.live}["speed"] == "speed_v2"
 
 
 def test_what_the_policy_does_not_follow_waits_and_what_is_gone_is_left_out() -> None:
@@ -200,7 +202,7 @@ def test_fields_that_come_inside_a_column_wait_together_and_the_column_goes_on(p
     first = story((address,), **declared)
     waits = seen(first, wider, **declared)
     assert waits.live_paths == first.live_paths
-    assert [column.stored for column in waits.live] == [column.stored for column in first.live]
+    assert harper_columns(waits.live) == harper_columns(first.live)
     assert waits.known_paths == {*first.live_paths, "address.zip"}
     assert seen(waits, wider, **declared) == waits == TableVersion.parse(waits.body())
     assert seen(waits, wider) == waits  # also under evolve: somebody has to decide
@@ -261,17 +263,17 @@ def test_a_rename_that_took_effect_long_ago_is_not_followed_again() -> None:
     knots, whole = replace(TEXT, name="knots"), replace(WHOLE, name="knots")
     renamed = story((TEXT,), (knots,), (whole,), **declared)
     assert states(renamed) == {"speed_v2": "live", "speed": "retired"}
-    assert {column.source for column in renamed.columns[2:]} == {"knots"}
+    assert {column.source.name for column in renamed.columns[2:]} == {"knots"}
     # Another column of the old name comes and goes; its values are not those of knots.
     another = seen(renamed, whole, TEXT, **declared)
-    [name] = [column.name for column in another.live if column.source == "speed"]
+    [name] = [column.name for column in another.live if column.source.name == "speed"]
     back = seen(another, knots, **declared)
-    assert [column.name for column in back.live if column.source == "knots"] != [name]
+    assert [column.name for column in back.live if column.source.name == "knots"] != [name]
 
 
 def test_a_rename_of_what_is_gone_altogether_changes_no_name() -> None:
     after = story((TEXT,), (), renames={"speed": "knots"})
-    assert {column.name: column.source for column in after.columns}["speed"] == "speed"
+    assert {column.name: column.source.name for column in after.columns}["speed"] == "speed"
 
 
 def test_numbers_go_on_from_the_highest_of_both_names() -> None:
@@ -287,7 +289,7 @@ def test_numbers_go_on_from_the_highest_of_both_names() -> None:
 def test_an_attribute_of_ours_is_no_place_for_a_column() -> None:
     declared = {"key": ("number", "event_time")}  # so that ids are hashes in the attribute id
     after = story((), (of("id", Kind.STRING),), **declared)
-    assert {c.source: c.name for c in after.live}["id"] == "id_v2"
+    assert {c.source.name: c.name for c in after.live}["id"] == "id_v2"
 
 
 @pytest.mark.promise("F2")
@@ -392,7 +394,7 @@ RULES = st.builds(
 
 
 def as_found(columns: list[Column]) -> list[VersionColumn]:
-    source = plan_table(contract(columns=["event_time", *SOURCES]), schema(*_all(columns))).version
+    source = harper_plan(contract(columns=["event_time", *SOURCES]), schema(*_all(columns))).version
     return [c for c in source.columns if c.name in {column.name for column in columns}]
 
 
@@ -406,7 +408,7 @@ def _all(columns: list[Column]) -> Iterator[Column]:
 def kinds(column: VersionColumn) -> object:
     """What values of a column are in Harper."""
     kind = Kind.NUMERIC if column.kind is Kind.BIGNUMERIC else column.kind
-    return kind, column.repeated, column.form
+    return kind, column.repeated, column.target.form
 
 
 def paths(column: VersionColumn, above: str = "") -> Iterator[tuple[str, object]]:
@@ -428,9 +430,11 @@ def test_whatever_the_source_goes_through(schemas: list[list[Column]], rules: Ru
         assert not {*names} & {*rules.reserved}
         # Each column of the source has one place, and only these are not retired.
         active = [column for column in after.columns if column.state is not State.RETIRED]
-        assert sorted(c.source for c in active) == sorted(c.name for c in columns)
+        assert sorted(c.source.name for c in active) == sorted(c.name for c in columns)
         assert all(
-            rules.follows(c.source) for c in active if version.find(c.name) is None and c.is_live
+            rules.follows(c.source.name)
+            for c in active
+            if version.find(c.name) is None and c.is_live
         )
         assert {c.name for c in version.columns if c.written} <= {*names}
         assert all(column.written for column in after.columns if column.is_live)
@@ -488,3 +492,15 @@ def test_an_override_that_contradicts_the_source_is_told_with_both_sides() -> No
         " be string\n"
         "Correct this, then look again with: bqh schema show orders"
     )
+
+
+def test_a_target_with_other_types_gets_a_successor_where_its_own_type_changes() -> None:
+    keyed, key = contract(key="name"), of("name", Kind.STRING)
+
+    def names(was: Kind, now: Kind) -> list[tuple[str, str]]:
+        first = sql_plan(keyed, schema(key, of("size", was))).version
+        second = sql_plan(keyed, schema(key, of("size", now)), first).version
+        return [(each.name, each.target.type) for each in second.live[2:]]
+
+    assert names(Kind.INT64, Kind.FLOAT64) == [("size_v2", "REAL")]
+    assert names(Kind.NUMERIC, Kind.BIGNUMERIC) == [("size", "TEXT")]

@@ -8,7 +8,7 @@ from bq_harper_assets.schema.errors import SchemaMismatch
 from bq_harper_assets.schema.index_strategy import decide_indexes
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
 from bq_harper_assets.schema.selection import select_columns
-from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.stores.harper.schema import HarperTypes, attributes_of, harper_plan
 from bq_harper_assets_tests.schema.samples import contract, schema
 
 
@@ -16,7 +16,8 @@ def decisions(
     source: TableSchema, lengths: dict[str, int] | None = None, **changes: Any
 ) -> dict[str, tuple[bool, str]]:
     table = contract(**changes)
-    decided = decide_indexes(select_columns(table, source), source, table, lengths)
+    types = HarperTypes(table)
+    decided = decide_indexes(select_columns(table, source, types), source, table, types, lengths)
     return {decision.column: (decision.indexed, decision.reason) for decision in decided}
 
 
@@ -173,8 +174,8 @@ def test_an_override_of_the_type_alone_leaves_the_index_to_the_rules() -> None:
 @pytest.mark.promise("C1")
 def test_the_plan_declares_all_columns_and_indexes_exactly_what_was_decided() -> None:
     source = schema(Column(name="user_id", kind=Kind.INT64), Column(name="note", kind=Kind.STRING))
-    plan = plan_table(contract(), source)
-    assert [(each.name, each.type, each.indexed) for each in plan.attributes] == [
+    plan = harper_plan(contract(), source)
+    assert [(each.name, each.type, each.indexed) for each in attributes_of(plan)] == [
         ("id", "String", False),
         ("event_time", "String", True),
         ("user_id", "Long", True),

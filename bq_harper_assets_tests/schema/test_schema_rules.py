@@ -6,7 +6,7 @@ import pytest
 
 from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets_tests.schema.samples import contract, schema
 from bq_harper_assets_tests.schema.test_evolution import TEXT, ZIP
 from bq_harper_assets_tests.schema.versions import of, seen, states, story
@@ -38,7 +38,7 @@ def test_ids_and_windows_of_rows_are_refused_to_break_with_all_that_is_wrong() -
     time = Column(name="event_time", kind=Kind.DATETIME)
     source = replace(schema(), columns=(time, Column(name="number", kind=Kind.STRING)))
     with pytest.raises(SchemaRefused) as caught:
-        plan_table(contract(key=("number",)), source, keyed)
+        harper_plan(contract(key=("number",)), source, keyed)
     assert str(caught.value) == (
         "table orders cannot follow its source:\n"
         "  - event_time was TIMESTAMP and is now DATETIME in BigQuery, and it is the"
@@ -54,7 +54,7 @@ def test_ids_and_windows_of_rows_are_refused_to_break_with_all_that_is_wrong() -
         " bqh schema diff orders"
     )
     with pytest.raises(SchemaRefused) as caught:
-        plan_table(contract(key=("event_time",)), schema(TEXT), keyed)
+        harper_plan(contract(key=("event_time",)), schema(TEXT), keyed)
     assert str(caught.value) == (
         "table orders cannot follow its source:\n"
         "  - the key was number and is now event_time: every row would get another id. To go on,"
@@ -68,7 +68,7 @@ def test_a_time_column_that_is_gone_is_told_with_those_that_could_take_its_place
     first = story((of("seen", Kind.DATE),))
     source = replace(schema(), columns=(of("seen", Kind.DATE), of("number", Kind.INT64)))
     with pytest.raises(SchemaMismatch) as caught:
-        plan_table(contract(key=("number",)), source, first)
+        harper_plan(contract(key=("number",)), source, first)
     assert str(caught.value) == (
         "table orders does not fit its source (1 problem); nothing was started.\n"
         "  - timestampColumn: the source has no column event_time; candidates are seen\n"

@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.schema.errors import SchemaMismatch
-from bq_harper_assets.schema.harper_types import Form
-from bq_harper_assets.schema.logical import Column, Kind, TableSchema
-from bq_harper_assets.schema.selection import select_columns
+from bq_harper_assets.schema.logical import Column, Kind, Spelling, TableSchema
 from bq_harper_assets.schema.version import TableVersion, VersionColumn
-from bq_harper_assets_tests.schema.samples import TS, contract, schema
+from bq_harper_assets_tests.schema.samples import TS, contract, schema, selected
 
 MMSI = Column(name="mmsi", kind=Kind.INT64)
 NAME = Column(name="name", kind=Kind.STRING)
@@ -18,14 +16,14 @@ NAME = Column(name="name", kind=Kind.STRING)
 
 def problems_of(source: TableSchema, **changes: Any) -> str:
     with pytest.raises(SchemaMismatch) as caught:
-        select_columns(contract(**changes), source)
+        selected(contract(**changes), source)
     assert caught.value.exit_code == 2
     return str(caught.value)
 
 
 @pytest.mark.promise("A1")
 def test_without_a_list_all_columns_are_selected_in_the_sources_order() -> None:
-    selection = select_columns(contract(), schema(NAME, MMSI))
+    selection = selected(contract(), schema(NAME, MMSI))
     assert selection.columns == (TS, NAME, MMSI)
     assert selection.key == ()
     assert selection.primary_key == "id"
@@ -33,14 +31,14 @@ def test_without_a_list_all_columns_are_selected_in_the_sources_order() -> None:
 
 
 def test_a_list_selects_only_its_columns_in_the_sources_order() -> None:
-    selection = select_columns(contract(columns=["mmsi", "event_time"]), schema(NAME, MMSI))
+    selection = selected(contract(columns=["mmsi", "event_time"]), schema(NAME, MMSI))
     assert selection.columns == (TS, MMSI)
 
 
 @pytest.mark.parametrize("kind", [Kind.TIMESTAMP, Kind.DATETIME, Kind.DATE])
 def test_each_kind_of_time_column_is_taken(kind: Kind) -> None:
     column = Column(name="event_time", kind=kind)
-    assert select_columns(contract(), TableSchema(columns=(column,))).timestamp == column
+    assert selected(contract(), TableSchema(columns=(column,))).timestamp == column
 
 
 def test_a_timestamp_column_of_another_type_is_told_with_the_candidates() -> None:
@@ -81,8 +79,8 @@ def test_a_column_in_another_case_is_told_how_it_is_spelled() -> None:
 
 def test_the_primary_key_of_bigquery_is_used_where_the_contract_names_none() -> None:
     source = schema(MMSI, NAME, primary_key=("mmsi",))
-    assert select_columns(contract(), source).key == ("mmsi",)
-    assert select_columns(contract(key="name"), source).key == ("name",)
+    assert selected(contract(), source).key == ("mmsi",)
+    assert selected(contract(key="name"), source).key == ("name",)
 
 
 def test_a_column_of_bigquerys_key_that_is_not_selected_is_told() -> None:
@@ -146,13 +144,20 @@ def test_the_timestamp_column_cannot_lose_its_index() -> None:
 
 BEFORE = TableVersion(
     columns=(
-        VersionColumn(name="old_v2", source="old", kind=Kind.STRING, form=Form.TEXT),
         VersionColumn(
-            name="address",
-            source="address",
+            source=Spelling("old"), target=Spelling("old_v2", "String", "text"), kind=Kind.STRING
+        ),
+        VersionColumn(
+            source=Spelling("address"),
+            target=Spelling("address"),
             kind=Kind.STRUCT,
-            form=Form.OBJECT,
-            fields=(VersionColumn(name="zip", source="zip", kind=Kind.INT64, form=Form.NUMBER),),
+            fields=(
+                VersionColumn(
+                    source=Spelling("zip"),
+                    target=Spelling("zip", "Long", "number"),
+                    kind=Kind.INT64,
+                ),
+            ),
         ),
     ),
     key=("name",),
@@ -167,7 +172,7 @@ ADDRESS = Column(
 
 def test_rows_keep_the_key_and_the_name_of_the_id_that_they_have() -> None:
     source = schema(MMSI, NAME, primary_key=("mmsi",))
-    selection = select_columns(contract(), source, BEFORE)
+    selection = selected(contract(), source, BEFORE)
     assert (selection.key, selection.primary_key) == (("name",), "_id")
     assert (selection.id_column, selection.columns) == (NAME, (TS, MMSI, NAME))
     assert selection.timestamp == TS
@@ -181,7 +186,7 @@ def test_one_column_whose_values_can_be_ids_is_the_id(
     key: str | list[str] | None, id_column: Column | None
 ) -> None:
     source = schema(MMSI, NAME, Column(name="knots", kind=Kind.FLOAT64))
-    assert select_columns(contract(key=key), source).id_column == id_column
+    assert selected(contract(key=key), source).id_column == id_column
 
 
 def test_a_column_that_went_or_a_field_of_it_may_still_be_named() -> None:
@@ -189,7 +194,7 @@ def test_a_column_that_went_or_a_field_of_it_may_still_be_named() -> None:
     listed = ["event_time", "name", "old", "address"]
     for columns, overrides in ((listed, {}), (["*"], gone)):
         declared = contract(columns=columns, schema_overrides=overrides)
-        assert select_columns(declared, schema(NAME), BEFORE).columns == (TS, NAME)
+        assert selected(declared, schema(NAME), BEFORE).columns == (TS, NAME)
     assert "columns: the source has no column old; it has event_time, name" in problems_of(
         schema(NAME), columns=["event_time", "old"]
     )
@@ -197,7 +202,7 @@ def test_a_column_that_went_or_a_field_of_it_may_still_be_named() -> None:
 
 def test_a_column_is_listed_by_its_old_name_after_a_declared_rename() -> None:
     declared = contract(columns=["event_time", "called"], renames={"called": "name"})
-    assert select_columns(declared, schema(MMSI, NAME)).columns == (TS, NAME)
+    assert selected(declared, schema(MMSI, NAME)).columns == (TS, NAME)
     told = problems_of(
         schema(MMSI), renames={"ship": "mmsi"}, schema_overrides={"ship": {"type": "array"}}
     )
@@ -211,12 +216,12 @@ def test_a_source_without_any_time_is_told_how_to_make_one() -> None:
 
 def test_a_key_that_went_from_the_source_is_told_as_such() -> None:
     with pytest.raises(SchemaMismatch, match="key: the source has no column name; it has"):
-        select_columns(contract(), schema(MMSI, primary_key=("mmsi",)), BEFORE)
+        selected(contract(), schema(MMSI, primary_key=("mmsi",)), BEFORE)
 
 
 def test_only_columns_of_the_key_have_to_identify_a_row() -> None:
     source = schema(MMSI, Column(name="more", kind=Kind.JSON))
-    assert select_columns(contract(key="mmsi"), source).key == ("mmsi",)
+    assert selected(contract(key="mmsi"), source).key == ("mmsi",)
 
 
 def test_a_field_that_harper_cannot_keep_is_told_by_its_path() -> None:
@@ -239,7 +244,7 @@ def test_only_a_whole_attribute_can_have_an_index() -> None:
         {"event_time": {"type": "string"}},
     ):
         declared = contract(schema_overrides=overrides)
-        assert select_columns(declared, schema(ADDRESS, NAME)).columns == (TS, ADDRESS, NAME)
+        assert selected(declared, schema(ADDRESS, NAME)).columns == (TS, ADDRESS, NAME)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from bq_harper_assets.schema.errors import SchemaRefused
 from bq_harper_assets.schema.evolution import applied
-from bq_harper_assets.schema.harper_types import Form
-from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.table_plan import plan_table, restricted
+from bq_harper_assets.schema.logical import Column, Kind, Spelling
+from bq_harper_assets.schema.table_plan import restricted
 from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
+from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.types import HarperColumn, harper_columns
 from bq_harper_assets_tests.schema.samples import contract, schema
 from bq_harper_assets_tests.schema.versions import of, seen, story
 
@@ -38,17 +39,22 @@ TREES = st.recursive(
 )
 
 
+def addresses(version: TableVersion) -> list[str]:
+    """What the live columns are called that are `address` in the source."""
+    return [column.name for column in version.live if column.source.name == "address"]
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.lists(TREES, max_size=4, unique_by=lambda column: column.name))
 def test_a_version_survives_the_ledger_and_gives_back_the_plan(columns: list[Column]) -> None:
-    plan = plan_table(contract(), schema(*columns))
+    plan = harper_plan(contract(), schema(*columns))
     version = TableVersion.parse(plan.version.body())
     assert version == plan.version
     assert tuple(column.logical for column in version.columns) == plan.selection.columns
-    assert tuple(column.stored for column in version.columns) == plan.columns
+    assert version.columns == plan.columns
     assert restricted(plan, version.live_paths) == plan
     # What was seen once needs no second version.
-    assert plan_table(contract(), schema(*columns), version).version == version
+    assert harper_plan(contract(), schema(*columns), version).version == version
 
 
 def test_types_modes_and_paths_are_told_as_bigquery_writes_them() -> None:
@@ -81,10 +87,9 @@ def test_a_version_of_the_first_release_is_read_with_all_columns_live() -> None:
     version = TableVersion.parse(body)
     [price] = version.columns
     assert price == VersionColumn(
-        name="price",
-        source="price",
+        source=Spelling("price"),
+        target=Spelling("price", "Float", "number"),
         kind=Kind.NUMERIC,
-        form=Form.NUMBER,
         required=True,
         indexed=True,
     )
@@ -105,8 +110,8 @@ def test_a_version_in_which_single_fields_waited_is_read_as_one_whose_column_wai
     version = TableVersion.parse(body)
     assert version.live_paths == first.live_paths
     assert version.known_paths == wider.live_paths
-    assert [column.stored for column in version.live] == [column.stored for column in first.live]
-    assert [column.source for column in version.waiting] == ["address"]
+    assert harper_columns(version.live) == harper_columns(first.live)
+    assert [column.source.name for column in version.waiting] == ["address"]
     assert TableVersion.parse(version.body()) == version
     assert applied(version) == wider
 
@@ -124,9 +129,13 @@ def test_a_field_that_an_earlier_rollback_had_set_aside_is_synced_again_and_keep
     assert version.waiting == ()
     # Rows hold numbers under this name: texts must get an attribute of their own.
     retyped = seen(version, of("address", Kind.STRUCT, zip_, of("code", Kind.STRING)))
-    assert [column.name for column in retyped.live if column.source == "address"] == ["address_v2"]
+    assert [column.name for column in retyped.live if column.source.name == "address"] == [
+        "address_v2"
+    ]
     dropped = seen(version, of("address", Kind.STRUCT, zip_))
-    assert [column.name for column in dropped.live if column.source == "address"] == ["address_v2"]
+    assert [column.name for column in dropped.live if column.source.name == "address"] == [
+        "address_v2"
+    ]
     assert "address.code" in dropped.known_paths
 
 
@@ -156,12 +165,15 @@ def test_ids_that_no_row_has_yet_are_made_of_the_columns_of_the_next_version() -
 
 
 def test_a_column_is_single_and_may_be_empty_unless_it_says_otherwise() -> None:
-    column = VersionColumn(name="a_v2", source="a", kind=Kind.STRING, form=Form.TEXT)
+    column = VersionColumn(
+        source=Spelling("a"), target=Spelling("a_v2", "String", "text"), kind=Kind.STRING
+    )
+    stored = HarperColumn.of(column)
     assert (column.repeated, column.required, column.mode) == (False, False, "NULLABLE")
-    assert (column.indexed, column.logical.read_as, column.stored.read_as) == (False, "a", "a")
-    assert (column.logical.source_name, column.stored.source_name) == ("a", "a")
-    own = replace(column, name="a")
-    assert (own.logical.source_name, own.stored.source_name) == ("", "")
+    assert (column.indexed, column.logical.read_as, stored.read_as) == (False, "a", "a")
+    assert (column.logical.source_name, stored.source_name) == ("a", "a")
+    own = column.named("a")
+    assert (own.logical.source_name, HarperColumn.of(own).source_name) == ("", "")
 
 
 @pytest.mark.promise("F1")
@@ -171,10 +183,30 @@ def test_of_several_fields_one_that_waited_is_enough_for_its_column_to_wait() ->
     body = wider.body()
     body["columns"][-1]["fields"][1] |= {"state": "waiting", "written": False}
     version = TableVersion.parse(body)
-    assert [column.source for column in version.waiting] == ["address"]
+    assert [column.source.name for column in version.waiting] == ["address"]
     assert applied(version) == wider
     # Before a release noted which fields rows hold, they held all of them.
     del body["columns"][-1]["fields"][1]["written"]
     assert TableVersion.parse(body) == wider
     first = {key: body["columns"][-1][key] for key in ("name", "kind", "repeated", "required")}
     assert VersionColumn.parse({**first, "fields": []}).indexed is False
+
+
+def test_a_version_names_the_stores_whose_words_it_has_and_is_not_another_for_it() -> None:
+    version = seen(None, of("a", Kind.STRING))
+    body = version.body()
+    assert body["stores"] == {"source": "BigQuery", "target": "Harper"}
+    assert TableVersion.parse(body).stores == version.stores
+    # An earlier release named none: what it recorded is not recorded anew.
+    del body["stores"]
+    older = TableVersion.parse(body)
+    assert (older, older.stores) == (version, None)
+    assert older.body() == body
+
+
+def test_each_store_has_its_own_name_and_type_of_a_column() -> None:
+    first = seen(None, of("stay", Kind.RANGE, spelling="RANGE<DATE>"))
+    second = seen(first, of("stay", Kind.RANGE, spelling="RANGE<TIMESTAMP>"))
+    [stay] = [column for column in second.live if column.source.name == "stay"]
+    assert stay.source == Spelling("stay", "RANGE<TIMESTAMP>")
+    assert stay.target == Spelling("stay_v2", "String", "text")

@@ -5,8 +5,8 @@ from typing import Any
 from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import TableVersion
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets_tests.schema.samples import contract, schema
 
 NUMBER = Column(name="number", kind=Kind.INT64)
@@ -17,7 +17,7 @@ def seen(
 ) -> TableVersion:
     """The version after a look at a source of these columns, of rows with a number as key."""
     source = schema(NUMBER, *columns, **(layout or {}))
-    return plan_table(contract(**{"key": ("number",)} | declared), source, before).version
+    return harper_plan(contract(**{"key": ("number",)} | declared), source, before).version
 
 
 def story(*schemas: tuple[Column, ...], **declared: Any) -> TableVersion:

@@ -15,16 +15,17 @@ from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import RouteFacts
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.table_plan import TablePlan, plan_table
+from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
+from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.table.ensure_table import ensure_table
 from bq_harper_assets_tests.schema.samples import contract, schema
 
 
 def plan_with(table: str, *names: str) -> TablePlan:
     """A plan with an indexed column of each name beside the timestamp."""
     columns = [Column(name=name, kind=Kind.INT64) for name in names]
-    return plan_table(contract(target_table=table), schema(*columns))
+    return harper_plan(contract(target_table=table), schema(*columns))
 
 
 Racer = subprocess.Popen[str]

@@ -8,12 +8,12 @@ from google.cloud import bigquery
 
 from bq_harper_assets.contract.connections import BigQueryConnection, HarperConnection
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
-from bq_harper_assets.stores.bigquery.schema_reader import read_schema
+from bq_harper_assets.stores.bigquery.schema import read_schema
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
+from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.table.ensure_table import ensure_table
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
@@ -65,7 +65,7 @@ def test_harper_describes_an_index_on_the_timestamp_the_partitioning_and_each_cl
     long = tuple(
         replace(each, max_length=5_000) if each.name == "essay" else each for each in read.columns
     )
-    plan = plan_table(contract, replace(read, columns=long))
+    plan = harper_plan(contract, replace(read, columns=long))
 
     assert {each.column: each.reason for each in plan.indexes if each.indexed} == {
         "moved": "timestampColumn",

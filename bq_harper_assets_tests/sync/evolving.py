@@ -12,6 +12,7 @@ from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper
 from bq_harper_assets.stores.bigquery.queries import Answer, Queries
 from bq_harper_assets.stores.bigquery.source import BigQuerySource
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.revisit.changed_windows import look
 from bq_harper_assets.sync.schema_sync.drift import Drift, look_for_drift
@@ -120,7 +121,7 @@ class Evolving:
 
     def drift(self) -> Drift:
         """A look at the columns."""
-        ledger, source = self.sync.stores.ledger, BigQuerySource(self.tables.queries)
+        ledger, source = self.sync.stores.ledger, BigQuerySource(self.tables.queries, harper_plan)
         return look_for_drift(ledger, source, self.contract, "a test")
 
     def run(self, *days: int, **settings: Any) -> TurnReport:
@@ -136,7 +137,7 @@ class Evolving:
         """The days before today that are not what was synced."""
         ranges = [(self.today + OLDER * DAY, self.today)]
         ledger = self.sync.stores.ledger
-        source = BigQuerySource(queries or self.tables.queries)
+        source = BigQuerySource(queries or self.tables.queries, harper_plan)
         found = look(ledger, source, self.contract, ranges)
         return {(start - self.today) // DAY for start in found.changed}
 

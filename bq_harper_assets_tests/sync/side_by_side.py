@@ -6,10 +6,12 @@ from typing import Any
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.questions.status import QuarantinedRow
-from bq_harper_assets.schema.table_plan import TablePlan, plan_table
-from bq_harper_assets.stores.bigquery.schema_reader import read_schema
+from bq_harper_assets.schema.table_plan import TablePlan
+from bq_harper_assets.stores.bigquery.schema import read_schema
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.reading.from_harper import from_harper
+from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.types import harper_columns
 from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -35,7 +37,7 @@ def plan_of(tables: SmallTables, contract: TableContract) -> TablePlan:
         contract.source.table or "",
         calls=queries.calls,
     )
-    return plan_table(contract, schema)
+    return harper_plan(contract, schema)
 
 
 def source_rows(tables: SmallTables, source: TableRef, where: str = "TRUE") -> list[dict[str, Any]]:
@@ -46,7 +48,7 @@ def source_rows(tables: SmallTables, source: TableRef, where: str = "TRUE") -> l
 
 def stored_rows(sync: Sync, tables: SmallTables, contract: TableContract) -> list[dict[str, Any]]:
     """As Harper gives them, turned back into BigQuery's types, by the column n."""
-    columns = plan_of(tables, contract).columns
+    columns = harper_columns(plan_of(tables, contract).columns)
     rows = [
         {column.name: from_harper(row.get(column.name), column) for column in columns}
         for row in sync.rows(contract)

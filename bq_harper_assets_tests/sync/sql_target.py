@@ -46,6 +46,7 @@ from bq_harper_assets.sync.protocols import (
 )
 from bq_harper_assets.sync.source.cell_rows import CellRows, Reading
 from bq_harper_assets.sync.spark.receipts import RejectedRow
+from bq_harper_assets_tests.sync.sql_types import sql_plan
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS held (
@@ -369,7 +370,7 @@ class BigQueryToSql:
     def source(
         self, doing: str, sleep: Callable[[float], None] | None = None
     ) -> AbstractContextManager[BigQuerySource]:
-        return bigquery_source(self.bigquery, {"bqh": doing})
+        return bigquery_source(self.bigquery, {"bqh": doing}, sql_plan)
 
     @contextmanager
     def target(self, retry: RetryPolicy) -> Iterator[SqlTarget]:

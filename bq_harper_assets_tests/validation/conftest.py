@@ -21,12 +21,12 @@ from bq_harper_assets.ledger.records import (
     Wanted,
 )
 from bq_harper_assets.retries.retry import RetryPolicy
-from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.stores.bigquery.source import source_schema
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.encoding.text_forms import stored_text
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.ledger_facts import table_facts, version_of
 from bq_harper_assets.validation.subject import Subject
@@ -115,7 +115,7 @@ class Bench:
         table = self.ledger.register_route(facts)
         seen = self.ledger.newest_schema(table)
         schema = source_schema(self.tables.queries, contract)
-        body = plan_table(contract, schema, version_of(seen)).version.body()
+        body = harper_plan(contract, schema, version_of(seen)).version.body()
         version = self.ledger.record_schema(table, body, seen.version if seen else 0).version
         leases = self.ledger.acquire(table, slices, "test", 3 * MINUTE)
         wanted = [

@@ -69,6 +69,7 @@ def _adopt(
 ) -> int:
     # Here and not above: google's libraries take seconds to import.
     from bq_harper_assets.stores.bigquery.source import pinned
+    from bq_harper_assets.stores.harper.schema import harper_plan
     from bq_harper_assets.sync.ledger_facts import version_of
     from bq_harper_assets.validation.adopt.adoption_check import (
         adoption_json,
@@ -86,7 +87,8 @@ def _adopt(
     now = ledger.now()
     known = ledger.find_route(contract.id)
     before = version_of(ledger.newest_schema(known)) if known else None
-    with pinned(queries, contract, beginning.start or now - _LOOKED_AT, now, before) as pin:
+    start = beginning.start or now - _LOOKED_AT
+    with pinned(queries, harper_plan, contract, start, now, before) as pin:
         inspection = inspect(queries, harper, contract, pin, found, beginning)
         if output == "text":
             _tell(contract, inspection)

@@ -55,7 +55,7 @@ def read(
         told = {"table": asked.contract.id, "schema_version": recorded.version, "rows": rows}
         click.echo(json.dumps(told, indent=2, ensure_ascii=False))
         return
-    names = [column.source for column in TableVersion.parse(recorded.body).live]
+    names = [column.source.name for column in TableVersion.parse(recorded.body).live]
     shown = [tuple(_short(row[name]) for name in names) for row in rows]
     click.echo("\n".join(aligned(names, shown)))
     more = "; there may be more: --limit" if len(rows) == limit else ""

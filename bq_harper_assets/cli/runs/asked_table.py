@@ -77,11 +77,11 @@ class AskedTable:
 
     def planned(self, before: TableVersion | None) -> "TablePlan":
         """Plans what a look at BigQuery would lead to now; nothing is recorded."""
-        from bq_harper_assets.schema.table_plan import plan_table
         from bq_harper_assets.stores.bigquery.source import source_schema
+        from bq_harper_assets.stores.harper.schema import harper_plan
 
         with self.queries() as queries:
-            return plan_table(self.contract, source_schema(queries, self.contract), before)
+            return harper_plan(self.contract, source_schema(queries, self.contract), before)
 
     def recorded(self, number: int | None = None) -> "tuple[LedgerRoute, SchemaVersion]":
         """Returns that version, or the newest; NoSuchVersion if there is none."""

@@ -66,6 +66,7 @@ def find_due(
     """Finds which of these cells are due; all windows are compared with BigQuery, however old."""
     from bq_harper_assets.ledger.ledger import open_ledger
     from bq_harper_assets.stores.bigquery.source import bigquery_source
+    from bq_harper_assets.stores.harper.schema import harper_plan
     from bq_harper_assets.sync.ledger_facts import table_facts
     from bq_harper_assets.sync.revisit.changed_open_window import open_cells_due
     from bq_harper_assets.sync.revisit.changed_windows import look
@@ -76,7 +77,7 @@ def find_due(
     wanted = set(cells)
     with (
         open_ledger(project.ledger.url) as ledger,
-        bigquery_source(project.bigquery, labels) as source,
+        bigquery_source(project.bigquery, labels, harper_plan) as source,
     ):
         if ledger.find_route(contract.id):
             ledger.register_route(table_facts(contract, project.bigquery.project))

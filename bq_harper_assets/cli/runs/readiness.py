@@ -61,15 +61,15 @@ def require_source(project: Project, contract: TableContract) -> None:
     # Here and not above: google's libraries take seconds to import.
     from bq_harper_assets.retries.retry import RetryPolicy
     from bq_harper_assets.schema.errors import SchemaRefused
-    from bq_harper_assets.schema.table_plan import plan_table
     from bq_harper_assets.stores.bigquery.errors import BigQueryError, BigQueryMissing
     from bq_harper_assets.stores.bigquery.source import bigquery_source
+    from bq_harper_assets.stores.harper.schema import harper_plan
     from bq_harper_assets.sync.ledger_facts import version_of
 
     bigquery = project.bigquery
     try:
         once = RetryPolicy(max_retries=0)
-        with bigquery_source(bigquery, {"bqh": "readiness"}, retry=once) as source:
+        with bigquery_source(bigquery, {"bqh": "readiness"}, harper_plan, retry=once) as source:
             schema = source.schema(contract)
     except BigQueryMissing as error:
         if contract.source.query is None:
@@ -87,4 +87,4 @@ def require_source(project: Project, contract: TableContract) -> None:
         table = ledger.find_route(contract.id)
         before = version_of(ledger.newest_schema(table)) if table else None
     with suppress(SchemaRefused):  # rows that only the run sees may make the change harmless
-        plan_table(contract, schema, before)
+        harper_plan(contract, schema, before)

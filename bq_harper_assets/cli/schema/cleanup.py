@@ -62,7 +62,7 @@ def retired(history: "Sequence[SchemaVersion]") -> list[Retired]:
             if known is None or known.state is not State.RETIRED:
                 break
             since = recorded
-        heirs = (c.name for c in versions[-1][1].live if c.source == column.source)
+        heirs = (c.name for c in versions[-1][1].live if c.source.name == column.source.name)
         found.append(Retired(column, since, next(heirs, None)))
     return sorted(found, key=lambda each: (each.since.version, each.column.name))
 
@@ -74,8 +74,8 @@ def _tell(contract: TableContract, found: Sequence[Retired]) -> None:
     rows = [
         (
             each.column.name,
-            f"{each.column.source} {each.column.type_text}",
-            each.column.stored.type.value,
+            f"{each.column.source.name} {each.column.type_text}",
+            each.column.target.type,
             f"version {each.since.version}, {when(each.since.recorded_at)}",
             each.successor or "-",
         )
@@ -108,9 +108,9 @@ def _operation(contract: TableContract, each: Retired) -> dict[str, str]:
 def _as_json(contract: TableContract, each: Retired) -> dict[str, Any]:
     return {
         "attribute": each.column.name,
-        "column": each.column.source,
+        "column": each.column.source.name,
         "type": each.column.type_text,
-        "harper": each.column.stored.type.value,
+        "harper": each.column.target.type,
         "since_version": each.since.version,
         "since": each.since.recorded_at.isoformat(),
         "now_in": each.successor,

@@ -22,7 +22,7 @@ from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
 from bq_harper_assets.schema.version import TableVersion
 
 if TYPE_CHECKING:
-    from bq_harper_assets.stores.harper.schema_evolution import Evolved
+    from bq_harper_assets.stores.harper.table.schema_evolution import Evolved
     from bq_harper_assets.sync.schema_sync.requested_version import Deciding, Decision
 
 _QUIET = "  ~ nothing that rows depend on, such as descriptions, order or clustering"
@@ -196,7 +196,8 @@ def rollback_notes(wanted: TableVersion, now: TableVersion) -> list[str]:
     stays = sorted(path for path in now.live_paths - wanted.live_paths if "." in path)
     return [
         *(
-            f"{each.source} stays as it is: BigQuery has no {each.type_text} of that name any more"
+            f"{each.source.name} stays as it is:"
+            f" BigQuery has no {each.type_text} of that name any more"
             for each in gone
         ),
         *(f"{path} goes on being synced: a rollback goes by whole columns" for path in stays),
@@ -205,16 +206,17 @@ def rollback_notes(wanted: TableVersion, now: TableVersion) -> list[str]:
 
 def _deciding(asked: AskedTable, queries: Any) -> "Deciding":
     from bq_harper_assets.stores.bigquery.source import BigQuerySource
+    from bq_harper_assets.stores.harper.schema import harper_plan
     from bq_harper_assets.sync.schema_sync.requested_version import Deciding
 
     require_servers(asked.project)  # what is decided is put on record before Harper hears of it
-    source = BigQuerySource(queries)
+    source = BigQuerySource(queries, harper_plan)
     return Deciding(asked.ledger, source, asked.contract, getpass.getuser())
 
 
 def _evolved(asked: AskedTable) -> "Evolved":
     """Makes in Harper what the newest version needs."""
-    from bq_harper_assets.stores.harper.schema_evolution import evolve_table
+    from bq_harper_assets.stores.harper.table.schema_evolution import evolve_table
 
     with asked.harper() as harper:
         return evolve_table(asked.ledger, harper, asked.contract)

@@ -1,7 +1,6 @@
 """`bqh schema` shows the versions of a table's columns, what differs, and what is to be done."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +18,6 @@ from bq_harper_assets.cli.schema.version_text import (
     tell,
 )
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.schema.harper_types import NATIVE, Form, fallback_warnings
 from bq_harper_assets.schema.version import State, TableVersion, VersionColumn
 
 if TYPE_CHECKING:
@@ -101,7 +99,7 @@ def indexes(table: str, profile: str | None, output: str) -> None:
     with asked.harper() as harper:
         described = harper.describe_table(contract.target.table)
     there = {each.name: each.indexed for each in described.attributes} if described else {}
-    sources = {column.name: column.source for column in plan.version.columns}
+    sources = {column.name: column.source.name for column in plan.version.columns}
     if output == "json":
         told = [
             {
@@ -132,6 +130,9 @@ def types(table: str, profile: str | None, output: str) -> None:
     """Show how each column and field of TABLE is stored in Harper."""
     with asked_table(table, profile) as asked:
         recorded, version = asked.version(None)
+    # Here and not above: it imports pyarrow.
+    from bq_harper_assets.stores.harper.types import storage_note
+
     contract = asked.contract
     columns = list(_with_fields(version.live))
     if output == "json":
@@ -141,9 +142,9 @@ def types(table: str, profile: str | None, output: str) -> None:
                 "bigquery": column.type_text,
                 "kind": column.kind.value,
                 "mode": column.mode,
-                "harper": column.stored.type.value,
-                "values": column.form.value,
-                "note": _storage_note(column),
+                "harper": column.target.type,
+                "values": column.target.form,
+                "note": storage_note(column),
             }
             for path, column in columns
         ]
@@ -154,9 +155,9 @@ def types(table: str, profile: str | None, output: str) -> None:
         (
             path,
             column.type_text,
-            "" if "." in path else column.stored.type.value,
-            f"array of {column.form}" if column.repeated else column.form.value,
-            _storage_note(column),
+            "" if "." in path else column.target.type,
+            f"array of {column.target.form}" if column.repeated else column.target.form,
+            storage_note(column),
         )
         for path, column in columns
     ]
@@ -189,7 +190,7 @@ def _with_fields(
 ) -> Iterator[tuple[str, VersionColumn]]:
     """Lists columns and their fields, each with its path in the source: trip, trip.from."""
     for column in columns:
-        path = f"{above}{column.source}"
+        path = f"{above}{column.source.name}"
         yield path, column
         yield from _with_fields(column.fields, f"{path}.")
 
@@ -198,8 +199,8 @@ def column_rows(version: TableVersion) -> Iterator[tuple[str, ...]]:
     """Yields a row for each column and field, with fields that wait inside a synced column too."""
     for column in version.columns:
         known = {path for path, _ in _with_fields((column,))}
-        yield _column_row(column.source, column, "new fields wait" if column.offered else "")
-        for path, field in _with_fields(column.in_source.fields, f"{column.source}."):
+        yield _column_row(column.source.name, column, "new fields wait" if column.offered else "")
+        for path, field in _with_fields(column.in_source.fields, f"{column.source.name}."):
             waits = column.is_live and path not in known
             yield _column_row(path, field, State.WAITING.value if waits else "")
 
@@ -212,18 +213,8 @@ def _column_row(path: str, column: VersionColumn, live: str) -> tuple[str, ...]:
         column.type_text,
         column.mode,
         "" if is_field else column.name,
-        "" if is_field else column.stored.type.value,
+        "" if is_field else column.target.type,
         "yes" if column.indexed else "",
         live if column.is_live else column.state.value,
         column.description,
     )
-
-
-def _storage_note(column: VersionColumn) -> str:
-    """Says why a column is not stored as its type has it; empty if it is."""
-    alone = replace(column.logical, fields=())
-    if warning := next(fallback_warnings((alone,)), None):
-        return warning.partition(", ")[2]
-    if column.form is Form.TEXT and column.kind in NATIVE:
-        return "as text: schemaOverrides or values say so"
-    return ""

@@ -13,6 +13,7 @@ from dagster import (
     Failure,
     JobDefinition,
     OpExecutionContext,
+    ResourceParam,
     RunRequest,
     ScheduleDefinition,
     ScheduleEvaluationContext,
@@ -20,22 +21,19 @@ from dagster import (
     op,
     schedule,
 )
-from dagster_pyspark import LazyPySparkResource
 from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.evaluations import file_verdicts
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.names import target_key
-from bq_harper_assets.defs.resources import LedgerResource, RunResources
+from bq_harper_assets.defs.resources import BigQueryToHarperResource
 from bq_harper_assets.defs.runs.early_end import require_going_on, stoppable
 from bq_harper_assets.instants import EPOCH
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.verbs.audit import AuditEntry, Note
 from bq_harper_assets.retries.waiting import WAITS
-from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.errors import RunStopped
@@ -75,13 +73,9 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
     def prove_deeply(
         context: OpExecutionContext,
         config: TurnConfig,
-        bigquery: BigQueryConnectionResource,
-        harper: HarperResource,
-        ledger: LedgerResource,
-        spark: LazyPySparkResource,
+        bigquery_to_harper: ResourceParam[BigQueryToHarperResource],
     ) -> None:
-        resources = RunResources(bigquery, harper, ledger, spark)
-        with ledger.open() as opened:
+        with bigquery_to_harper.ledger.open() as opened:
             cells = closed_cells_by_day(opened, contract)
             turn = whose_turn(contract, last_looks(opened, contract, cells), opened.now())
         if config.day:
@@ -95,7 +89,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
                     context,
                     contract,
                     of_day,
-                    resources,
+                    bigquery_to_harper,
                     checks=[cell_proof.PROOF_CHECK],
                     deep=True,
                 )
@@ -109,11 +103,11 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
                 in_vain = any(each.status in UNJUDGED for each in found.proofs)
             if of_day:
                 outcome = IN_VAIN if in_vain else found.overall.value
-                with ledger.open() as opened:
+                with bigquery_to_harper.ledger.open() as opened:
                     note = Note(DEEP_PROOF_KIND, day.isoformat(), outcome, {"cells": len(of_day)})
                     opened.record_audit(opened.find_route(contract.id), note)
         require_going_on(context)
-        if present := look_for_lost_rows(context, contract, resources):
+        if present := look_for_lost_rows(context, contract, bigquery_to_harper):
             verdicts.append(present)
         if crashed:
             first = next(iter(crashed.values()))
@@ -132,7 +126,7 @@ def build_deep_proof_job(contract: TableContract) -> JobDefinition:
 
 
 def look_for_lost_rows(
-    context: OpExecutionContext, contract: TableContract, resources: RunResources
+    context: OpExecutionContext, contract: TableContract, resources: BigQueryToHarperResource
 ) -> Verdict | None:
     """Reads the id of every row once in a scrub period, and each night while rows are lost.
 

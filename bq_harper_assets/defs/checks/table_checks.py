@@ -8,9 +8,9 @@ from dagster import (
     AssetChecksDefinition,
     AssetCheckSpec,
     Output,
+    ResourceParam,
     multi_asset_check,
 )
-from dagster_pyspark import LazyPySparkResource
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.evaluations import PER_PARTITION, file_sum
@@ -18,9 +18,7 @@ from bq_harper_assets.defs.checks.validation_jobs import WINDOWS_PROVED, newest_
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.names import target_key
 from bq_harper_assets.defs.partitions import build_partitions, cells_of
-from bq_harper_assets.defs.resources import LedgerResource, RunResources
-from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
-from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.defs.resources import BigQueryToHarperResource
 from bq_harper_assets.validation import smoke
 from bq_harper_assets.validation.progress import progress_check
 from bq_harper_assets.validation.proof import cell_proof
@@ -57,12 +55,8 @@ def build_checks(contract: TableContract, start: datetime) -> AssetChecksDefinit
     )
     def check_table(
         context: AssetCheckExecutionContext,
-        bigquery: BigQueryConnectionResource,
-        harper: HarperResource,
-        ledger: LedgerResource,
-        spark: LazyPySparkResource,
+        bigquery_to_harper: ResourceParam[BigQueryToHarperResource],
     ) -> Iterator[Output[None]]:
-        resources = RunResources(bigquery, harper, ledger, spark)
         step = context.op_execution_context
         asked = {each.name for each in context.selected_asset_check_keys}
         if PER_PARTITION in asked:
@@ -72,9 +66,11 @@ def build_checks(contract: TableContract, start: datetime) -> AssetChecksDefinit
         cells = (
             cells_of(contract, step.partition_keys)
             if has_partitions
-            else newest_cells(ledger, contract, WINDOWS_PROVED, datetime.now(UTC))
+            else newest_cells(
+                bigquery_to_harper.ledger, contract, WINDOWS_PROVED, datetime.now(UTC)
+            )
         )
-        found = validate_cells(step, contract, cells, resources, checks=sorted(asked))
+        found = validate_cells(step, contract, cells, bigquery_to_harper, checks=sorted(asked))
         if not has_partitions and PER_PARTITION in asked:
             file_sum(step, key, verdict_of(found.proofs))
         # The results are filed already: as outputs, Dagster cannot have them of many partitions,

@@ -3,16 +3,22 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from dagster import Config, Failure, JobDefinition, OpDefinition, OpExecutionContext, job, op
-from dagster_pyspark import LazyPySparkResource
+from dagster import (
+    Config,
+    Failure,
+    JobDefinition,
+    OpDefinition,
+    OpExecutionContext,
+    ResourceParam,
+    job,
+    op,
+)
 from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.partitions import newest_closed
-from bq_harper_assets.defs.resources import LedgerResource, RunResources
-from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
-from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.defs.resources import BigQueryToHarperResource, LedgerResource
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window, windows_between
 
@@ -67,19 +73,17 @@ def _step(contract: TableContract) -> OpDefinition:
     def check_cells(
         context: OpExecutionContext,
         config: ValidationConfig,
-        bigquery: BigQueryConnectionResource,
-        harper: HarperResource,
-        ledger: LedgerResource,
-        spark: LazyPySparkResource,
+        bigquery_to_harper: ResourceParam[BigQueryToHarperResource],
     ) -> None:
-        resources = RunResources(bigquery, harper, ledger, spark)
         try:
             cells = named_cells(contract, config.first, config.last)
         except ValueError as error:
             raise Failure(f"{contract.id}: {error}", allow_retries=False) from error
         if cells is None:
-            cells = newest_cells(ledger, contract, config.windows, datetime.now(UTC))
-        found = validate_cells(context, contract, cells, resources, deep=config.deep)
+            cells = newest_cells(
+                bigquery_to_harper.ledger, contract, config.windows, datetime.now(UTC)
+            )
+        found = validate_cells(context, contract, cells, bigquery_to_harper, deep=config.deep)
         words = {verdict.check: verdict.status.value for verdict in found.verdicts}
         context.add_output_metadata(
             {"status": found.overall.value, "cells": len(cells), "checks": words}

@@ -9,12 +9,11 @@ from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.evaluations import file_verdicts
 from bq_harper_assets.defs.names import target_key
-from bq_harper_assets.defs.resources import RunResources
+from bq_harper_assets.defs.resources import BigQueryToHarperResource
 from bq_harper_assets.defs.runs.early_end import require_going_on, stoppable
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.retries.breaker import PROCESS_BREAKERS
 from bq_harper_assets.retries.waiting import WAITS
-from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -55,7 +54,7 @@ def validate_cells(
     context: OpExecutionContext,
     contract: TableContract,
     cells: Sequence[Cell],
-    resources: RunResources,
+    resources: BigQueryToHarperResource,
     *,
     checks: Sequence[str] = CHECKS,
     prove: Sequence[Cell] | None = None,
@@ -91,7 +90,7 @@ def validate_cells(
             to_prove = cells if prove is None else prove
             if to_prove and cell_proof.PROOF_CHECK in checks:
                 session = resources.spark.spark_session
-                route = BigQueryToHarper(resources.stores(opened), contract)
+                route = resources.route(opened, contract)
                 prover = Prover(route, session, harper.retry())
                 with doing(f"proving {len(to_prove):,} cells"):
                     proofs = stoppable(

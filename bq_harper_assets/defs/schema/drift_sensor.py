@@ -18,6 +18,7 @@ from dagster import (
     AssetCheckEvaluation,
     AssetMaterialization,
     DagsterInstance,
+    ResourceParam,
     RunRequest,
     SensorDefinition,
     SensorEvaluationContext,
@@ -30,7 +31,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.names import evolve_job
-from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.resources import BigQueryToHarperResource
 from bq_harper_assets.defs.runs.active_runs import job_is_running
 from bq_harper_assets.defs.schema.drift_check import evaluation
 from bq_harper_assets.defs.schema.schema_asset import unshown, version_shown
@@ -44,6 +45,7 @@ from bq_harper_assets.stores.bigquery.source import bigquery_source
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.mirror.schemas import mirror_claim, unmirror_claim
 from bq_harper_assets.stores.harper.resource import HarperResource
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.protocols import Source
 from bq_harper_assets.sync.schema_sync.drift import (
     LOOK_EVERY,
@@ -177,12 +179,10 @@ def build_drift_sensor(
     )
     def schema_drift(
         context: SensorEvaluationContext,
-        bigquery: BigQueryConnectionResource,
-        harper: HarperResource,
-        ledger: LedgerResource,
+        bigquery_to_harper: ResourceParam[BigQueryToHarperResource],
     ) -> SensorResult:
         cursor = DriftCursor.model_validate_json(context.cursor or "{}")
-        with ledger.open() as opened:
+        with bigquery_to_harper.ledger.open() as opened:
             now = opened.now()
             if cursor.next_look is None:
                 cursor = cursor.begun(now, last_look(opened))
@@ -191,9 +191,13 @@ def build_drift_sensor(
             assert cursor.next_look is not None
             why = f"the next look is at {cursor.next_look:%F %T} UTC"
             if now >= cursor.next_look:
-                shown = partial(_mirrored, context, harper)
+                shown = partial(_mirrored, context, bigquery_to_harper.harper)
                 found = look_around(
-                    opened, partial(_source, bigquery), contracts, _node_id(), shown
+                    opened,
+                    partial(_source, bigquery_to_harper.bigquery),
+                    contracts,
+                    _node_id(),
+                    shown,
                 )
                 if isinstance(found, Round):
                     return _looked(news, contracts, cursor.looked(found), found)
@@ -206,7 +210,7 @@ def build_drift_sensor(
 
 def _source(bigquery: BigQueryConnectionResource) -> AbstractContextManager[Source]:
     # What is away now is looked at again in five minutes, so that nothing is sent twice.
-    return bigquery_source(bigquery.connection(), {"bqh": "drift"}, retry=_ONCE)
+    return bigquery_source(bigquery.connection(), {"bqh": "drift"}, harper_plan, retry=_ONCE)
 
 
 def _node_id() -> str:

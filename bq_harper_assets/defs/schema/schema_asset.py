@@ -16,6 +16,7 @@ from dagster import (
     Failure,
     MaterializeResult,
     MetadataValue,
+    ResourceParam,
     TableColumn,
     TableColumnConstraints,
     TableSchema,
@@ -26,7 +27,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.names import NOT_SYNCED, evolve_job, schema_key
-from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.resources import BigQueryToHarperResource
 from bq_harper_assets.defs.runs.early_end import stoppable
 from bq_harper_assets.defs.runs.step_retries import retried
 from bq_harper_assets.defs.tables.source_assets import source_key
@@ -35,8 +36,7 @@ from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.resource import HarperResource
-from bq_harper_assets.stores.harper.schema_evolution import Evolved, evolve_table
+from bq_harper_assets.stores.harper.table.schema_evolution import Evolved, evolve_table
 from bq_harper_assets.sync.schema_sync.version_history import VersionStep
 from bq_harper_assets.validation.schema_drift import as_markdown
 
@@ -54,9 +54,10 @@ def build_schema(contract: TableContract) -> AssetsDefinition:
         description=f"The columns of {contract.target.table}, version by version.",
     )
     def schema(
-        context: AssetExecutionContext, harper: HarperResource, ledger: LedgerResource
+        context: AssetExecutionContext, bigquery_to_harper: ResourceParam[BigQueryToHarperResource]
     ) -> MaterializeResult[None]:
         limit = contract.sync.give_up_after
+        harper, ledger = bigquery_to_harper.harper, bigquery_to_harper.ledger
 
         def once() -> Evolved:
             try:
@@ -136,9 +137,12 @@ def column_table(version: TableVersion) -> TableSchema:
                 TableColumnConstraints(
                     nullable=not column.required,
                     other=[
-                        f"Harper: {column.stored.type.value}",
+                        f"Harper: {column.target.type}",
                         *(["indexed"] if column.indexed else []),
-                        *([f"in BigQuery: {column.source}"] * (column.source != column.name)),
+                        *(
+                            [f"in BigQuery: {column.source.name}"]
+                            * (column.source.name != column.name)
+                        ),
                         *([] if column.is_live else [column.state.value]),
                         *(["new fields wait"] if column.is_live and column.waits else []),
                     ],

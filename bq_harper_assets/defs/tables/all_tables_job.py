@@ -3,20 +3,17 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from dagster import Config, JobDefinition, OpDefinition, OpExecutionContext, job, op
-from dagster_pyspark import LazyPySparkResource
+from dagster import Config, JobDefinition, OpDefinition, OpExecutionContext, ResourceParam, job, op
 from pydantic import Field
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.names import ALL_TABLES_JOB
 from bq_harper_assets.defs.partitions import newest_closed
-from bq_harper_assets.defs.resources import LedgerResource, RunResources
+from bq_harper_assets.defs.resources import BigQueryToHarperResource
 from bq_harper_assets.defs.tables.asset import sync_cells
 from bq_harper_assets.defs.tables.first_window import find_start
 from bq_harper_assets.defs.tables.materialisations import record_done, rows_held
-from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
-from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import windows_between
 
@@ -50,15 +47,13 @@ def _step(contract: TableContract, start: datetime) -> OpDefinition:
     def sync_newest(
         context: OpExecutionContext,
         config: NewestConfig,
-        bigquery: BigQueryConnectionResource,
-        harper: HarperResource,
-        ledger: LedgerResource,
-        spark: LazyPySparkResource,
+        bigquery_to_harper: ResourceParam[BigQueryToHarperResource],
     ) -> None:
-        resources = RunResources(bigquery, harper, ledger, spark)
         newest = newest_closed(contract, datetime.now(UTC))
-        with ledger.open() as opened:  # what was known at the load may be older than this
-            begin = find_start(bigquery.connection(), contract, opened) or start
+        with (
+            bigquery_to_harper.ledger.open() as opened
+        ):  # what was known at the load may be older than this
+            begin = find_start(bigquery_to_harper.bigquery.connection(), contract, opened) or start
         first = max(begin, newest.end - config.windows * contract.window)
         cells = [
             Cell(window, number)
@@ -68,9 +63,9 @@ def _step(contract: TableContract, start: datetime) -> OpDefinition:
         if not cells:
             context.log.info(f"no window of {contract.id} has closed yet")
             return
-        report = sync_cells(context, contract, cells, resources)
-        with ledger.open() as opened:
+        report = sync_cells(context, contract, cells, bigquery_to_harper)
+        with bigquery_to_harper.ledger.open() as opened:
             record_done(context, contract, report, rows_held(opened, contract, report))
-        validate_cells(context, contract, cells, resources)
+        validate_cells(context, contract, cells, bigquery_to_harper)
 
     return sync_newest

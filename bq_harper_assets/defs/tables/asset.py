@@ -11,9 +11,9 @@ from dagster import (
     Config,
     Failure,
     OpExecutionContext,
+    ResourceParam,
     asset,
 )
-from dagster_pyspark import LazyPySparkResource
 from pydantic import Field
 
 from bq_harper_assets.activity import doing
@@ -21,7 +21,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.names import pool_of, target_key
 from bq_harper_assets.defs.partitions import build_partitions, cells_of
-from bq_harper_assets.defs.resources import LedgerResource, RunResources
+from bq_harper_assets.defs.resources import BigQueryToHarperResource
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way
 from bq_harper_assets.defs.runs.early_end import stoppable, told_as_stopped
 from bq_harper_assets.defs.runs.step_retries import retried
@@ -31,8 +31,6 @@ from bq_harper_assets.defs.tables.source_assets import source_key
 from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.retries.retry import RetryPolicy as StoreRetries
-from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper
-from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.mirror.checkpoints import mirror_checkpoints
 from bq_harper_assets.stores.harper.mirror.schemas import mirror_schemas
@@ -83,21 +81,18 @@ def build_table(contract: TableContract, start: datetime, remark: str = "") -> A
     def harper_table(
         context: AssetExecutionContext,
         config: SyncConfig,
-        bigquery: BigQueryConnectionResource,
-        harper: HarperResource,
-        ledger: LedgerResource,
-        spark: LazyPySparkResource,
+        bigquery_to_harper: ResourceParam[BigQueryToHarperResource],
     ) -> None:
         cells = cells_of(contract, context.partition_keys)
         report = sync_cells(
             context,
             contract,
             cells,
-            RunResources(bigquery, harper, ledger, spark),
+            bigquery_to_harper,
             allow_deletes=config.allow_deletes,
             deep=config.deep,
         )
-        with ledger.open() as opened:
+        with bigquery_to_harper.ledger.open() as opened:
             rows = rows_held(opened, contract, report)
         for cell in report.cells:
             metadata = cell_metadata(contract, report, cell, rows[cell.cell])
@@ -110,7 +105,7 @@ def sync_cells(
     context: AssetExecutionContext | OpExecutionContext,
     contract: TableContract,
     cells: Sequence[Cell],
-    resources: RunResources,
+    resources: BigQueryToHarperResource,
     *,
     allow_deletes: bool = False,
     deep: bool = False,
@@ -134,7 +129,7 @@ def sync_cells(
             def once() -> TurnReport:
                 session = resources.spark.spark_session
                 run = Turn(
-                    route=BigQueryToHarper(resources.stores(opened), contract),
+                    route=resources.route(opened, contract),
                     spark=session,
                     run_id=context.run.run_id,
                     times=lease_times(session.conf.get("spark.master", "") or "", PATIENCE),

@@ -9,6 +9,7 @@ from dagster import (
     Failure,
     JobDefinition,
     OpExecutionContext,
+    ResourceParam,
     RunRequest,
     SensorDefinition,
     SensorEvaluationContext,
@@ -18,14 +19,12 @@ from dagster import (
     op,
     sensor,
 )
-from dagster_pyspark import LazyPySparkResource
 from pydantic import BaseModel, ConfigDict, Field
 
-from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.checks.validation_run import validate_cells
 from bq_harper_assets.defs.names import live_job
-from bq_harper_assets.defs.resources import LedgerResource, RunResources
+from bq_harper_assets.defs.resources import BigQueryToHarperResource, LedgerResource
 from bq_harper_assets.defs.runs.active_runs import job_is_running, last_failure
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way, end_dead_runs
 from bq_harper_assets.defs.runs.early_end import stoppable
@@ -34,11 +33,8 @@ from bq_harper_assets.defs.tables.materialisations import record_done
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellState
-from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper
-from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.mirror.checkpoints import mirror_checkpoints
-from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.lease.keeper import lease_times
@@ -78,40 +74,36 @@ def build_live_job(contract: TableContract) -> JobDefinition:
     def follow_open_window(
         context: OpExecutionContext,
         config: LiveConfig,
-        bigquery: BigQueryConnectionResource,
-        harper: HarperResource,
-        ledger: LedgerResource,
-        spark: LazyPySparkResource,
+        bigquery_to_harper: ResourceParam[BigQueryToHarperResource],
     ) -> None:
-        resources = RunResources(bigquery, harper, ledger, spark)
 
         def follow(stop: Stop) -> TurnReport | None:
-            with ledger.open() as opened:
-                find_start(bigquery.connection(), contract, opened)
+            with bigquery_to_harper.ledger.open() as opened:
+                find_start(bigquery_to_harper.bigquery.connection(), contract, opened)
                 window = open_window(contract, opened.now())
                 windows = (*left_open(opened, contract, window), window)
                 cells = [Cell(each, n) for each in windows for n in range(contract.slices)]
                 run_id = context.run.run_id
                 for line in clear_the_way(context.instance, opened, contract, cells, run_id):
                     context.log.info(line)
-                session = spark.spark_session
+                session = bigquery_to_harper.spark.spark_session
                 run = Turn(
-                    route=BigQueryToHarper(resources.stores(opened), contract),
+                    route=bigquery_to_harper.route(opened, contract),
                     spark=session,
                     run_id=run_id,
                     times=lease_times(session.conf.get("spark.master", "") or ""),
-                    retry=harper.retry(),
+                    retry=bigquery_to_harper.harper.retry(),
                     say=context.log.info,
                     stop=stop,
                 )
                 lasts = timedelta(seconds=config.seconds)
-                return _follow(context, run, spark, harper.connection(), lasts)
+                return _follow(context, run, bigquery_to_harper, lasts)
 
         followed = stoppable(context, follow)
         cells = [each.cell for each in followed.cells] if followed else []
         closed = [each.cell for each in followed.cells if not each.is_open] if followed else []
         # An open window proves nothing.
-        validate_cells(context, contract, cells, resources, prove=closed)
+        validate_cells(context, contract, cells, bigquery_to_harper, prove=closed)
 
     @job(
         name=live_job(contract),
@@ -127,14 +119,13 @@ def build_live_job(contract: TableContract) -> JobDefinition:
 def _follow(
     context: OpExecutionContext,
     run: Turn,
-    spark: LazyPySparkResource,
-    connection: HarperConnection,
+    resources: BigQueryToHarperResource,
     lasts: timedelta,
 ) -> TurnReport | None:
     """Follows the window; files what all polls did as one materialisation of each cell."""
     contract, ledger = run.contract, run.route.ledger
 
-    with HarperClient(connection, retry=run.retry) as harper:
+    with HarperClient(resources.harper.connection(), retry=run.retry) as harper:
 
         def after_look(report: TurnReport) -> None:
             context.log.info(f"{report.rows:,} rows at {report.t:%F %T}, {report.phase}")
@@ -145,7 +136,7 @@ def _follow(
             # Rows of all windows are asked for doubled keys once, not at every poll.
             known = bool(live.reports)
             # Asked for at each poll: a new one, should Spark's Java process be gone.
-            return replace(run, spark=spark.spark_session, key_is_known=known).sync(cells)
+            return replace(run, spark=resources.spark.spark_session, key_is_known=known).sync(cells)
 
         live = Live(
             sync=poll,

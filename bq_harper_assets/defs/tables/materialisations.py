@@ -15,7 +15,7 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.names import NOT_SYNCED, target_key
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Mode
-from bq_harper_assets.schema.harper_types import HarperColumn
+from bq_harper_assets.schema.version import VersionColumn
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.phases import rows_per_request
@@ -95,13 +95,13 @@ def cell_metadata(
     }
 
 
-def column_schema(columns: Sequence[HarperColumn]) -> TableSchema:
-    """Lists the columns as Harper stores them, with their types in BigQuery."""
+def column_schema(columns: Sequence[VersionColumn]) -> TableSchema:
+    """Lists the columns as the target stores them, with their types in the source."""
     return TableSchema(
         [
             TableColumn(
                 column.name,
-                column.type.value,
+                column.target.type,
                 f"ARRAY<{column.kind.value}>" if column.repeated else column.kind.value,
             )
             for column in columns

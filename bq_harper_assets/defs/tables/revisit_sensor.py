@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from dagster import (
     DagsterRun,
+    ResourceParam,
     RunRequest,
     SensorDefinition,
     SensorEvaluationContext,
@@ -22,7 +23,7 @@ from bq_harper_assets.contract.fields.quantities import duration_text
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.names import live_job
 from bq_harper_assets.defs.partitions import range_tags
-from bq_harper_assets.defs.resources import LedgerResource
+from bq_harper_assets.defs.resources import BigQueryToHarperResource
 from bq_harper_assets.defs.runs.active_runs import (
     failed_windows,
     job_is_running,
@@ -36,6 +37,7 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.bigquery.source import bigquery_source
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.cells.window import Span, Window
 from bq_harper_assets.sync.ledger_facts import refused_declaration
 from bq_harper_assets.sync.phases import rows_per_request
@@ -103,12 +105,12 @@ def build_revisit_sensor(
     )
     def revisit(
         context: SensorEvaluationContext,
-        bigquery: BigQueryConnectionResource,
-        ledger: LedgerResource,
+        bigquery_to_harper: ResourceParam[BigQueryToHarperResource],
     ) -> SensorResult:
         end_dead_runs(context.instance)
         cursor = RevisitCursor.model_validate_json(context.cursor or "{}")
-        with ledger.open() as opened:
+        bigquery = bigquery_to_harper.bigquery
+        with bigquery_to_harper.ledger.open() as opened:
             now = opened.now()
             if refused := refused_declaration(opened, contract, bigquery.connection().project):
                 return _skipped(str(refused), cursor)
@@ -235,7 +237,7 @@ def _looks(
     labels = {"bqh": "revisit", "bqh_table": contract.id}
     looks: dict[Span, SourceChanges] = {}
     try:
-        with bigquery_source(bigquery.connection(), labels) as source:
+        with bigquery_source(bigquery.connection(), labels, harper_plan) as source:
             for each in ranges:
                 looks[each] = look(ledger, source, contract, [each])
     except BqhError as error:

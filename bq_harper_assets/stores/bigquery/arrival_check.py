@@ -4,34 +4,19 @@ A source may change between the reading of its schema and the reading of its row
 then arrive with another type, and its values must not be stored as the planned type.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.types as types
 
-from bq_harper_assets.schema.harper_types import HarperColumn
-from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.stores.bigquery.types import BIGQUERY_KINDS
 from bq_harper_assets.sync.errors import SourceSchemaMoved
 
-_ARRIVES_AS: dict[Kind, Callable[[pa.DataType], bool]] = {
-    Kind.INT64: types.is_integer,
-    Kind.FLOAT64: types.is_floating,
-    Kind.NUMERIC: types.is_decimal,
-    Kind.BIGNUMERIC: types.is_decimal,
-    Kind.BOOL: types.is_boolean,
-    Kind.STRING: types.is_string,
-    Kind.BYTES: types.is_binary,
-    Kind.TIMESTAMP: lambda type_: types.is_timestamp(type_) and type_.tz is not None,
-    Kind.DATETIME: lambda type_: types.is_timestamp(type_) and type_.tz is None,
-    Kind.DATE: types.is_date,
-    Kind.TIME: types.is_time,
-    Kind.JSON: types.is_string,
-    Kind.STRUCT: types.is_struct,
-}  # servers differ in how they send the others
 _SQL_TYPE = b"ARROW:extension:name"
 
 
-def require_planned(table: str, arrives: bytes, columns: Sequence[HarperColumn]) -> None:
+def require_planned(table: str, arrives: bytes, columns: Sequence[Column]) -> None:
     """Raises SourceSchemaMoved if the serialised Arrow schema does not have these columns."""
     schema = pa.ipc.read_schema(pa.py_buffer(arrives))
     fields = {field.name: field for field in schema}
@@ -39,7 +24,7 @@ def require_planned(table: str, arrives: bytes, columns: Sequence[HarperColumn])
         raise SourceSchemaMoved(table, changes)
 
 
-def _changes(column: HarperColumn, fields: dict[str, pa.Field], above: str = "") -> Iterator[str]:
+def _changes(column: Column, fields: dict[str, pa.Field], above: str = "") -> Iterator[str]:
     path = f"{above}{column.read_as}"
     field = fields.get(column.read_as)
     if field is None:
@@ -52,7 +37,7 @@ def _changes(column: HarperColumn, fields: dict[str, pa.Field], above: str = "")
         yield f"{path} was {planned} and arrives as {type_}"
         return
     value = type_.value_type if is_list else type_
-    fits = _ARRIVES_AS.get(column.kind)
+    fits = BIGQUERY_KINDS[column.kind].arrives
     if fits is not None and not fits(value):
         yield f"{path} was {planned} and arrives as {type_}"
     elif column.kind is Kind.STRING and (other := (field.metadata or {}).get(_SQL_TYPE)):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.stores.bigquery.types import BIGQUERY_KINDS, as_json
 
 # The emulator nests CONCAT as deep as it has arguments, and answers 500 for some 120 of them.
 _MOST_IN_CONCAT = 50
@@ -49,8 +50,8 @@ def _member(column: Column, value: str, depth: int) -> str:
 def _array(column: Column, value: str, depth: int) -> str:
     item, place = f"e{depth}", f"o{depth}"
     text = _text(column, item, depth + 1)
-    if text == _json(item):
-        return _json(value)
+    if text == as_json(item):
+        return as_json(value)
     return (
         f"'[', (SELECT STRING_AGG({text}, ',' ORDER BY {place})"
         f" FROM UNNEST({value}) AS {item} WITH OFFSET AS {place}), ']'"
@@ -59,29 +60,9 @@ def _array(column: Column, value: str, depth: int) -> str:
 
 def _text(column: Column, value: str, depth: int) -> str:
     """Makes SQL for a text that ends where the value ends, so that neighbours stay distinct."""
-    match column.kind:
-        case Kind.STRUCT:
-            return f"CONCAT('{{', {_members(column.fields, f'{value}.', depth)}, '}}')"
-        case Kind.FLOAT64:
-            return _json(f"IF({value} = 0, 0.0, {value})")  # -0.0 counts as 0.0
-        case Kind.BYTES:
-            return _json(f"TO_HEX({value})")
-        case Kind.GEOGRAPHY:
-            return _json(f"ST_ASTEXT({value})")
-        case Kind.INTERVAL:
-            return _json(f"CAST({value} AS STRING)")
-        case Kind.RANGE:
-            start, end = (
-                f"IFNULL(CAST({bound}({value}) AS STRING), 'UNBOUNDED')"
-                for bound in ("RANGE_START", "RANGE_END")
-            )
-            return _json(f"CONCAT({start}, ', ', {end})")
-        case _:
-            return _json(value)
-
-
-def _json(value: str) -> str:
-    return f"TO_JSON_STRING({value})"
+    if column.kind is Kind.STRUCT:
+        return f"CONCAT('{{', {_members(column.fields, f'{value}.', depth)}, '}}')"
+    return BIGQUERY_KINDS[column.kind].text(value)
 
 
 def _string(text: str) -> str:

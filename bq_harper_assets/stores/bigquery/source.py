@@ -16,7 +16,13 @@ from bq_harper_assets.retries.breaker import PROCESS_BREAKERS
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.logical import Column, TableSchema
-from bq_harper_assets.schema.table_plan import TablePlan, named_as, plan_table, restricted
+from bq_harper_assets.schema.table_plan import (
+    Planner,
+    TablePlan,
+    logical_columns,
+    named_as,
+    restricted,
+)
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery import restriction
 from bq_harper_assets.stores.bigquery.arrival_check import require_planned
@@ -36,7 +42,7 @@ from bq_harper_assets.stores.bigquery.materialised_query import (
 from bq_harper_assets.stores.bigquery.partition_times import is_untouched, partition_times
 from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.read_session import open_session, read_stream
-from bq_harper_assets.stores.bigquery.schema_reader import columns_of, read_schema
+from bq_harper_assets.stores.bigquery.schema import columns_of, read_schema
 from bq_harper_assets.stores.bigquery.server_time import server_time
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.errors import KeyNotUnique, SourceSchemaMoved
@@ -194,7 +200,7 @@ class Pinned:
             )
         finally:
             storage.transport.close()  # type: ignore[no-untyped-call]
-        require_planned(self.contract.id, session.schema, self.plan.columns)
+        require_planned(self.contract.id, session.schema, self.plan.selection.columns)
         self.estimates.append(session.estimated_bytes)
         return [
             StreamSplit(
@@ -212,6 +218,7 @@ class BigQuerySource:
     """BigQuery is open for reading contracts' rows, with the labels and limits of its queries."""
 
     queries: Queries
+    planner: Planner  # of the target's store
 
     @property
     def bytes_billed(self) -> int:
@@ -227,6 +234,10 @@ class BigQuerySource:
         """Reads the columns that the source has now, with one call."""
         return source_schema(self.queries, contract)
 
+    def planned(self, contract: TableContract, before: TableVersion | None = None) -> TablePlan:
+        """Plans the target's table by the columns that the source has now, with one call."""
+        return self.planner(contract, self.schema(contract), before)
+
     def pinned(
         self,
         contract: TableContract,
@@ -235,13 +246,14 @@ class BigQuerySource:
         before: TableVersion | None = None,
     ) -> AbstractContextManager[Pinned]:
         """Pins the rows of [start, end) at BigQuery's own time of now."""
-        return pinned(self.queries, contract, start, end, before)
+        return pinned(self.queries, self.planner, contract, start, end, before)
 
 
 @contextmanager
 def bigquery_source(
     connection: BigQueryConnection,
     labels: Mapping[str, str],
+    planner: Planner,
     *,
     retry: RetryPolicy | None = None,
     give_up_after: timedelta | None = None,
@@ -257,7 +269,7 @@ def bigquery_source(
     )
     queries = Queries(calls, labels=labels)
     with queries.client:
-        yield BigQuerySource(queries)
+        yield BigQuerySource(queries, planner)
 
 
 def _texts(keys: Sequence[KeyValues]) -> list[list[str]]:
@@ -267,6 +279,7 @@ def _texts(keys: Sequence[KeyValues]) -> list[list[str]]:
 @contextmanager
 def pinned(
     queries: Queries,
+    planner: Planner,
     contract: TableContract,
     start: datetime,
     end: datetime,
@@ -277,8 +290,8 @@ def pinned(
     `before` is the schema version that the planned one follows.
     """
     schema = source_schema(queries, contract)
-    plan = plan_table(contract, schema, before)
-    with _told_if_moved(queries, contract, plan.version):
+    plan = planner(contract, schema, before)
+    with _told_if_moved(queries, planner, contract, plan.version):
         if schema.is_table and not contract.latest:
             table = _table(queries, contract)
             t = server_time(queries)
@@ -313,13 +326,13 @@ def _dropped_at_end(queries: Queries, kept: QueryResult) -> Iterator[None]:
 
 @contextmanager
 def _told_if_moved(
-    queries: Queries, contract: TableContract, planned: TableVersion
+    queries: Queries, planner: Planner, contract: TableContract, planned: TableVersion
 ) -> Iterator[None]:
     """Turns a BigQueryRefused into SourceSchemaMoved if a planned column is gone by now."""
     try:
         yield
     except BigQueryRefused as error:
-        after = plan_table(contract, source_schema(queries, contract), planned).version
+        after = planner(contract, source_schema(queries, contract), planned).version
         if planned.live_names <= after.live_names:
             raise
         changes = changes_between(planned, after, contract)
@@ -361,12 +374,14 @@ def _source(
         time_column=selection.timestamp,
         row_filter=row_filter,
         at=at,
-        id_columns=plan.id_columns,
+        id_columns=logical_columns(plan.id_columns),
     )
 
 
 def _reading(source: SourceAtInstant, plan: TablePlan) -> SourceAtInstant:
-    return replace(source, columns=plan.selection.columns, id_columns=plan.id_columns)
+    return replace(
+        source, columns=plan.selection.columns, id_columns=logical_columns(plan.id_columns)
+    )
 
 
 def require_unique_key(queries: Queries, contract: TableContract, pin: Pinned) -> None:

@@ -11,6 +11,9 @@ HarperError
 ├── HarperRowBroken          an item of an answer is an error or has no id, so it is not a row
 ├── HarperNotUnderstood      something answered, and not as Harper's Operations API does
 └── HarperUnsafe             the address would send the password in the clear, or is not trusted
+
+BqhError
+└── UnreadableValue          a value in Harper is not of the form that the sync writes
 """
 
 from bq_harper_assets.errors import BqhError, TransientError
@@ -136,3 +139,19 @@ class HarperUnsafe(HarperError):
 
     def _next(self) -> str:
         return "Nothing was sent. Next: use https with a certificate of a known authority"
+
+
+class UnreadableValue(BqhError):
+    """Harper holds a value that the sync cannot have written under this schema.
+
+    Others have changed it, or it was written under another schema.
+    """
+
+    def __init__(self, path: str, value: object, expected: str) -> None:
+        self.path = path
+        shown = repr(value)
+        shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+        super().__init__(
+            f"Harper holds {shown} in {path}, where the sync stores {expected}. Nothing was"
+            " changed; materialise this row's partition again to write what the source says"
+        )

@@ -49,7 +49,8 @@ class HarperResource(dg.ConfigurableResource[HarperClient]):
     def from_connection(cls, connection: HarperConnection, **fields: Any) -> "HarperResource":
         """Makes a profile's resource; its secrets stay out of Dagster's config, which is shown."""
         # Dagster makes the resource again for each run from its config alone: only its class stays.
-        bound = type(cls.__name__, (cls,), {"_secrets": connection, "__module__": cls.__module__})
+        told = {"__module__": cls.__module__, "__doc__": cls.__doc__}  # the UI shows the latter
+        bound = type(cls.__name__, (cls,), {"_secrets": connection, **told})
         resource: HarperResource = bound(
             url=connection.url,
             user=connection.user,

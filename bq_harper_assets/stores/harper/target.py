@@ -22,7 +22,6 @@ from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import IDS_PER_REQUEST, HarperClient
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.stores.harper.lease.lease_mirror import HarperLeaseMirror
 from bq_harper_assets.stores.harper.lease.ledger_agreement import holds_a_row, require_in_step
 from bq_harper_assets.stores.harper.reading.deep_hash import (
@@ -38,6 +37,7 @@ from bq_harper_assets.stores.harper.reading.target_rows import (
     text_of,
 )
 from bq_harper_assets.stores.harper.reading.target_times import stored_micros
+from bq_harper_assets.stores.harper.table.ensure_table import ensure_table
 from bq_harper_assets.stores.harper.task_login import TaskLogin, task_login
 from bq_harper_assets.stores.harper.writing.removal import HarperRemoval
 from bq_harper_assets.stores.harper.writing.row_writer import HarperRowWriter

@@ -19,7 +19,6 @@ from bq_harper_assets.ledger.verbs.claims import Claim, ClaimRecord
 from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.schema.errors import SchemaMismatch, SchemaRefused
-from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.sync.ledger_facts import changes_of, record_version
 from bq_harper_assets.sync.protocols import Source
@@ -51,7 +50,7 @@ def look_for_drift(ledger: Ledger, source: Source, contract: TableContract, by: 
         return Drift()
     before = TableVersion.parse(newest.body)
     try:
-        plan = plan_table(contract, source.schema(contract), before)
+        plan = source.planned(contract, before)
     except (SchemaMismatch, SchemaRefused) as error:
         return Drift(version=newest.version, problem=str(error))
     waiting = waiting_changes(plan.version, contract)

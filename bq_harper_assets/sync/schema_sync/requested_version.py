@@ -9,7 +9,7 @@ from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import changes_between, waiting_changes
 from bq_harper_assets.schema.evolution import applied, rolled_back
 from bq_harper_assets.schema.schema_rules import policy_of
-from bq_harper_assets.schema.table_plan import TablePlan, plan_table
+from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.sync.ledger_facts import record_version
 from bq_harper_assets.sync.protocols import Source
@@ -41,9 +41,9 @@ class Deciding:
         table, newest = version_named(self.ledger, self.contract)
         current = self._planned(TableVersion.parse(newest.body)).version
         sources = {
-            column.source
+            column.source.name
             for column in current.waiting
-            if policy_of(self.contract, column.source) != "freeze"
+            if policy_of(self.contract, column.source.name) != "freeze"
         }
         return self._decided(table, newest, applied(current, sources), "applied", record)
 
@@ -80,4 +80,4 @@ class Deciding:
         )
 
     def _planned(self, before: TableVersion) -> TablePlan:
-        return plan_table(self.contract, self.source.schema(self.contract), before)
+        return self.source.planned(self.contract, before)

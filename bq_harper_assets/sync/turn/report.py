@@ -5,7 +5,7 @@ from datetime import datetime
 
 from bq_harper_assets.ledger.records import CellResult, Mode
 from bq_harper_assets.schema.change import Change
-from bq_harper_assets.schema.harper_types import HarperColumn
+from bq_harper_assets.schema.version import VersionColumn
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.phases import Phase
 from bq_harper_assets.sync.protocols import TableAction
@@ -44,7 +44,7 @@ class TurnReport:
     seconds: float
     warnings: tuple[str, ...] = ()
     is_transient: bool = False
-    columns: tuple[HarperColumn, ...] = ()  # of the Harper table
+    columns: tuple[VersionColumn, ...] = ()  # of the target's table
     bytes_read: int = 0  # from BigQuery, as it estimates them
     bytes_billed: int = 0  # by BigQuery, for the turn's queries
     schema_is_new: bool = False  # the turn recorded its version

@@ -14,18 +14,18 @@ from bq_harper_assets.stores.bigquery.queries import Queries
 from bq_harper_assets.stores.bigquery.source import Pinned, oldest_row
 from bq_harper_assets.stores.harper.answers import TableDescription
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.fitting import (
+from bq_harper_assets.stores.harper.mirror.plugin_checkpoints import (
+    PluginCheckpoints,
+    moment_of,
+    read_checkpoints,
+)
+from bq_harper_assets.stores.harper.table.fitting import (
     AttributeFit,
     attribute_fits,
     is_seen,
     read_back_by,
     undeclared,
     unfit,
-)
-from bq_harper_assets.stores.harper.mirror.plugin_checkpoints import (
-    PluginCheckpoints,
-    moment_of,
-    read_checkpoints,
 )
 from bq_harper_assets.stores.harper.target import HarperTarget
 from bq_harper_assets.sync.turn_context import SourceReader

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bq_harper_assets.schema.harper_types import HarperType
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.bigquery.source import Pinned
@@ -15,6 +14,8 @@ from bq_harper_assets.stores.harper.client import HarperClient, Row
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.reading.deep_hash import record_hash, records_of
 from bq_harper_assets.stores.harper.reading.target_rows import text_of
+from bq_harper_assets.stores.harper.schema import attributes_of
+from bq_harper_assets.stores.harper.types import HarperType
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.cells.window import Window
@@ -110,7 +111,7 @@ def _lost(
 
 
 def _other_type(plan: TablePlan, rows: Iterable[Row]) -> str:
-    is_text = plan.attributes[0].type is HarperType.STRING
+    is_text = attributes_of(plan)[0].type is HarperType.STRING
     ids = (row[plan.primary_key] for row in rows if plan.primary_key in row)
     return next((repr(each) for each in ids if isinstance(each, str) is not is_text), "")
 

@@ -11,6 +11,7 @@ from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.bigquery.source import pinned
 from bq_harper_assets.stores.harper.mirror.checkpoints import checkpoint_id
 from bq_harper_assets.stores.harper.mirror.tables import CHECKPOINTS
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.errors import KeyNotUnique
 from bq_harper_assets.sync.ledger_facts import version_of
 from bq_harper_assets.validation.subject import Subject, instant_of
@@ -38,7 +39,7 @@ def colliding_keys(
     """Finds two rows with one key in [start, end): no turn writes there until they differ."""
     before = version_of(subject.ledger.newest_schema(table))
     try:
-        with pinned(subject.queries, subject.contract, start, end, before) as pin:
+        with pinned(subject.queries, harper_plan, subject.contract, start, end, before) as pin:
             pin.require_unique_key()
     except KeyNotUnique as error:
         yield str(error)

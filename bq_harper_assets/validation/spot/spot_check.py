@@ -17,6 +17,7 @@ from bq_harper_assets.ledger.questions.status import CellCommit
 from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.stores.bigquery.source import Pinned, pinned
 from bq_harper_assets.stores.harper.client import Row
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.stores.harper.target import HarperTarget
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Part
@@ -82,7 +83,7 @@ def _checked(
     before = version_of(subject.ledger.newest_schema(table))
     # The declared slices may be others than those that the rows were synced with.
     contract = subject.contract.model_copy(update={"slices": table.facts.slices})
-    with pinned(subject.queries, subject.contract, first, last, before) as pin:
+    with pinned(subject.queries, harper_plan, subject.contract, first, last, before) as pin:
         target = HarperTarget(contract, subject.harper)
         source = SourceReader(contract=contract, pin=pin, target=target)
         check = _Check(

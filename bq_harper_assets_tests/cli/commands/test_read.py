@@ -14,14 +14,15 @@ from bq_harper_assets.contract.project import Project
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import CellKey, Mode, Wanted
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
-from bq_harper_assets.schema.table_plan import TablePlan, plan_table
+from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.encoding.text_forms import Range, stored_text
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.stores.harper.reading import rows_as_version
 from bq_harper_assets.stores.harper.reading.rows_as_version import read_rows_as
+from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.table.ensure_table import ensure_table
 from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets_tests.cli.typed import told, typed
 from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, table
@@ -62,7 +63,7 @@ def planned(project: Project, ledger: Ledger, speed: Column) -> tuple[TablePlan,
     )
     newest = ledger.newest_schema(known)
     before = TableVersion.parse(newest.body) if newest else None
-    plan = plan_table(contract, TableSchema(columns=columns), before)
+    plan = harper_plan(contract, TableSchema(columns=columns), before)
     recorded = ledger.record_schema(known, plan.version.body(), newest.version if newest else 0)
     leases = ledger.acquire(known, [0], "a test", HOUR)
     cell = Wanted(

@@ -9,22 +9,20 @@ from dagster import (
     DagsterRunStatus,
     Failure,
     OpExecutionContext,
+    ResourceParam,
     job,
     op,
 )
-from dagster_pyspark import LazyPySparkResource
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.build import build_definitions
 from bq_harper_assets.defs.checks import deep_proofs, validation_run
 from bq_harper_assets.defs.checks.validation_run import Validation, validate_cells
-from bq_harper_assets.defs.resources import LedgerResource, RunResources
+from bq_harper_assets.defs.resources import BigQueryToHarperResource
 from bq_harper_assets.defs.runs import run_watch
 from bq_harper_assets.defs.runs.early_end import stoppable
 from bq_harper_assets.defs.runs.launch import QUIET
-from bq_harper_assets.stores.bigquery.resource import BigQueryConnectionResource
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.stop_request import Stop
@@ -107,14 +105,10 @@ def test_no_check_begins_after_terminate(
     @op
     def validate(
         context: OpExecutionContext,
-        bigquery: BigQueryConnectionResource,
-        harper: HarperResource,
-        ledger: LedgerResource,
-        spark: LazyPySparkResource,
+        bigquery_to_harper: ResourceParam[BigQueryToHarperResource],
     ) -> None:
         try:
-            resources = RunResources(bigquery, harper, ledger, spark)
-            validate_cells(context, contract, [cell()], resources)
+            validate_cells(context, contract, [cell()], bigquery_to_harper)
         except Failure as failure:
             told.append(failure.description)
             raise

@@ -16,6 +16,7 @@ from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.stores.bigquery.source import BigQuerySource
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.plan.delete_guard import MOST_UNGUARDED_ROWS
 from bq_harper_assets.sync.schema_sync.drift import look_for_drift
 from bq_harper_assets_tests.defs.conftest import Dagster
@@ -273,7 +274,9 @@ def test_a_new_column_is_filled_in_old_windows_that_hold_values_for_it_and_in_no
         f" SELECT *, IF(number IN (2, 3), 'Kiel', NULL) AS port FROM {source.sql}"
     )
     with open_ledger(load_project(project.root).ledger.url) as ledger:
-        assert look_for_drift(ledger, BigQuerySource(tables.queries), contract, "a test").changes
+        assert look_for_drift(
+            ledger, BigQuerySource(tables.queries, harper_plan), contract, "a test"
+        ).changes
     [run] = ticking.settle()
 
     assert (run[REASON], windows(run)) == (

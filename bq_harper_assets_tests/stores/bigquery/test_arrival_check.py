@@ -11,11 +11,11 @@ import pytest
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.errors import TransientError
-from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.bigquery.arrival_check import require_planned
 from bq_harper_assets.sync.errors import SourceSchemaMoved
 from bq_harper_assets_tests.fault_proxy import Delay, FaultProxy, Seen
+from bq_harper_assets_tests.stores.harper_columns import native_column
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.evolving import NEXT, NO, OPEN, Evolving
@@ -40,7 +40,7 @@ def moved(planned: Column, *arrives: pa.Field) -> str | None:
     """What is told of rows of these fields; None if they are as planned."""
     schema = pa.schema(arrives).serialize().to_pybytes()
     try:
-        require_planned("ships", schema, [HarperColumn.of(planned)])
+        require_planned("ships", schema, [native_column(planned)])
     except SourceSchemaMoved as error:
         return str(error)
     return None

@@ -8,6 +8,7 @@ from bq_harper_assets.schema.errors import SchemaMismatch
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Answer, Queries
 from bq_harper_assets.stores.bigquery.source import pinned
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
 from bq_harper_assets_tests.sync.conftest import Sync
 from bq_harper_assets_tests.sync.side_by_side import (
@@ -41,9 +42,9 @@ def test_a_view_is_never_read_through_the_storage_api_which_refuses_views(
 ) -> None:
     source, view = tables.make_from(ROWS), tables.new_name()
     tables.run(f"CREATE VIEW {view.sql} AS SELECT * FROM {source.sql} WHERE n < 50")
-    with pinned(tables.queries, sync.contract(view), START, END) as pin:
+    with pinned(tables.queries, harper_plan, sync.contract(view), START, END) as pin:
         assert (pin.source.table.dataset, pin.source.at) == ("bqh_results", None)
-    with pinned(tables.queries, sync.contract(source), START, END) as pin:
+    with pinned(tables.queries, harper_plan, sync.contract(source), START, END) as pin:
         assert (pin.source.table, pin.source.at) == (source, pin.t)
     contract, report = land(sync, view, START, END, key=["n"])
     assert_counts_agree(sync, contract, report, 50)
@@ -98,7 +99,7 @@ def test_a_query_is_cut_to_its_range_in_the_type_of_its_timestamp_column(
     query = f"SELECT 1 AS n, {kind} '2026-01-05' AS ts"
     queries = Listened(tables.queries.calls)
     contract = sync.contract(tables.new_name(), custom_query=query)
-    with pinned(queries, contract, START, utc(2026, 1, 6)) as pin:
+    with pinned(queries, harper_plan, contract, START, utc(2026, 1, 6)) as pin:
         assert pin.source.time_column.kind == kind
     [made] = [sql for sql in queries.asked if "CREATE" in sql]
     assert f"`ts` >= {kind} '2026-01-05" in made
@@ -110,7 +111,7 @@ def test_results_are_kept_in_the_dataset_of_the_connection(sync: Sync, tables: S
     query = "SELECT 1 AS n, TIMESTAMP '2026-01-05' AS ts"
     contract = sync.contract(tables.new_name(), custom_query=query)
     queries = Queries(BigQueryCalls(elsewhere))
-    with pinned(queries, contract, START, utc(2026, 1, 6)) as pin:
+    with pinned(queries, harper_plan, contract, START, utc(2026, 1, 6)) as pin:
         assert pin.source.table.dataset == "kept_elsewhere"
         (kept,) = queries.client.list_tables("kept_elsewhere")
         assert kept.table_id == pin.source.table.table

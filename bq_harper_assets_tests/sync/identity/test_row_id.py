@@ -14,23 +14,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.table_plan import plan_table, restricted
+from bq_harper_assets.schema.table_plan import restricted
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.arrays.base32 import ALPHABET
 from bq_harper_assets.sync.cells.slicing import id_hashes
 from bq_harper_assets.sync.identity.faults import reasons_of
 from bq_harper_assets.sync.identity.row_id import Identity, hash_text, hashes_of_text, identify
 from bq_harper_assets_tests.schema.samples import contract, schema
+from bq_harper_assets_tests.stores.harper_columns import native_column
 from bq_harper_assets_tests.sync.typed_values import MOMENTS
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 
 def _plan(*columns: Column, key: tuple[str, ...] = (), as_text: tuple[Kind, ...] = ()) -> RowPlan:
-    stored = [HarperColumn.of(column, as_text) for column in columns]
-    at = HarperColumn.of(Column(name="at", kind=Kind.TIMESTAMP))
+    stored = [native_column(column, as_text) for column in columns]
+    at = native_column(Column(name="at", kind=Kind.TIMESTAMP))
     return RowPlan(columns=(*stored, at), timestamp="at", key=key, primary_key="_id")
 
 
@@ -145,9 +146,7 @@ def test_a_key_that_harper_cannot_take_is_hashed(kind: Kind, values: list[Any]) 
 @given(st.lists(MOMENTS, min_size=2, max_size=8))
 def test_ids_without_a_key_sort_by_time(moments: list[datetime]) -> None:
     batch = pa.record_batch({"at": pa.array(moments, pa.timestamp("us"))})
-    plan = RowPlan(
-        columns=(HarperColumn.of(Column(name="at", kind=Kind.DATETIME)),), timestamp="at"
-    )
+    plan = RowPlan(columns=(native_column(Column(name="at", kind=Kind.DATETIME)),), timestamp="at")
     ids = identify(batch, plan).ids.to_pylist()
     assert {len(text) for text in ids} == {23}
     start = datetime(1, 1, 1)  # noqa: DTZ001
@@ -172,7 +171,7 @@ def test_a_row_without_key_and_timestamp_has_no_id() -> None:
     batch = pa.record_batch({"at": pa.array([None, 0], pa.timestamp("us", "UTC"))})
     identity = identify(
         batch,
-        RowPlan(columns=(HarperColumn.of(Column(name="at", kind=Kind.TIMESTAMP)),), timestamp="at"),
+        RowPlan(columns=(native_column(Column(name="at", kind=Kind.TIMESTAMP)),), timestamp="at"),
     )
     assert _reasons(identity) == ["the timestamp is NULL", None]
     assert identity.ids.is_null().to_pylist() == [True, False]
@@ -187,11 +186,11 @@ def test_ids_without_a_key_are_made_of_what_the_first_sync_had_at_any_depth() ->
         {"address": {"zip": "1"}, "stops": [{"zip": "2"}, {"zip": "3"}]},
         {"address": None, "stops": []},
     ]
-    first = plan_table(contract(), schema(address, stops))
+    first = harper_plan(contract(), schema(address, stops))
     before = identify(_read(rows, (zip_,)), RowPlan.of(first))
 
     wider = [replace(column, fields=(city, zip_)) for column in (address, stops)]
-    second = plan_table(contract(), schema(*wider, city), first.version)
+    second = harper_plan(contract(), schema(*wider, city), first.version)
     more = [
         {"address": {"zip": "1", "city": "a"}, "stops": [{"zip": "2", "city": "b"}, {"zip": "3"}]},
         {"address": None, "stops": [], "city": "c"},
@@ -219,9 +218,7 @@ def _read(
 @pytest.mark.promise("A9")
 def test_half_a_million_rows_one_microsecond_apart_have_as_many_ids() -> None:
     micros = pa.array(np.arange(500_000) + 10**15).cast(pa.timestamp("us", "UTC"))
-    plan = RowPlan(
-        columns=(HarperColumn.of(Column(name="at", kind=Kind.TIMESTAMP)),), timestamp="at"
-    )
+    plan = RowPlan(columns=(native_column(Column(name="at", kind=Kind.TIMESTAMP)),), timestamp="at")
     ids = identify(pa.record_batch({"at": micros}), plan).ids
     assert pc.count_distinct(ids).as_py() == 500_000
 
@@ -230,12 +227,12 @@ PROGRAM = """
 import pyarrow as pa
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.sync.identity.row_id import identify
-from bq_harper_assets.schema.harper_types import HarperColumn
+from bq_harper_assets_tests.stores.harper_columns import native_column
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 at = pa.array([1_700_000_000_123_456], pa.timestamp("us", "UTC"))
 columns = {"at": at, "name": pa.array(["Ångström"]), "day": pa.array([19000], pa.date32())}
 kinds = {"at": Kind.TIMESTAMP, "name": Kind.STRING, "day": Kind.DATE}
-planned = (HarperColumn.of(Column(name=name, kind=kind)) for name, kind in kinds.items())
+planned = (native_column(Column(name=name, kind=kind)) for name, kind in kinds.items())
 plan = RowPlan(columns=tuple(planned), timestamp="at")
 print(identify(pa.record_batch(columns), plan).ids[0].as_py())
 """

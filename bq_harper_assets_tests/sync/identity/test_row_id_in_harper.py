@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -17,6 +16,7 @@ from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets.stores.harper.errors import HarperRefused, HarperRowBroken
 from bq_harper_assets.sync.identity.faults import reasons_of
 from bq_harper_assets.sync.identity.row_id import identify
+from bq_harper_assets_tests.stores.harper_columns import native_column
 from bq_harper_assets_tests.stores.small_tables import utc
 
 pytestmark = pytest.mark.harper
@@ -38,7 +38,7 @@ def _identified(
     """The id of each row by these key columns, and why it is quarantined."""
     columns = [Column(name=name, kind=kind) for name, kind in zip(keys, kinds, strict=True)]
     columns.append(Column(name="at", kind=Kind.TIMESTAMP))
-    plan = RowPlan(columns=tuple(map(HarperColumn.of, columns)), timestamp="at", key=tuple(keys))
+    plan = RowPlan(columns=tuple(map(native_column, columns)), timestamp="at", key=tuple(keys))
     count = len(next(iter(keys.values())))
     times = pa.array([NOON] * count, pa.timestamp("us", "UTC"))
     arrays = {name: pa.array(values) for name, values in keys.items()}

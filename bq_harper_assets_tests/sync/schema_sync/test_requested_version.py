@@ -4,6 +4,7 @@ import pytest
 from google.cloud.bigquery import TimePartitioning
 
 from bq_harper_assets.stores.bigquery.source import BigQuerySource
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.schema_sync.requested_version import Deciding
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -72,7 +73,9 @@ def test_what_is_left_to_a_person_waits_and_the_sync_goes_on_without_it(
     assert table.values(*names)[0] == ("0", NO, 0, NO)
     table.assert_proved(OLDER, NEXT)
 
-    deciding = Deciding(sync.stores.ledger, BigQuerySource(tables.queries), table.contract, "me")
+    deciding = Deciding(
+        sync.stores.ledger, BigQuerySource(tables.queries, harper_plan), table.contract, "me"
+    )
     decided = deciding.apply(record=True)
     assert (decided.version, [each.column for each in decided.changes]) == (
         drift.version + 1,

@@ -10,7 +10,7 @@ from bq_harper_assets.ledger.records import LedgerRoute, RouteFacts, SchemaVersi
 from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.logical import Column, Kind, TableSchema
-from bq_harper_assets.schema.table_plan import plan_table
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.ledger_facts import changes_of, record_version, version_of
 from bq_harper_assets_tests.schema.samples import TS, contract, schema
 
@@ -37,7 +37,7 @@ def table(ledger: Ledger) -> LedgerRoute:
 def _recorded(ledger: Ledger, table: LedgerRoute, *sources: TableSchema) -> list[SchemaVersion]:
     for source in sources:
         seen = ledger.newest_schema(table)
-        plan = plan_table(THEN, source, version_of(seen))
+        plan = harper_plan(THEN, source, version_of(seen))
         record_version(ledger, table, THEN, seen, plan, "ann", "a test")
     return list(ledger.schema_history(table))
 

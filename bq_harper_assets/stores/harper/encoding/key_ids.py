@@ -4,11 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.stores.harper.encoding.column_values import TEXTS
 from bq_harper_assets.stores.harper.encoding.exact_integers import exceeds_safe_integer
 from bq_harper_assets.stores.harper.index_keys import UNESCAPED, UNITS, is_lost
+from bq_harper_assets.stores.harper.types import HARPER_KINDS, Form, HarperColumn
 from bq_harper_assets.sync.arrays.arrow_memory import Bools
 from bq_harper_assets.sync.identity.faults import RowFault, fault_if
 from bq_harper_assets.sync.identity.row_id import null_keys
@@ -24,7 +23,8 @@ def key_ids(array: pa.Array, column: HarperColumn) -> tuple[pa.Array, tuple[RowF
             return pc.cast(array, pa.string()), faults
         beyond = f"key {column.name}: beyond 2^53; values.int64: string keeps it as text"
         return array, (*faults, *fault_if(exceeds_safe_integer(array), beyond))
-    ids = TEXTS[column.kind](array) if column.kind in TEXTS else array
+    texts = HARPER_KINDS[column.kind].texts
+    ids = array if texts is None else texts(array)
     sizes = pc.fill_null(pc.binary_length(ids), 1).to_numpy(zero_copy_only=False)
     too_long = f"key {column.name}: longer than {LONGEST_KEY} bytes, more than Harper takes"
     lost = (

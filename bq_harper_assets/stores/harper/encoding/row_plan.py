@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from bq_harper_assets.contract.identifiers import ROW_METADATA
-from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.schema.selection import ID_KINDS
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.encoding.geography import geojson_texts
 from bq_harper_assets.stores.harper.encoding.key_ids import key_ids
+from bq_harper_assets.stores.harper.types import HARPER_KINDS, Form, HarperColumn, harper_columns
 from bq_harper_assets.sync.arrays.arrow_memory import plain
 from bq_harper_assets.sync.identity.faults import RowFault
 
@@ -35,13 +34,13 @@ class RowPlan:
         """Returns the row plan of a planned table."""
         chosen = plan.selection
         return cls(
-            columns=plan.columns,
+            columns=harper_columns(plan.columns),
             timestamp=chosen.timestamp.name,
             key=chosen.key,
             primary_key=chosen.primary_key,
             geojson=geojson_texts,
             flags_deletes=plan.flags_deletes,
-            id_columns=plan.stored_id_columns,
+            id_columns=harper_columns(plan.id_columns),
         )
 
     def __post_init__(self) -> None:
@@ -88,7 +87,7 @@ class RowPlan:
         if len(self.key) != 1:
             return None
         column = next(column for column in self.columns if column.name == self.key[0])
-        return column if column.kind in ID_KINDS and not column.repeated else None
+        return column if HARPER_KINDS[column.kind].is_id and not column.repeated else None
 
     @property
     def key_is_stored_as_id(self) -> bool:

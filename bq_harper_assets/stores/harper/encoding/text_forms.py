@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.encoding.intervals import UNBOUNDED, interval_texts
 
 _COUNT, _SIXTY = r"(0|[1-9]\d*)", r"(\d|[1-5]\d)"
@@ -66,22 +65,22 @@ def stored_text(value: Any) -> str:
     return str(value)
 
 
-def read_text(kind: Kind, text: str) -> Any:
-    """Reads the value that a text stands for; raises ValueError if no value of the kind has it."""
-    if kind is Kind.INTERVAL:
-        return _read_interval(text)
-    if kind not in _READERS:
-        return text
-    try:
-        value = _READERS[kind](text)
-    except (ValueError, InvalidOperation) as error:
-        raise ValueError(f"{text!r} cannot be read") from error
-    if stored_text(value) != text:
-        raise ValueError(f"{text!r} is not how the sync writes it")
-    return value
+def strictly(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Makes a reader refuse, with ValueError, a text that a sync would write in another way."""
+
+    def read_strictly(text: str) -> Any:
+        try:
+            value = read(text)
+        except (ValueError, InvalidOperation) as error:
+            raise ValueError(f"{text!r} cannot be read") from error
+        if stored_text(value) != text:
+            raise ValueError(f"{text!r} is not how the sync writes it")
+        return value
+
+    return read_strictly
 
 
-def _read_interval(text: str) -> pa.MonthDayNano:
+def read_interval(text: str) -> pa.MonthDayNano:
     """Reads an interval; what it matches needs not be written again, which costs much."""
     match = _INTERVAL.fullmatch(text)
     if match is None:
@@ -97,7 +96,8 @@ def _read_interval(text: str) -> pa.MonthDayNano:
     )
 
 
-def _read_range(text: str) -> Range:
+def read_range(text: str) -> Range:
+    """Reads the bounds of a range; what is no range raises ValueError."""
     match = _RANGE.fullmatch(text)
     if match is None:
         raise ValueError("no range")
@@ -109,17 +109,3 @@ def _read_bound(text: str) -> date | None:
         return None
     is_day = len(text) == len("2026-11-16")
     return date.fromisoformat(text) if is_day else datetime.fromisoformat(text)
-
-
-_READERS: dict[Kind, Callable[[str], Any]] = {
-    Kind.INT64: int,
-    Kind.NUMERIC: Decimal,
-    Kind.BIGNUMERIC: Decimal,
-    Kind.BYTES: base64.b64decode,
-    # A zone that is missing, or too much, is noticed when the value is written again.
-    Kind.TIMESTAMP: lambda text: datetime.fromisoformat(text).replace(tzinfo=UTC),
-    Kind.DATETIME: lambda text: datetime.fromisoformat(text).replace(tzinfo=None),
-    Kind.DATE: date.fromisoformat,
-    Kind.TIME: time.fromisoformat,
-    Kind.RANGE: _read_range,
-}

@@ -12,9 +12,10 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.schema.logical import OF_SEVERAL_TYPES, Kind
 from bq_harper_assets.schema.version import VersionColumn
-from bq_harper_assets.stores.harper.encoding.text_forms import read_text, stored_text
+from bq_harper_assets.stores.harper.encoding.text_forms import stored_text
+from bq_harper_assets.stores.harper.types import HARPER_KINDS
 
 _NUMBERS = (Kind.INT64, Kind.FLOAT64, Kind.NUMERIC, Kind.BIGNUMERIC, Kind.BOOL)
 _TIMES = (Kind.TIMESTAMP, Kind.DATETIME, Kind.DATE)
@@ -44,7 +45,7 @@ def _single(value: Any, have: VersionColumn, want: VersionColumn) -> Any:
     if Kind.STRUCT in (have.kind, want.kind):
         return _struct(value, have, want) if have.kind is want.kind else None
     if have.kind is want.kind:
-        is_alike = have.kind not in (Kind.RANGE, Kind.UNKNOWN) or have.spelling == want.spelling
+        is_alike = have.kind not in OF_SEVERAL_TYPES or have.source.type == want.source.type
         return value if is_alike else None
     try:
         return _cast(value, have.kind, want.kind)
@@ -55,7 +56,7 @@ def _single(value: Any, have: VersionColumn, want: VersionColumn) -> Any:
 def _struct(value: dict[str, Any], have: VersionColumn, want: VersionColumn) -> dict[str, Any]:
     had = {field.name: field for field in have.fields}
     return {
-        field.source: converted(value[field.name], had[field.name], field)
+        field.source.name: converted(value[field.name], had[field.name], field)
         if field.name in had
         else absent(field)
         for field in want.fields
@@ -106,9 +107,8 @@ def _of_text(text: str, kind: Kind) -> Any:
             return text.encode("utf-8")
         case Kind.JSON:
             return json.loads(text)
-        case Kind.INTERVAL | Kind.RANGE:
-            return read_text(kind, text)
-    return None
+    read = HARPER_KINDS[kind].of_text
+    return None if read is None else read(text)
 
 
 def _decimal(value: Any, kind: Kind) -> Decimal:

@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from bq_harper_assets.contract.identifiers import ROW_METADATA
 from bq_harper_assets.instants import EPOCH
-from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.stores.harper.encoding.record import encode_batch
 from bq_harper_assets.stores.harper.encoding.request_body import bodies
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets.stores.harper.reading.target_rows import StoredHashes
+from bq_harper_assets.stores.harper.types import HarperColumn
 from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
 from bq_harper_assets.sync.arrays.splitmix import GOLDEN, mix
 from bq_harper_assets.sync.source.cell_rows import CellRows

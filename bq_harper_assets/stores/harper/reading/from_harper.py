@@ -1,14 +1,12 @@
 """Reads values back from Harper as BigQuery had them: the inverse of how the sync writes them."""
 
 import json
-from decimal import Decimal
 from typing import Any
 
-from bq_harper_assets.schema.errors import UnreadableValue
-from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Kind
 from bq_harper_assets.stores.harper.encoding.geography import wkt_of
-from bq_harper_assets.stores.harper.encoding.text_forms import read_text
+from bq_harper_assets.stores.harper.errors import UnreadableValue
+from bq_harper_assets.stores.harper.types import HARPER_KINDS, Form, HarperColumn, read_text
 
 
 def from_harper(value: Any, column: HarperColumn, path: str = "") -> Any:
@@ -38,8 +36,9 @@ def _single(value: Any, column: HarperColumn, path: str) -> Any:
 
 
 def _of_text(text: str, column: HarperColumn, path: str) -> Any:
+    kind = HARPER_KINDS[column.kind]
     try:
-        if column.kind in (Kind.FLOAT64, Kind.BOOL, Kind.JSON, Kind.GEOGRAPHY, Kind.STRUCT):
+        if kind.of_text is None and kind.form is not Form.TEXT:
             return _native(json.loads(text), column, path)
         return read_text(column.kind, text)
     except ValueError as error:
@@ -47,27 +46,24 @@ def _of_text(text: str, column: HarperColumn, path: str) -> Any:
 
 
 def _native(value: Any, column: HarperColumn, path: str) -> Any:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    match column.kind:
-        case Kind.INT64 if is_number and value == int(value):
-            return int(value)
-        case Kind.FLOAT64 if is_number:
-            return float(value)
-        case Kind.NUMERIC | Kind.BIGNUMERIC if is_number:
-            # The shortest text of a double holds the 15 digits that were written.
-            return Decimal(repr(value))
-        case Kind.BOOL if isinstance(value, bool):
-            return value
-        case Kind.STRUCT if isinstance(value, dict):
-            return {
-                field.name: from_harper(value.get(field.name), field, f"{path}.{field.name}")
-                for field in column.fields
-            }
-        case Kind.GEOGRAPHY if isinstance(value, dict):
-            return _geography(value, path)
-        case Kind.JSON:
-            return value
-    raise UnreadableValue(path, value, f"{column.kind} as {column.form}")
+    if column.kind is Kind.STRUCT and isinstance(value, dict):
+        return {
+            field.name: from_harper(value.get(field.name), field, f"{path}.{field.name}")
+            for field in column.fields
+        }
+    if column.kind is Kind.GEOGRAPHY and isinstance(value, dict):
+        return _geography(value, path)
+    read = HARPER_KINDS[column.kind].of_json
+    try:
+        if read is not None:
+            return read(value)
+    except ValueError as error:
+        raise _unreadable(value, column, path) from error
+    raise _unreadable(value, column, path)
+
+
+def _unreadable(value: Any, column: HarperColumn, path: str) -> UnreadableValue:
+    return UnreadableValue(path, value, f"{column.kind} as {column.form}")
 
 
 def _geography(value: dict[str, Any], path: str) -> str:

@@ -16,6 +16,7 @@ from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.reading.conversions import absent, converted
 from bq_harper_assets.stores.harper.reading.from_harper import from_harper
 from bq_harper_assets.stores.harper.reading.target_rows import text_of
+from bq_harper_assets.stores.harper.types import HarperColumn
 from bq_harper_assets.sync.schema_sync.version_history import version_named
 
 _ROWS_PER_REQUEST = 1_000
@@ -106,7 +107,7 @@ def as_version(
     A column that the row was written without is None, or an empty array, whatever an older batch
     may have left in its attribute. A value that has no counterpart in the wanted type is None too.
     """
-    return {column.source: _value(record, column, written, wanted) for column in wanted.live}
+    return {column.source.name: _value(record, column, written, wanted) for column in wanted.live}
 
 
 def _value(
@@ -115,7 +116,7 @@ def _value(
     holder = _holder(column, written, wanted)
     if holder is None:
         return absent(column)
-    return converted(from_harper(record.get(holder.name), holder.stored), holder, column)
+    return converted(from_harper(record.get(holder.name), HarperColumn.of(holder)), holder, column)
 
 
 def _holder(
@@ -139,6 +140,6 @@ def _are_one(
     if own is not None and own.is_live:
         return False
     if (known := written.find(column.name)) is not None:
-        return each.source == known.source
+        return each.source.name == known.source.name
     # The later of two versions has all attributes of the earlier one.
-    return own is not None and own.source == column.source
+    return own is not None and own.source.name == column.source.name

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.stores.harper.encoding.column_values import TEXTS
+from bq_harper_assets.stores.harper.types import HARPER_KINDS
 from bq_harper_assets.sync.cells.window import micros_of
 
 _TYPES = {
@@ -28,7 +28,9 @@ def stored_micros(values: Sequence[Any], kind: Kind) -> list[int | None]:
 def texts_of_micros(micros: Sequence[int | None], kind: Kind) -> list[str | None]:
     """Returns the text that a sync stores for each time."""
     moments = pa.array(micros, pa.int64()).cast(_TYPES[Kind.TIMESTAMP]).cast(_TYPES[kind])
-    return TEXTS[kind](moments).to_pylist()  # type: ignore[no-any-return]
+    texts = HARPER_KINDS[kind].texts
+    assert texts is not None  # a time is stored as text
+    return texts(moments).to_pylist()  # type: ignore[no-any-return]
 
 
 def _micros_or_none(text: str | None, type_: pa.DataType) -> int | None:

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.encoding.record import Encoded, encode_batch
 from bq_harper_assets.stores.harper.encoding.request_body import bodies
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
+from bq_harper_assets.stores.harper.types import Form, HarperColumn
 from bq_harper_assets.sync.identity.row_id import identify
+from bq_harper_assets_tests.stores.harper_columns import native_column
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 MOMENT = pa.timestamp("us", "UTC")
@@ -31,8 +32,8 @@ def _geojson(wkt: pa.Array) -> pa.Array:
 def encoded_batch(
     column: Column | HarperColumn, array: pa.Array, as_text: tuple[Kind, ...] = ()
 ) -> Encoded:
-    stored = column if isinstance(column, HarperColumn) else HarperColumn.of(column, as_text)
-    at = HarperColumn.of(Column(name="at", kind=K.TIMESTAMP))
+    stored = column if isinstance(column, HarperColumn) else native_column(column, as_text)
+    at = native_column(Column(name="at", kind=K.TIMESTAMP))
     plan = RowPlan(columns=(stored, at), timestamp="at", geojson=_geojson)
     batch = pa.record_batch({stored.name: array, "at": pa.array([NOON] * len(array), MOMENT)})
     return encode_batch(batch, plan, identify(batch, plan), synced_at=NOON, batch_number=7)

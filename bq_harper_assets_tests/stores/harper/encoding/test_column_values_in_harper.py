@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -19,6 +18,7 @@ from bq_harper_assets.stores.harper.encoding.request_body import bodies
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets.sync.cells.slicing import id_hashes
 from bq_harper_assets.sync.identity.row_id import identify
+from bq_harper_assets_tests.stores.harper_columns import native_column
 
 pytestmark = pytest.mark.harper
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -51,7 +51,7 @@ def client(harper_connection: HarperConnection) -> Iterator[HarperClient]:
 
 
 def _plan(*columns: Column, key: tuple[str, ...] = ()) -> RowPlan:
-    return RowPlan(columns=tuple(map(HarperColumn.of, columns)), timestamp="at", key=key)
+    return RowPlan(columns=tuple(map(native_column, columns)), timestamp="at", key=key)
 
 
 @pytest.mark.promise("B3", "B4", "B5", "B6", "B8", "J2")

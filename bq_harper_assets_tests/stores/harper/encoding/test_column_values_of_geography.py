@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.schema.harper_types import Form, HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -14,8 +13,10 @@ from bq_harper_assets.stores.harper.encoding.geography import geojson_of, geojso
 from bq_harper_assets.stores.harper.encoding.record import encode_batch
 from bq_harper_assets.stores.harper.encoding.request_body import bodies
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
+from bq_harper_assets.stores.harper.types import Form, HarperColumn
 from bq_harper_assets.sync.identity.row_id import identify
 from bq_harper_assets_tests.stores.harper_clients import selected
+from bq_harper_assets_tests.stores.harper_columns import native_column
 from bq_harper_assets_tests.stores.small_tables import utc
 
 NOON = utc(2026, 1, 5, 12)
@@ -36,8 +37,8 @@ def test_every_geometry_is_an_object_or_a_text_of_geojson_and_harper_measures_bo
     harper_connection: HarperConnection,
 ) -> None:
     columns = (
-        HarperColumn.of(Column(name="at", kind=Kind.TIMESTAMP)),
-        HarperColumn.of(Column(name="place", kind=Kind.GEOGRAPHY)),
+        native_column(Column(name="at", kind=Kind.TIMESTAMP)),
+        native_column(Column(name="place", kind=Kind.GEOGRAPHY)),
         HarperColumn(
             name="place_text", kind=Kind.GEOGRAPHY, form=Form.TEXT
         ),  # schemaOverrides: type: string

@@ -3,7 +3,6 @@
 import pyarrow as pa
 import pytest
 
-from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column
 from bq_harper_assets.stores.harper.encoding.record import encode_batch
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
@@ -15,6 +14,7 @@ from bq_harper_assets_tests.stores.harper.encoding.test_column_values import (
     encoded_batch,
     stored_rows,
 )
+from bq_harper_assets_tests.stores.harper_columns import native_column
 
 
 @pytest.mark.promise("J1", "J2")
@@ -31,7 +31,7 @@ def test_a_record_has_its_columns_at_the_top_with_id_and_metadata_beside_them() 
 @pytest.mark.promise("J1", "A8")
 def test_a_key_is_both_the_id_and_a_column_unless_it_is_named_id() -> None:
     columns = tuple(
-        HarperColumn.of(Column(name=name, kind=kind))
+        native_column(Column(name=name, kind=kind))
         for name, kind in (("id", K.STRING), ("at", K.TIMESTAMP))
     )
     batch = pa.record_batch({"id": pa.array(["a", "b"]), "at": pa.array([NOON, None], MOMENT)})

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets_tests.stores.harper.encoding.test_column_values import K
+from bq_harper_assets_tests.stores.harper_columns import native_column
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_plan_that_would_overwrite_or_lose_something_cannot_be_made(
 ) -> None:
     with pytest.raises(ValueError, match=said):
         RowPlan(
-            columns=tuple(map(HarperColumn.of, columns)),
+            columns=tuple(map(native_column, columns)),
             timestamp="at",
             key=key,
             primary_key=primary_key,

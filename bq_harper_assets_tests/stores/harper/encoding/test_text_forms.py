@@ -6,11 +6,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bq_harper_assets.schema.harper_types import harper_column
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.encoding.text_forms import Range
 from bq_harper_assets.stores.harper.reading.from_harper import from_harper
 from bq_harper_assets_tests.schema.samples import contract
+from bq_harper_assets_tests.stores.harper_columns import harper_column
 
 
 @pytest.mark.promise("B4")

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from bq_harper_assets.schema.harper_types import HarperType
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.lease import ledger_agreement
 from bq_harper_assets.stores.harper.lease.ledger_agreement import require_in_step
 from bq_harper_assets.stores.harper.mirror.tables import MIRRORED_LEASES
+from bq_harper_assets.stores.harper.types import HarperType
 from bq_harper_assets.sync.lease.keeper import Keeper
 from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets_tests.stores.small_tables import SmallTables

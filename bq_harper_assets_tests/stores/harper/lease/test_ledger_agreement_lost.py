@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bq_harper_assets.stores.harper.mirror.tables import MIRRORED_LEASES
-from bq_harper_assets.stores.harper.schema_evolution import evolve_table
+from bq_harper_assets.stores.harper.table.schema_evolution import evolve_table
 from bq_harper_assets.sync.errors import OutOfStep
 from bq_harper_assets_tests.stores.harper_clients import admin
 from bq_harper_assets_tests.stores.small_tables import SmallTables

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.schema.harper_types import harper_column
-from bq_harper_assets.schema.logical import Column, Kind
+from bq_harper_assets.schema.logical import Column, Kind, Spelling
 from bq_harper_assets.schema.version import VersionColumn
 from bq_harper_assets.stores.harper.reading.conversions import converted
+from bq_harper_assets.stores.harper.schema import HarperTypes
 from bq_harper_assets_tests.schema.samples import contract
 from bq_harper_assets_tests.stores.harper.reading.test_from_harper import VALUES, as_bigquery
 from bq_harper_assets_tests.stores.harper.reading.test_rows_as_version_reading import AT, AT_TEXT
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.promise("F3")
 
 def _column(kind: Kind, repeated: bool = False) -> VersionColumn:
     column = Column(name="c", kind=kind, repeated=repeated)
-    return VersionColumn.of(column, harper_column(column, contract()))
+    return VersionColumn.of(column, HarperTypes(contract()).spelling)
 
 
 def _cast(value: Any, have: Kind, want: Kind) -> Any:
@@ -111,17 +111,20 @@ def test_a_column_that_became_repeated_keeps_its_value_and_one_that_ceased_to_be
 
 
 def test_a_range_is_kept_only_if_it_is_one_of_the_same_type() -> None:
-    days, times = (replace(_column(Kind.RANGE), spelling=f"RANGE<{of}>") for of in ("DATE", "TIME"))
+    days, times = (
+        replace(_column(Kind.RANGE), source=Spelling("c", f"RANGE<{of}>"))
+        for of in ("DATE", "TIME")
+    )
     assert converted("[a, b)", days, days) == "[a, b)"
     assert converted("[a, b)", days, times) is None
-    numbers = replace(_column(Kind.INT64), spelling="INTEGER")
+    numbers = replace(_column(Kind.INT64), source=Spelling("c", "INTEGER"))
     assert converted(5, numbers, _column(Kind.INT64)) == 5
 
 
 def test_an_object_is_converted_field_by_field_with_what_it_was_written_without() -> None:
     def column(*fields: Column) -> VersionColumn:
         made = Column(name="c", kind=Kind.STRUCT, fields=fields)
-        return VersionColumn.of(made, harper_column(made, contract()))
+        return VersionColumn.of(made, HarperTypes(contract()).spelling)
 
     text, tags = Column(name="a", kind=Kind.STRING), Column(name="t", kind=Kind.INT64)
     have = column(text, Column(name="gone", kind=Kind.INT64))

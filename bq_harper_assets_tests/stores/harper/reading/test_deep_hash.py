@@ -4,18 +4,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bq_harper_assets.schema.harper_types import HarperColumn
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets.stores.harper.reading.deep_hash import record_hash
 from bq_harper_assets.sync.identity.row_id import hash_text, hashes_of_text
+from bq_harper_assets_tests.stores.harper_columns import native_column
 
 COLUMNS = (
     Column(name="ts", kind=Kind.TIMESTAMP),
     Column(name="a", kind=Kind.FLOAT64),
     Column(name="b", kind=Kind.JSON),
 )
-PLAN = RowPlan(columns=tuple(map(HarperColumn.of, COLUMNS)), timestamp="ts")
+PLAN = RowPlan(columns=tuple(map(native_column, COLUMNS)), timestamp="ts")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_field_that_is_not_synced_counts_as_not_there() -> None:
         Column(name="stops", kind=Kind.STRUCT, repeated=True, fields=(zip_,)),
         COLUMNS[0],
     )
-    plan = RowPlan(columns=tuple(map(HarperColumn.of, columns)), timestamp="ts")
+    plan = RowPlan(columns=tuple(map(native_column, columns)), timestamp="ts")
     one = {"address": {"zip": "1"}, "stops": [{"zip": "2"}, {}]}
     aside = {"address": {"zip": "1", "city": "x"}, "stops": [{"zip": "2"}, {"city": "y"}]}
     assert record_hash(one, plan) == record_hash(aside, plan)

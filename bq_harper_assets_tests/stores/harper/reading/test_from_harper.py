@@ -9,14 +9,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bq_harper_assets.schema.errors import UnreadableValue
-from bq_harper_assets.schema.harper_types import Form, HarperColumn, harper_column
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.encoding.column_values import stored_values
 from bq_harper_assets.stores.harper.encoding.geography import geojson_texts
 from bq_harper_assets.stores.harper.encoding.text_forms import Range
+from bq_harper_assets.stores.harper.errors import UnreadableValue
 from bq_harper_assets.stores.harper.reading.from_harper import from_harper
+from bq_harper_assets.stores.harper.types import Form, HarperColumn
 from bq_harper_assets_tests.schema.samples import contract
+from bq_harper_assets_tests.stores.harper_columns import harper_column
 from bq_harper_assets_tests.sync.typed_values import SCALARS
 
 POLICIES = st.sampled_from(

@@ -4,6 +4,7 @@ import pytest
 
 from bq_harper_assets.stores.bigquery.source import BigQuerySource
 from bq_harper_assets.stores.harper.reading.rows_as_version import read_rows_as
+from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.schema_sync.requested_version import Deciding
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.conftest import Sync
@@ -60,7 +61,9 @@ def test_rows_rewritten_after_a_rollback_are_of_the_version_that_is_rolled_forwa
     assert table.drift().version == 2
     filling = table.declared(backfill=True)
     filling.run(OLDER, OLD, OPEN)
-    deciding = Deciding(sync.stores.ledger, BigQuerySource(tables.queries), table.contract, "me")
+    deciding = Deciding(
+        sync.stores.ledger, BigQuerySource(tables.queries, harper_plan), table.contract, "me"
+    )
     back = deciding.roll_back(1, record=True)
     assert (back.version, [change.column for change in back.changes]) == (3, ["mate"])
     table.change("UPDATE T SET load = load + 100 WHERE number NOT BETWEEN 10 AND 19")

@@ -11,11 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.stores.harper.encoding.column_values import stored_values
 from bq_harper_assets.stores.harper.encoding.geography import geojson_texts
 from bq_harper_assets.stores.harper.reading.rows_as_version import as_version
+from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.types import HarperColumn
 from bq_harper_assets_tests.schema.samples import contract, schema
 from bq_harper_assets_tests.stores.harper.reading.test_from_harper import VALUES, as_bigquery
 
@@ -39,7 +40,7 @@ def history(*versions: tuple[Column, ...], **changes: Any) -> list[TableVersion]
         before = found[-1] if found else None
         declared = contract(key=["n"], **changes)
         key = Column(name="n", kind=Kind.INT64)
-        found.append(plan_table(declared, schema(key, *columns), before).version)
+        found.append(harper_plan(declared, schema(key, *columns), before).version)
     return found
 
 
@@ -150,8 +151,9 @@ def test_rows_read_as_the_version_they_were_written_under_are_the_source_s(
         for column in written.live[2:]:
             type_, strategy = VALUES[column.kind]
             value = data.draw(st.none() | strategy)
-            stored = stored_values(pa.array([value], type_), column.stored, geojson_texts)
+            array = pa.array([value], type_)
+            stored = stored_values(array, HarperColumn.of(column), geojson_texts)
             assume(not stored.faults)
             values[column.name] = json.loads(stored.as_json().to_pylist()[0])
-            expected[column.source] = as_bigquery(value, column.kind)
+            expected[column.source.name] = as_bigquery(value, column.kind)
         assert as_version(record(**values), written, written) == row(**expected)

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.table_plan import TablePlan, plan_table
+from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.answers import Attribute, TableDescription
-from bq_harper_assets.stores.harper.fitting import (
+from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.table.fitting import (
     Holding,
     attribute_fits,
     conflicts,
@@ -17,7 +18,7 @@ from bq_harper_assets.stores.harper.fitting import (
     without_index,
 )
 from bq_harper_assets_tests.schema.samples import contract, schema
-from bq_harper_assets_tests.stores.harper.test_ensure_table import PLAN, WHOLE
+from bq_harper_assets_tests.stores.harper.table.test_ensure_table import PLAN, WHOLE
 
 
 def test_each_attribute_fits_or_comes_with_the_first_row_or_cannot_be_held() -> None:
@@ -52,7 +53,7 @@ def with_type(name: str, type_: str | None, *, indexed: bool = True) -> TableDes
 
 
 MANY = Column(name="many", kind=Kind.INT64, repeated=True)
-WITH_MANY = plan_table(contract(), schema(MANY, Column(name="note", kind=Kind.STRING)))
+WITH_MANY = harper_plan(contract(), schema(MANY, Column(name="note", kind=Kind.STRING)))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_rows_are_read_back_by_time_key_and_hash(
     declared: dict[str, object], names: tuple[str, ...]
 ) -> None:
     number = Column(name="number", kind=Kind.INT64)
-    assert read_back_by(plan_table(contract(**declared), schema(number))) == names
+    assert read_back_by(harper_plan(contract(**declared), schema(number))) == names
 
 
 def test_of_a_table_whose_attributes_are_not_shown_nothing_is_called_missing() -> None:

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from bq_harper_assets.stores.harper.answers import Attribute
-from bq_harper_assets.stores.harper.ensure_table import (
+from bq_harper_assets.stores.harper.table.ensure_table import (
     NothingToAdopt,
     TableConflict,
     TableNotEnsured,
     ensure_table,
 )
 from bq_harper_assets.sync.protocols import TableAction
-from bq_harper_assets_tests.stores.harper.test_ensure_table import PLAN, WHOLE, ScriptedTable
+from bq_harper_assets_tests.stores.harper.table.test_ensure_table import PLAN, WHOLE, ScriptedTable
 
 BARE = replace(WHOLE, attributes=(Attribute(name="id", type="ID"),))
 READABLE = replace(

@@ -5,7 +5,7 @@ import pytest
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.schema_evolution import evolve_table
+from bq_harper_assets.stores.harper.table.schema_evolution import evolve_table
 from bq_harper_assets.sync.errors import NeverSynced
 from bq_harper_assets_tests.schema.samples import contract
 

@@ -7,20 +7,10 @@ from bq_harper_assets.schema.logical import Column, Kind, TableSchema
 from bq_harper_assets.stores.bigquery.calls import NO_RETRY, BigQueryCalls
 from bq_harper_assets.stores.bigquery.errors import Feature
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
+from bq_harper_assets.stores.bigquery.types import kind_and_spelling
 
 if TYPE_CHECKING:
     from google.cloud import bigquery
-
-# The service answers with the names of its first years, and DDL uses others.
-_ALIASES = {
-    "INTEGER": Kind.INT64,
-    "FLOAT": Kind.FLOAT64,
-    "BOOLEAN": Kind.BOOL,
-    "RECORD": Kind.STRUCT,
-    "DECIMAL": Kind.NUMERIC,
-    "BIGDECIMAL": Kind.BIGNUMERIC,
-}
-_KINDS = {kind.value: kind for kind in Kind if kind is not Kind.UNKNOWN} | _ALIASES
 
 
 def read_schema(
@@ -57,11 +47,7 @@ def columns_of(fields: "Iterable[bigquery.SchemaField]") -> tuple[Column, ...]:
 
 
 def _column(field: "bigquery.SchemaField") -> Column:
-    name = str(field.field_type).upper()
-    kind = _KINDS.get(name, Kind.UNKNOWN)
-    spelling = name if kind is Kind.UNKNOWN else ""
-    if kind is Kind.RANGE and field.range_element_type is not None:
-        spelling = f"RANGE<{field.range_element_type.element_type}>"
+    kind, spelling = kind_and_spelling(field)
     return Column(
         name=field.name,
         kind=kind,

@@ -25,8 +25,13 @@ from typing import Protocol
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.answers import Attribute, Creation, TableDescription
-from bq_harper_assets.stores.harper.fitting import conflicts, read_back_by, undeclared, unfit
-from bq_harper_assets.stores.harper.index_parity import SearchVerbs, still_built, wait_for_indexes
+from bq_harper_assets.stores.harper.schema import attributes_of
+from bq_harper_assets.stores.harper.table.fitting import conflicts, read_back_by, undeclared, unfit
+from bq_harper_assets.stores.harper.table.index_parity import (
+    SearchVerbs,
+    still_built,
+    wait_for_indexes,
+)
 from bq_harper_assets.sync.protocols import Ensured, TableAction
 
 ATTEMPTS = 3
@@ -159,7 +164,8 @@ def _change(
 
 def _declared(plan: TablePlan) -> tuple[Attribute, ...]:
     return tuple(
-        Attribute(name=each.name, type=each.type, indexed=each.indexed) for each in plan.attributes
+        Attribute(name=each.name, type=each.type, indexed=each.indexed)
+        for each in attributes_of(plan)
     )
 
 

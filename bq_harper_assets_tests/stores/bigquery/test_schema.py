@@ -9,7 +9,7 @@ from bq_harper_assets.schema.logical import Column, Kind, TableSchema
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.client import connect
 from bq_harper_assets.stores.bigquery.errors import BigQueryMissing
-from bq_harper_assets.stores.bigquery.schema_reader import columns_of, read_schema
+from bq_harper_assets.stores.bigquery.schema import columns_of, read_schema
 from bq_harper_assets_tests.stores.small_tables import DATASET, SmallTables
 
 ALIASES = {

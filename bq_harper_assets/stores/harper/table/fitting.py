@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bq_harper_assets.contract.identifiers import DELETED_AT, HASH
-from bq_harper_assets.schema.table_plan import PlannedAttribute, TablePlan
+from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.harper.answers import Attribute, TableDescription
+from bq_harper_assets.stores.harper.schema import PlannedAttribute, attributes_of
 
 # These declared types accept every value of the planned type.
 _WIDER = {"Long": ("Float", "BigInt"), "String": ("ID",)}
@@ -35,7 +36,7 @@ class AttributeFit:
 def attribute_fits(found: TableDescription, plan: TablePlan) -> tuple[AttributeFit, ...]:
     """Returns one fit per planned attribute, in the plan's order."""
     declared = {attribute.name: attribute for attribute in found.attributes}
-    return tuple(_fit(each, declared.get(each.name), found, plan) for each in plan.attributes)
+    return tuple(_fit(each, declared.get(each.name), found, plan) for each in attributes_of(plan))
 
 
 def conflicts(found: TableDescription, plan: TablePlan) -> Iterator[str]:
@@ -43,7 +44,7 @@ def conflicts(found: TableDescription, plan: TablePlan) -> Iterator[str]:
     if found.primary_key != plan.primary_key:
         yield f"its primary key is {found.primary_key}, and the rows' is {plan.primary_key}"
     yield from (fit.why for fit in attribute_fits(found, plan) if fit.holding is Holding.CANNOT)
-    planned = {attribute.name for attribute in plan.attributes}
+    planned = {attribute.name for attribute in attributes_of(plan)}
     for there in found.attributes:
         if there.required and there.name not in planned:
             yield f"{there.name} is required there, and the rows have none"

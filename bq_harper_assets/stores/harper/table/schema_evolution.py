@@ -7,12 +7,12 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.schema.logical import TableSchema
-from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.schema.version import State, TableVersion
 from bq_harper_assets.stores.harper.client import HarperClient
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.stores.harper.lease.ledger_agreement import require_in_step
 from bq_harper_assets.stores.harper.mirror.schemas import mirror_schemas
+from bq_harper_assets.stores.harper.schema import harper_plan
+from bq_harper_assets.stores.harper.table.ensure_table import ensure_table
 from bq_harper_assets.sync.errors import NeverSynced
 from bq_harper_assets.sync.protocols import Ensured
 from bq_harper_assets.sync.schema_sync.version_history import VersionStep, version_steps
@@ -37,7 +37,7 @@ def evolve_table(ledger: Ledger, harper: HarperClient, contract: TableContract) 
     if table is None or not steps:
         raise NeverSynced(contract.id)
     number, version = steps[-1].recorded.version, steps[-1].version
-    plan = plan_table(contract, _source_of(version), version)
+    plan = harper_plan(contract, _source_of(version), version)
     adopted = contract.target.is_adopted
     require_in_step(ledger, harper, table, adopted=adopted)
     ensured = ensure_table(harper, plan, adopted=adopted, alone=lambda: ledger.alone(table))
@@ -65,7 +65,7 @@ def _source_of(version: TableVersion) -> TableSchema:
     layout = version.layout
     return TableSchema(
         columns=tuple(
-            replace(column.logical, name=column.source, source_name="")
+            replace(column.logical, name=column.source.name, source_name="")
             for column in version.columns
             if column.state is not State.RETIRED
         ),

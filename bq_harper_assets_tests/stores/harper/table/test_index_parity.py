@@ -16,9 +16,9 @@ from bq_harper_assets.retries.waiting import WAITS
 from bq_harper_assets.stores.harper.answers import Attribute
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
-from bq_harper_assets.stores.harper.ensure_table import ensure_table
 from bq_harper_assets.stores.harper.errors import HarperIndexing, HarperRefused
-from bq_harper_assets.stores.harper.index_parity import PATIENCE_S, IndexNotReady
+from bq_harper_assets.stores.harper.table.ensure_table import ensure_table
+from bq_harper_assets.stores.harper.table.index_parity import PATIENCE_S, IndexNotReady
 from bq_harper_assets.sync.protocols import TableAction
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.harper_clients import Clock, Make, admin, clients_of

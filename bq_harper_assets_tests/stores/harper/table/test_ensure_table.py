@@ -17,17 +17,17 @@ from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets.retries.retry import Call
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.table_plan import plan_table
 from bq_harper_assets.stores.harper.answers import Attribute, Creation, TableDescription
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.conditions import Condition
-from bq_harper_assets.stores.harper.ensure_table import (
+from bq_harper_assets.stores.harper.errors import HarperIndexing
+from bq_harper_assets.stores.harper.schema import attributes_of, harper_plan
+from bq_harper_assets.stores.harper.table.ensure_table import (
     NothingToAdopt,
     TableConflict,
     TableNotEnsured,
     ensure_table,
 )
-from bq_harper_assets.stores.harper.errors import HarperIndexing
 from bq_harper_assets.sync.protocols import TableAction
 from bq_harper_assets_tests.conftest import PROJECT_ROOT, environ_without_settings
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
@@ -65,7 +65,7 @@ def test_a_missing_table_is_created_with_exactly_the_planned_indexes(
         Column(name="user_id", kind=Kind.STRING),
         Column(name="note", kind=Kind.STRING),
     )
-    plan = plan_table(contract(target_table=table, key="mmsi"), source)
+    plan = harper_plan(contract(target_table=table, key="mmsi"), source)
     ensured = ensure_table(client, plan)
     assert (ensured.action, ensured.unindexed) == ("created", ())
     found = client.describe_table(table)
@@ -119,13 +119,13 @@ def test_an_index_that_is_asked_for_later_is_built_unless_the_table_was_made_wit
     client: HarperClient, table: str, came_later: bool
 ) -> None:
     note, plain = Column(name="note", kind=Kind.STRING), contract(target_table=table)
-    made = plan_table(plain, schema() if came_later else schema(note))
+    made = harper_plan(plain, schema() if came_later else schema(note))
     ensure_table(client, made)
-    second = plan_table(plain, schema(note), made.version)
+    second = harper_plan(plain, schema(note), made.version)
     ensure_table(client, second)
     client.upsert(table, [{"id": "1", "note": "x"}])
     indexing = contract(target_table=table, schema_overrides={"note": {"indexed": True}})
-    ensured = ensure_table(client, plan_table(indexing, schema(note), second.version))
+    ensured = ensure_table(client, harper_plan(indexing, schema(note), second.version))
     assert ensured.added == (("note",) if came_later else ())
     assert ensured.unindexed == (() if came_later else ("note",))
     assert ("note" in indexed(client, table)) is came_later
@@ -161,7 +161,7 @@ def test_an_attribute_declared_without_an_index_is_told_to_have_none(
     client: HarperClient, table: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     ensure_table(client, plan_with(table, "note"))
-    plan = plan_table(
+    plan = harper_plan(
         contract(target_table=table, schema_overrides={"note": {"indexed": True}}),
         schema(Column(name="note", kind=Kind.INT64)),
     )
@@ -297,7 +297,8 @@ WHOLE = TableDescription(
     name="Orders",
     primary_key="id",
     attributes=tuple(
-        Attribute(name=each.name, type=each.type, indexed=each.indexed) for each in PLAN.attributes
+        Attribute(name=each.name, type=each.type, indexed=each.indexed)
+        for each in attributes_of(PLAN)
     ),
     schema_defined=True,
     audit=True,

@@ -3,8 +3,7 @@
 import pytest
 
 from bq_harper_assets.schema.logical import Column, Kind
-from bq_harper_assets.schema.selection import select_columns
-from bq_harper_assets_tests.schema.samples import contract, schema
+from bq_harper_assets_tests.schema.samples import contract, schema, selected
 from bq_harper_assets_tests.schema.test_selection import problems_of
 
 
@@ -15,7 +14,7 @@ def test_a_column_named_like_our_metadata_is_refused_with_the_way_out(name: str)
     told = problems_of(schema(Column(name=name, kind=Kind.STRING)))
     assert "is written by the sync" in told
     assert f"SELECT * EXCEPT ({name}), {name} AS" in told
-    select_columns(contract(columns=["event_time"]), schema(Column(name=name, kind=Kind.STRING)))
+    selected(contract(columns=["event_time"]), schema(Column(name=name, kind=Kind.STRING)))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +37,7 @@ def test_a_name_that_harper_cannot_keep_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["Constructor", "skip", "x" * 250, "a b"])
 def test_a_name_that_harper_keeps_is_taken(name: str) -> None:
-    select_columns(contract(), schema(Column(name=name, kind=Kind.STRING)))
+    selected(contract(), schema(Column(name=name, kind=Kind.STRING)))
 
 
 def test_a_nested_field_that_harper_cannot_keep_is_refused_by_its_path() -> None:
@@ -49,7 +48,7 @@ def test_a_nested_field_that_harper_cannot_keep_is_refused_by_its_path() -> None
 
 @pytest.mark.parametrize("name", ["toString", "constructor"])
 def test_a_nested_field_may_have_a_name_that_a_column_may_not(name: str) -> None:
-    select_columns(
+    selected(
         contract(),
         schema(Column(name="a", kind=Kind.STRUCT, fields=(Column(name=name, kind=Kind.INT64),))),
     )
