@@ -23,7 +23,7 @@ from bq_harper_assets_tests.history.local_frames import Attempt, LocalSpark
 LONGEST_STEP_S = 120.0
 # With what a run changes the ledger.
 VERBS = (
-    *("register_table", "acquire", "renew", "record_schema", "plan", "note_mirrored"),
+    *("register_route", "acquire", "renew", "record_schema", "plan", "note_mirrored"),
     *("intend_deletes", "mark", "commit_cells", "refuse_batch", "fail_batch", "release"),
 )
 WRITES = ("upsert", "delete")
