@@ -31,7 +31,7 @@ DECIDERS = (
     Decider("contract/settings/urls", "contract/settings/test_urls"),
     Decider("contract/sql_text", "contract/test_sql_text"),
     Decider("contract/table", "contract/test_table contract/test_json_schema"),
-    Decider("schema/change", "schema/test_change"),
+    Decider("schema/change", "schema/test_change schema/test_changes"),
     Decider("schema/change_words", "schema/test_change_words schema/test_changes"),
     Decider("schema/changes", "schema/test_changes schema/test_change_words schema/test_evolution"),
     Decider("schema/evolution", "schema/test_evolution"),
