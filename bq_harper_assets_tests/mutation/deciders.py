@@ -31,7 +31,7 @@ DECIDERS = (
     Decider("contract/settings/urls", "contract/settings/test_urls"),
     Decider("contract/sql_text", "contract/test_sql_text"),
     Decider("contract/table", "contract/test_table contract/test_json_schema"),
-    Decider("schema/change", "schema/test_change"),
+    Decider("schema/change", "schema/test_change schema/test_changes"),
     Decider("schema/change_words", "schema/test_change_words schema/test_changes"),
     Decider("schema/changes", "schema/test_changes schema/test_change_words schema/test_evolution"),
     Decider("schema/evolution", "schema/test_evolution"),
@@ -124,9 +124,17 @@ DECIDERS = (
         "sync/revisit/run_requests", "sync/revisit/test_run_requests sync/revisit/test_due_cells"
     ),
     Decider("stores/harper/encoding/key_ids", "sync/identity/test_row_id"),
-    Decider("stores/harper/schema", "stores/harper/test_schema schema/test_index_strategy"),
+    Decider(
+        "stores/harper/schema",
+        "stores/harper/test_schema schema/test_index_strategy"
+        " stores/harper/table/test_reserved_names schema/test_evolution",
+    ),
     Decider("stores/harper/table/reserved_names", "stores/harper/table/test_reserved_names"),
-    Decider("stores/harper/types", "stores/harper/test_types"),
+    Decider(
+        "stores/harper/types",
+        "stores/harper/test_types stores/harper/reading/test_from_harper"
+        " stores/harper/encoding/test_text_forms",
+    ),
     Decider("stores/harper/reading/conversions", "stores/harper/reading/test_conversions"),
     Decider("sync/turn/judge", "sync/turn/test_judge"),
     Decider("stores/harper/reading/from_harper", "stores/harper/reading/test_from_harper"),

@@ -56,7 +56,8 @@ def look_for_drift(ledger: Ledger, source: Source, contract: TableContract, by: 
     waiting = waiting_changes(plan.version, contract)
     if plan.version == before:
         return Drift(version=newest.version, waiting=waiting)
-    recorded = record_version(ledger, table, contract, newest, plan, by, "BigQuery changed")
+    cause = f"{contract.source.store} changed"
+    recorded = record_version(ledger, table, contract, newest, plan, by, cause)
     changes = changes_of(recorded, newest, contract)
     return Drift(version=recorded.version, changes=changes, waiting=waiting)
 

@@ -4,8 +4,16 @@ import pytest
 
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.stores.harper.schema import harper_plan
-from bq_harper_assets.stores.harper.types import HARPER_KINDS, Form, HarperColumn, HarperType
+from bq_harper_assets.stores.harper.types import (
+    HARPER_KINDS,
+    Form,
+    HarperColumn,
+    HarperType,
+    harper_columns,
+    storage_note,
+)
 from bq_harper_assets_tests.schema.samples import contract, schema
+from bq_harper_assets_tests.schema.versions import of, seen
 from bq_harper_assets_tests.stores.harper_columns import harper_column, native_column
 
 EXPECTED = {
@@ -99,3 +107,36 @@ def test_each_column_without_a_counterpart_gives_one_warning() -> None:
         "stay is RANGE<DATE>, no type of Harper's: it is stored as text",
         "a.b is VECTOR, an unknown type: it is stored as text",
     )
+
+
+def test_a_key_of_these_kinds_alone_is_the_id_of_its_row() -> None:
+    assert {kind.value for kind, stored in HARPER_KINDS.items() if stored.is_id} == {
+        *("STRING", "BYTES", "INT64", "NUMERIC", "BIGNUMERIC"),
+        *("TIMESTAMP", "DATETIME", "DATE", "TIME"),
+    }
+
+
+def test_columns_of_a_version_are_stored_under_the_target_s_name_and_read_under_the_source_s() -> (
+    None
+):
+    first = seen(None, of("speed", Kind.INT64), of("place", Kind.STRUCT, of("zip", Kind.STRING)))
+    second = seen(first, of("speed", Kind.STRING), of("place", Kind.STRUCT, of("zip", Kind.STRING)))
+    columns = {column.name: column for column in harper_columns(second.live)}
+    retyped = columns["speed_v2"]
+    assert (retyped.source_name, retyped.read_as, retyped.form) == ("speed", "speed", Form.TEXT)
+    place = columns["place"]
+    assert (place.source_name, place.read_as, place.form) == ("", "place", Form.OBJECT)
+    assert [(field.name, field.source_name) for field in place.fields] == [("zip", "")]
+
+
+def test_a_note_says_why_a_column_is_not_stored_as_its_type_has_it() -> None:
+    def note(kind: Kind, **declared: object) -> str:
+        version = seen(None, of("c", kind), **declared)
+        [column] = [column for column in version.live if column.name == "c"]
+        return storage_note(column)
+
+    assert [note(kind) for kind in (Kind.INT64, Kind.STRING, Kind.JSON)] == ["", "", ""]
+    assert note(Kind.RANGE) == "no type of Harper's: it is stored as text"
+    as_text = {"schema_overrides": {"c": {"type": "string"}}}
+    assert note(Kind.INT64, **as_text) == "as text: schemaOverrides or values say so"
+    assert note(Kind.STRING, **as_text) == ""
