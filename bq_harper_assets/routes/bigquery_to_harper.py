@@ -12,6 +12,7 @@ from bq_harper_assets.ledger.records import RouteFacts
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.bigquery.source import BigQuerySource, bigquery_source
 from bq_harper_assets.stores.harper.target import HarperTarget, harper_target
+from bq_harper_assets.sync.cells.cut import TimeCut
 from bq_harper_assets.sync.ledger_facts import table_facts
 
 
@@ -40,6 +41,11 @@ class BigQueryToHarper:
     def facts(self) -> RouteFacts:
         """Returns what must not change once the table is synced."""
         return table_facts(self.contract, self.stores.bigquery.project)
+
+    @property
+    def cut(self) -> TimeCut:
+        """Returns the windows that the contract declares."""
+        return TimeCut(self.contract.window)
 
     def source(
         self, doing: str, sleep: Callable[[float], None] | None = None
