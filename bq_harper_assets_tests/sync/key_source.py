@@ -1,7 +1,7 @@
 """A source that is read by key range, for the tests: the emulator's tables, filtered by their key.
 
-It stands for sources to come whose rows have no time to cut by. What a source is asked about moved
-rows it cannot answer: where rows do not move, the engine must not ask.
+It stands for sources whose rows have no time to cut by. What a source is asked about moved rows it
+cannot answer: where rows do not move, the engine must not ask.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -48,7 +48,7 @@ from bq_harper_assets.sync.protocols import (
 )
 from bq_harper_assets.sync.source.cell_rows import CellRows, Reading
 from bq_harper_assets.sync.spark.receipts import RejectedRow
-from bq_harper_assets_tests.sync.key_source import BigQueryByKey
+from bq_harper_assets_tests.sync.key_source import AskedOfMovedRows, BigQueryByKey
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS held (
@@ -58,6 +58,7 @@ CREATE TABLE IF NOT EXISTS staged (
 CREATE TABLE IF NOT EXISTS leaving (id TEXT PRIMARY KEY, policy TEXT);
 CREATE TABLE IF NOT EXISTS turns (number INTEGER PRIMARY KEY, position TEXT, batches TEXT);
 """
+BY_TIME, BY_KEY = "micros", "CAST(id AS INTEGER)"  # what the rows of a range are read by
 UNWANTED = "unwanted"  # a text that this store does not take
 
 
@@ -202,6 +203,8 @@ class SqlOfTasks:
     def row_times(
         self, layout: SqlLayout
     ) -> Iterator[Callable[[pa.Array], Iterable[tuple[Any, int | None]]]]:
+        if self.axis != BY_TIME:
+            raise AskedOfMovedRows
         with connected(self.file) as sql:
 
             def of(ids: pa.Array) -> Iterator[tuple[Any, int | None]]:
@@ -354,8 +357,7 @@ class SqlTarget:
         return [TargetRange(place, first, last)]
 
     def of_tasks(self, spark: Any) -> SqlOfTasks:
-        by_time = self.cut.follows_time
-        return SqlOfTasks(self.file, "micros" if by_time else "CAST(id AS INTEGER)")
+        return SqlOfTasks(self.file, BY_TIME if isinstance(self.cut, TimeCut) else BY_KEY)
 
     def removal(self, lease: LeaseTerms) -> SqlRemoval:
         return SqlRemoval(self.file)
