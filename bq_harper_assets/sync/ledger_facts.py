@@ -21,6 +21,8 @@ from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Part
+from bq_harper_assets.sync.cells.key_range import KeyCut, KeyOrder
+from bq_harper_assets.sync.protocols import Route
 
 
 def version_of(recorded: SchemaVersion | None) -> TableVersion | None:
@@ -120,6 +122,23 @@ def refused_declarations(
 
 def _with_source_of(known: LedgerRoute, contract: TableContract) -> RouteFacts:
     return replace(table_facts(contract, ""), source=known.facts.source)
+
+
+def registered(route: Route) -> LedgerRoute:
+    """Registers the route, with the bounds of its key ranges; raises TableChanged if they differ.
+
+    A row would be in another cell than the ledger says.
+    """
+    known = route.ledger.register_route(route.facts)
+    if isinstance(route.cut, KeyCut):
+        route.ledger.cut_by_key(known, route.cut.bounds)
+    return known
+
+
+def recorded_cut(ledger: Ledger, route: LedgerRoute, order: KeyOrder) -> KeyCut | None:
+    """Returns the key ranges that the route was cut into; None if none was recorded yet."""
+    ranges = ledger.key_ranges(route)
+    return KeyCut(tuple(each.low or "" for each in ranges[1:]), order) if ranges else None
 
 
 def cell_key(cell: Cell) -> CellKey:

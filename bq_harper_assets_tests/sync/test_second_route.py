@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.ledger.errors import TableChanged
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.status import CellRecord
 from bq_harper_assets.ledger.records import BatchState, CellState, LedgerRoute
@@ -25,7 +26,7 @@ from bq_harper_assets.sync.cells.key_range import KeyCut, KeyOrder
 from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.errors import TargetMoved, TurnFailed
 from bq_harper_assets.sync.lease.keeper import Keeper, LeaseTimes
-from bq_harper_assets.sync.ledger_facts import cell_key, recorded_cells
+from bq_harper_assets.sync.ledger_facts import cell_key, recorded_cells, recorded_cut
 from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets.validation.proof.cell_proof import CellProof
@@ -272,6 +273,22 @@ def test_a_turn_killed_between_the_targets_commit_and_the_ledgers_is_recognised_
     said.clear()
     second.run(say=said.append)
     assert not [line for line in said if "earlier run" in line]
+
+
+@pytest.mark.parametrize("second", ["key"], indirect=True)
+def test_a_route_keeps_the_key_ranges_that_it_was_first_cut_into(second: SecondRoute) -> None:
+    second.run()
+    ledger, told = second.route.ledger, second.held
+    assert recorded_cut(ledger, second.table, KeyOrder.NUMBERS) == second.route.cut
+    second.change("UPDATE T SET name = 'changed' WHERE number = 120")
+    cut = KeyCut(("60", "7200"), KeyOrder.NUMBERS)
+    other = replace(second, route=replace(second.route, cut=cut))
+    with pytest.raises(TableChanged, match="was cut into 3 key ranges"):
+        other.run()
+    assert second.held == told
+    again = recorded_cut(ledger, second.table, KeyOrder.NUMBERS)
+    replace(second, route=replace(second.route, cut=again)).run()
+    assert second.held == second.wanted
 
 
 def test_nothing_is_taken_if_somebody_else_wrote_meanwhile(

@@ -23,7 +23,7 @@ from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.sync.lease.keeper import LEASE_LASTS, Keeper, LeaseTimes
-from bq_harper_assets.sync.ledger_facts import record_version
+from bq_harper_assets.sync.ledger_facts import record_version, registered
 from bq_harper_assets.sync.phases import Phase, phase_of
 from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.plan.planned_cells import plan_cells
@@ -118,7 +118,7 @@ class Turn:
     def _lease(self, cells: Sequence[Cell], until_end: ExitStack) -> Leased:
         """Opens the stores and leases the slices, if ledger and Harper do not contradict."""
         ledger = self.route.ledger
-        table = ledger.register_route(self.route.facts)
+        table = registered(self.route)
         source = until_end.enter_context(self.route.source("sync", self.stop.sleep))
         until_end.enter_context(WAITS.listen(self.say))
         target = until_end.enter_context(self.route.target(self._retry))
