@@ -16,6 +16,7 @@ from bq_harper_assets.stores.bigquery.source import StreamSplit
 from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets.stores.harper.target import HarperOfTasks
 from bq_harper_assets.stores.harper.task_login import task_login
+from bq_harper_assets.sync.cells.cut import TimeCut
 from bq_harper_assets.sync.cells.grid import Grid, Part
 from bq_harper_assets.sync.protocols import LeaseTerms, WriteOrder
 from bq_harper_assets.sync.source.cell_rows import Reading
@@ -65,6 +66,7 @@ def move_of(span: Span, source: BigQueryConnection, sink: HarperConnection) -> W
                 for stream in span.streams
             ),
             layout=RowPlan(columns=stored_columns(schema), timestamp=TIME),
+            cut=TimeCut(contract.window),
             grid=Grid.of(parts, SLICES),
         ),
         target=HarperOfTasks(login=task_login(sink), table="Positions", retry=RetryPolicy()),

@@ -13,6 +13,7 @@ from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.bigquery.source import BigQuerySource, bigquery_source
 from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.stores.harper.target import HarperTarget, harper_target
+from bq_harper_assets.sync.cells.cut import TimeCut
 from bq_harper_assets.sync.ledger_facts import table_facts
 
 
@@ -41,6 +42,11 @@ class BigQueryToHarper:
     def facts(self) -> RouteFacts:
         """Returns what must not change once the table is synced."""
         return table_facts(self.contract, self.stores.bigquery.project)
+
+    @property
+    def cut(self) -> TimeCut:
+        """Returns the windows that the contract declares."""
+        return TimeCut(self.contract.window)
 
     def source(
         self, doing: str, sleep: Callable[[float], None] | None = None

@@ -1,18 +1,29 @@
 """These functions translate contracts, schemas and cells into what the ledger records of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import micros_at
 from bq_harper_assets.ledger.errors import TableChanged
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellKey, LedgerRoute, RouteFacts, SchemaVersion
+from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
+from bq_harper_assets.ledger.records import (
+    Batch,
+    CellKey,
+    LedgerRoute,
+    RouteFacts,
+    SchemaVersion,
+)
 from bq_harper_assets.schema.change import Change
 from bq_harper_assets.schema.change_words import dated
 from bq_harper_assets.schema.changes import changes_between
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.grid import Part
+from bq_harper_assets.sync.cells.key_range import KeyCut, KeyOrder
+from bq_harper_assets.sync.protocols import Route
 
 
 def version_of(recorded: SchemaVersion | None) -> TableVersion | None:
@@ -114,6 +125,45 @@ def _with_source_of(known: LedgerRoute, contract: TableContract) -> RouteFacts:
     return replace(table_facts(contract, ""), source=known.facts.source)
 
 
+def registered(route: Route) -> LedgerRoute:
+    """Registers the route, with the bounds of its key ranges; raises TableChanged if they differ.
+
+    A row would be in another cell than the ledger says.
+    """
+    known = route.ledger.register_route(route.facts)
+    if isinstance(route.cut, KeyCut):
+        route.ledger.cut_by_key(known, route.cut.bounds)
+    return known
+
+
+def recorded_cut(ledger: Ledger, route: LedgerRoute, order: KeyOrder) -> KeyCut | None:
+    """Returns the key ranges that the route was cut into; None if none was recorded yet."""
+    ranges = ledger.key_ranges(route)
+    return KeyCut(tuple(each.low or "" for each in ranges[1:]), order) if ranges else None
+
+
 def cell_key(cell: Cell) -> CellKey:
     """Returns the ledger's key of a cell; the ledger does not know how cells are cut."""
-    return CellKey.of_window(cell.window.start, cell.window.end, cell.slice)
+    return CellKey(cell.range.axis_start, cell.range.axis_end, cell.slice)
+
+
+def recorded_cells(
+    ledger: Ledger, route: LedgerRoute, cells: Sequence[Cell]
+) -> Mapping[Cell, CellRecord]:
+    """Reads what the ledger has of these cells; those it does not know are left out."""
+    keys = {cell_key(cell): cell for cell in cells}
+    start, end = min(key.start for key in keys), max(key.end for key in keys)
+    records = ledger.cells(route, start, end)
+    return {keys[record.cell]: record for record in records if record.cell in keys}
+
+
+def part_of(batch: Batch, cell: Cell) -> Part:
+    """Returns the part of the cell that its batch covers."""
+    begin = cell.range.axis_start if batch.since is None else micros_at(batch.since)
+    return Part(batch.seq, begin, micros_at(batch.upto))
+
+
+def committed_part(commit: CellCommit, cell: Cell) -> Part:
+    """Returns the part of the cell that is committed."""
+    end = cell.range.axis_end if commit.is_closed else micros_at(commit.upto)
+    return Part(commit.batch, cell.range.axis_start, end)

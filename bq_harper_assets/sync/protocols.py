@@ -11,7 +11,7 @@ id or sends a request stays behind this page.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
@@ -28,6 +28,7 @@ from bq_harper_assets.schema.logical import TableSchema
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.schema.version import TableVersion
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s, UInt64s
+from bq_harper_assets.sync.cells.cut import Cut
 from bq_harper_assets.sync.identity.faults import RowFault
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ FLAGGED = np.uint64(0xFFFFFFFFFFFFFFFF)  # the hash of a row that the target mar
 
 @dataclass(frozen=True, kw_only=True)
 class Fingerprint:
-    """A fingerprint identifies the rows of one window, whatever their order."""
+    """A fingerprint identifies the rows of one range, whatever their order."""
 
     rows: int = 0
     distinct: int = 0  # it is less than rows if some rows are equal in the columns that make ids
@@ -70,7 +71,10 @@ class Split(Protocol):
 
 
 class PinnedSource(Protocol):
-    """A pinned source is the rows of a contract as they were at one instant T."""
+    """A pinned source is the rows of a contract as they were at one instant T.
+
+    It knows how its route cuts the rows: `begin` and `end` are points on the axis of that cut.
+    """
 
     @property
     def t(self) -> datetime:
@@ -109,20 +113,18 @@ class PinnedSource(Protocol):
         """Returns the source with these columns and fields only."""
         ...
 
-    def fingerprints(
-        self, start: datetime, end: datetime, window: timedelta
-    ) -> Mapping[datetime, Fingerprint]:
-        """Returns the fingerprint of each window that begins before `end`, by its start."""
+    def fingerprints(self, begin: int, end: int) -> Mapping[int, Fingerprint]:
+        """Returns the fingerprint of the rows of [begin, end) in each range, by its start."""
         ...
 
-    def are_unchanged(self, spans: Sequence[tuple[datetime, datetime, datetime]]) -> list[bool]:
-        """Says of each (start, end, since) whether its rows surely have not changed since.
+    def are_unchanged(self, spans: Sequence[tuple[int, int, datetime]]) -> list[bool]:
+        """Says of each (begin, end, since) whether its rows surely have not changed since.
 
         A source that cannot say so without reading rows answers no.
         """
         ...
 
-    def splits(self, begin: datetime, end: datetime, most: int) -> Sequence[Split]:
+    def splits(self, begin: int, end: int, most: int) -> Sequence[Split]:
         """Returns splits with the rows of [begin, end), and no others; about `most` of them."""
         ...
 
@@ -174,11 +176,11 @@ class Source(Protocol):
     def pinned(
         self,
         contract: TableContract,
-        start: datetime,
-        end: datetime,
+        begin: int,
+        end: int,
         before: TableVersion | None = None,
     ) -> AbstractContextManager[PinnedSource]:
-        """Pins the rows of [start, end); `before` is the version that the planned one follows."""
+        """Pins the rows of [begin, end); `before` is the version that the planned one follows."""
         ...
 
 
@@ -192,7 +194,7 @@ class RowLayout(Protocol):
 
     @property
     def timestamp(self) -> str:
-        """Names the column that says which window a row belongs to."""
+        """Names the column that has a row's time."""
         ...
 
     @property
@@ -255,9 +257,9 @@ class WriteOrder:
 
 @dataclass(frozen=True)
 class TargetRange:
-    """A target range is a part of one window; its bounds are as the target stores times."""
+    """A target range is a part of one cell range; its bounds are as the target stores them."""
 
-    place: int  # of the window's first cell
+    place: int  # of the range's first cell
     low: Any
     high: Any
 
@@ -475,9 +477,9 @@ class Target(Protocol):
         ...
 
     def ranges(
-        self, plan: TablePlan, place: int, begin: datetime, end: datetime, rows: int
+        self, plan: TablePlan, place: int, begin: int, end: int, rows: int
     ) -> list[TargetRange]:
-        """Cuts [begin, end) of one window into ranges that can be read back at once."""
+        """Divides [begin, end) of one range of the cut into parts that can be read back at once."""
         ...
 
     def of_tasks(self, spark: Any) -> TargetOfTasks:
@@ -509,6 +511,11 @@ class Route(Protocol):
     @property
     def facts(self) -> RouteFacts:
         """Returns what must not change once the table is synced."""
+        ...
+
+    @property
+    def cut(self) -> Cut:
+        """Returns how the rows are divided into ranges."""
         ...
 
     def source(

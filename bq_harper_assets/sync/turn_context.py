@@ -7,12 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.instants import floor_to_window, instant_at
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.cut import Cut
 from bq_harper_assets.sync.cells.grid import Grid, Part
-from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.lease.keeper import Keeper
 from bq_harper_assets.sync.phases import Phase, rows_per_request
 from bq_harper_assets.sync.protocols import PinnedSource, Split, Target, WriteOrder
@@ -29,6 +28,7 @@ class SourceReader:
     """A source reader reads a contract's rows at one instant, as the target stores them."""
 
     contract: TableContract
+    cut: Cut
     pin: PinnedSource
     target: Target
     tasks: int = 1  # at once; for Spark as many as the target serves requests at once
@@ -57,6 +57,7 @@ class SourceReader:
         return Reading(
             splits=spread(splits, self.tasks),
             layout=self.rows,
+            cut=self.cut,
             grid=Grid.of(parts, self.contract.slices),
         )
 
@@ -83,7 +84,7 @@ class TurnContext:
     ledger: Ledger
     table: LedgerRoute
     keeper: Keeper
-    start: datetime  # of the table's first window
+    start: int  # of the table's first range, on the axis of the cut
     phase: Phase
     until_end: ExitStack  # of the turn, when what it holds is closed
 
@@ -92,11 +93,14 @@ class TurnContext:
         """Returns T, the instant at which the turn reads its source."""
         return self.source.pin.t
 
-    def cell_at(self, micros: int, slice_number: int) -> Cell:
-        """Returns the cell of a row with this time and slice."""
-        length = self.source.contract.window
-        start = floor_to_window(instant_at(micros), length)
-        return Cell(Window(start, start + length), slice_number)
+    @property
+    def cut(self) -> Cut:
+        """Returns how the route divides its rows."""
+        return self.source.cut
+
+    def cell_at(self, value: int, slice_number: int) -> Cell:
+        """Returns the cell of a row with this value on the axis and this slice."""
+        return Cell(self.cut.range_at(value), slice_number)
 
     def write_job(
         self,

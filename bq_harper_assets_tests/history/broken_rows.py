@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bq_harper_assets.instants import instant_at, micros_at
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.stores.bigquery import restriction, source
 from bq_harper_assets.stores.harper import target
 from bq_harper_assets.stores.harper.writing import harper_writer, row_writer
 from bq_harper_assets.stores.harper.writing.removal import HarperRemoval
-from bq_harper_assets.sync import protocols
+from bq_harper_assets.sync import ledger_facts, protocols
 from bq_harper_assets.sync.identity import occurrences, row_hash, row_id
 from bq_harper_assets.sync.moved import gone_or_moved
 from bq_harper_assets.sync.plan import cell_work, planned_cells, shared_columns
@@ -25,7 +26,6 @@ from bq_harper_assets.sync.turn import reconcile
 from bq_harper_assets.sync.write import write_job
 from bq_harper_assets_tests.history.broken_ledger import modes_by
 from bq_harper_assets_tests.history.watch import LAG
-from bq_harper_assets_tests.history.world import START, WINDOW
 
 Patch = pytest.MonkeyPatch
 
@@ -55,22 +55,22 @@ def no_lookup(patch: Patch) -> None:
 
 def outside_upserted(patch: Patch) -> None:
     # Asked for the first and the last time that any window holds.
-    patch.setattr(gone_or_moved, "micros_at", lambda moment: 0 if moment == START else 2**62)
+    within = gone_or_moved._in_windows
+    patch.setattr(gone_or_moved, "_in_windows", lambda times, *span: within(times, 0, 2**62))
 
 
 def mark_is_t(patch: Patch) -> None:
-    lag = planned_cells._upto
+    lag = planned_cells._time_read_to
 
     def upto(contract: Any, window: Any, t: datetime) -> datetime:
         return lag(contract, window, t) if window.end <= t - contract.safety_lag else t
 
     def part(self: cell_work.CellWork) -> cell_work.Part:
-        since = self.batch.since or self.cell.window.start
-        return cell_work.Part(
-            self.batch.seq, since, max(since, min(self.batch.upto, self.batch.t - LAG))
-        )
+        whole = ledger_facts.part_of(self.batch, self.cell)
+        last = min(whole.end, micros_at(self.batch.t - LAG))
+        return replace(whole, end=max(whole.begin, last))
 
-    patch.setattr(planned_cells, "_upto", upto)
+    patch.setattr(planned_cells, "_time_read_to", upto)
     patch.setattr(cell_work.CellWork, "part", property(part))
 
 
@@ -126,8 +126,9 @@ def topup_unseen(patch: Patch) -> None:
             commit = record.commit
             if commit is None or not record.is_clean or commit.is_closed:
                 continue
-            prints = pin.fingerprints(cell.window.start, commit.upto, WINDOW)
-            found[cell] = (commit.upto, prints[cell.window.start])
+            part = ledger_facts.committed_part(commit, cell)
+            prints = pin.fingerprints(part.begin, part.end)
+            found[cell] = (part.end, prints[part.begin])
         return found
 
     patch.setattr(planned_cells, "_prefixes", prefixes)
@@ -141,7 +142,9 @@ def close_by_topup(patch: Patch) -> None:
     def remembered(scene_: Any, held_: Any, bases_: Any) -> Any:
         found = prefixes(scene_, held_, bases_)
         held_until.clear()
-        held_until.update({planned_cells.cell_key(cell): upto for cell, (upto, _) in found.items()})
+        held_until.update(
+            {planned_cells.cell_key(cell): instant_at(upto) for cell, (upto, _) in found.items()}
+        )
         return found
 
     def want(**asked: Any) -> Any:

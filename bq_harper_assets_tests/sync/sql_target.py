@@ -8,7 +8,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -27,6 +27,8 @@ from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.bigquery.source import BigQuerySource, bigquery_source
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s, UInt64s
+from bq_harper_assets.sync.cells.cut import TimeCut
+from bq_harper_assets.sync.cells.key_range import KeyCut
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
 from bq_harper_assets.sync.cells.window import micros_of
 from bq_harper_assets.sync.errors import TargetMoved
@@ -46,6 +48,7 @@ from bq_harper_assets.sync.protocols import (
 )
 from bq_harper_assets.sync.source.cell_rows import CellRows, Reading
 from bq_harper_assets.sync.spark.receipts import RejectedRow
+from bq_harper_assets_tests.sync.key_source import AskedOfMovedRows, BigQueryByKey
 from bq_harper_assets_tests.sync.sql_types import sql_plan
 
 TABLES = """
@@ -56,6 +59,7 @@ CREATE TABLE IF NOT EXISTS staged (
 CREATE TABLE IF NOT EXISTS leaving (id TEXT PRIMARY KEY, policy TEXT);
 CREATE TABLE IF NOT EXISTS turns (number INTEGER PRIMARY KEY, position TEXT, batches TEXT);
 """
+BY_TIME, BY_KEY = "micros", "CAST(id AS INTEGER)"  # what the rows of a range are read by
 UNWANTED = "unwanted"  # a text that this store does not take
 
 
@@ -157,10 +161,11 @@ class SqlReader:
     layout: SqlLayout
     slices: int
     deep: bool
+    axis: str
     extras: set[str] = field(default_factory=set)
 
     def rows(self, ranges: Sequence[TargetRange]) -> Iterator[tuple[TargetRange, TargetRows]]:
-        asked = "SELECT id, hash, body, flagged FROM held WHERE micros >= ? AND micros < ?"
+        asked = f"SELECT id, hash, body, flagged FROM held WHERE {self.axis} BETWEEN ? AND ?"
         with connected(self.file) as sql:
             for each in ranges:
                 rows = sql.execute(asked, (each.low, each.high)).fetchall()
@@ -180,9 +185,10 @@ class SqlReader:
 
 @dataclass(frozen=True)
 class SqlOfTasks:
-    """What the tasks need is the file."""
+    """What the tasks need is the file, and by what its rows are read back."""
 
     file: Path
+    axis: str
     waits: Path | None = None
 
     def writer(self, order: WriteOrder, reading: Reading) -> SqlWriter:
@@ -192,12 +198,14 @@ class SqlOfTasks:
     def reader(
         self, layout: SqlLayout, slices: int, *, deep: bool, as_written: bool
     ) -> Iterator[SqlReader]:
-        yield SqlReader(self.file, layout, slices, deep)
+        yield SqlReader(self.file, layout, slices, deep, self.axis)
 
     @contextmanager
     def row_times(
         self, layout: SqlLayout
     ) -> Iterator[Callable[[pa.Array], Iterable[tuple[Any, int | None]]]]:
+        if self.axis != BY_TIME:
+            raise AskedOfMovedRows
         with connected(self.file) as sql:
 
             def of(ids: pa.Array) -> Iterator[tuple[Any, int | None]]:
@@ -290,6 +298,7 @@ class SqlTarget:
     """One contract's table in a SQLite file."""
 
     contract: TableContract
+    cut: TimeCut | KeyCut
     file: Path
     tasks: int = 2
 
@@ -340,12 +349,16 @@ class SqlTarget:
             return {i for i in ids if sql.execute(asked, (i, before)).fetchone()}
 
     def ranges(
-        self, plan: TablePlan, place: int, begin: datetime, end: datetime, rows: int
+        self, plan: TablePlan, place: int, begin: int, end: int, rows: int
     ) -> list[TargetRange]:
-        return [TargetRange(place, micros_at(begin), micros_at(end))]
+        if isinstance(self.cut, TimeCut):
+            return [TargetRange(place, begin, end - 1)]
+        low, high = self.cut.range_at(begin).low, self.cut.range_at(end - 1).high
+        first, last = int(low) if low else -(2**63), int(high) - 1 if high else 2**63 - 1
+        return [TargetRange(place, first, last)]
 
     def of_tasks(self, spark: Any) -> SqlOfTasks:
-        return SqlOfTasks(self.file)
+        return SqlOfTasks(self.file, BY_TIME if isinstance(self.cut, TimeCut) else BY_KEY)
 
     def removal(self, lease: LeaseTerms) -> SqlRemoval:
         return SqlRemoval(self.file)
@@ -356,21 +369,25 @@ class SqlTarget:
 
 @dataclass(frozen=True)
 class BigQueryToSql:
-    """The route of one contract from the emulator into a SQLite file."""
+    """The route of one contract from the emulator into a SQLite file, cut by time or by key."""
 
     bigquery: BigQueryConnection
     file: Path
     ledger: Ledger
     contract: TableContract
+    cut: TimeCut | KeyCut
 
     @property
     def facts(self) -> RouteFacts:
-        return table_facts(self.contract, self.bigquery.project)
+        facts = table_facts(self.contract, self.bigquery.project)
+        return facts if isinstance(self.cut, TimeCut) else replace(facts, window=None)
 
+    @contextmanager
     def source(
         self, doing: str, sleep: Callable[[float], None] | None = None
-    ) -> AbstractContextManager[BigQuerySource]:
-        return bigquery_source(self.bigquery, {"bqh": doing}, sql_plan)
+    ) -> Iterator[BigQuerySource | BigQueryByKey]:
+        with bigquery_source(self.bigquery, {"bqh": doing}, sql_plan) as source:
+            yield BigQueryByKey(source, self.cut) if isinstance(self.cut, KeyCut) else source
 
     @contextmanager
     def target(self, retry: RetryPolicy) -> Iterator[SqlTarget]:
@@ -379,4 +396,4 @@ class BigQueryToSql:
             sql.executescript(TABLES)
             # What a killed turn has staged is staged anew by whoever has the lease now.
             sql.executescript("DELETE FROM staged; DELETE FROM leaving;")
-        yield SqlTarget(self.contract, self.file)
+        yield SqlTarget(self.contract, self.cut, self.file)

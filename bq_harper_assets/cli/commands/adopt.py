@@ -117,6 +117,7 @@ def _compared(
     """Compares the range that the plugin has ingested with BigQuery, window by window."""
     from bq_harper_assets.defs.resources import build_resources
     from bq_harper_assets.stores.harper.target import HarperTarget
+    from bq_harper_assets.sync.cells.cut import TimeCut
     from bq_harper_assets.sync.turn_context import TurnSource
     from bq_harper_assets.validation.adopt.existing_table import compare_range
 
@@ -128,6 +129,7 @@ def _compared(
     target = HarperTarget(asked.contract, harper)
     source = TurnSource(
         contract=asked.contract,
+        cut=TimeCut(asked.contract.window),
         spark=resources["spark"].spark_session,
         pin=pin,
         target=target,

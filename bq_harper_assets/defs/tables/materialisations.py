@@ -13,11 +13,12 @@ from dagster import (
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.names import NOT_SYNCED, target_key
+from bq_harper_assets.instants import instant_at
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.schema.version import VersionColumn
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.ledger_facts import cell_key
+from bq_harper_assets.sync.ledger_facts import recorded_cells
 from bq_harper_assets.sync.phases import rows_per_request
 from bq_harper_assets.sync.revisit.pace import WINDOWS_PER_RUN, poll_delay
 from bq_harper_assets.sync.turn.report import CellReport, TurnReport
@@ -47,11 +48,8 @@ def rows_held(ledger: Ledger, contract: TableContract, report: TurnReport) -> di
     topped_up = [each.cell for each in report.cells if each.mode is Mode.TOPUP]
     table = ledger.find_route(contract.id)
     if topped_up and table:
-        start = min(cell.window.start for cell in topped_up)
-        end = max(cell.window.end for cell in topped_up)
-        known = {record.cell: record for record in ledger.cells(table, start, end)}
-        for cell in topped_up:
-            if (record := known.get(cell_key(cell))) and record.commit:
+        for cell, record in recorded_cells(ledger, table, topped_up).items():
+            if record.commit:
                 held[cell] = record.commit.rows
     return held
 
@@ -61,7 +59,7 @@ def cell_metadata(
 ) -> dict[str, Any]:
     """Gives figures that Dagster plots over time; those of the run are equal in all its cells."""
     result = cell.result
-    upto = cell.upto.isoformat()
+    upto = instant_at(cell.upto).isoformat()
     return {
         "dagster/partition_row_count": rows,
         "dagster/column_schema": column_schema(report.columns),

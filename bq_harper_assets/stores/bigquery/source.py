@@ -1,4 +1,4 @@
-"""BigQuery as a source: a table at one instant, or the kept result of a query."""
+"""BigQuery as a source: a table at one instant, or the kept result of a query, cut by time."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -11,6 +11,7 @@ from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.identifiers import quoted
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.instants import instant_at, micros_at
 from bq_harper_assets.ledger.position import InstantPosition
 from bq_harper_assets.retries.breaker import PROCESS_BREAKERS
 from bq_harper_assets.retries.retry import RetryPolicy
@@ -120,24 +121,28 @@ class Pinned:
         plan = restricted(self.plan, paths)
         return replace(self, source=_reading(self.source, plan), plan=plan)
 
-    def fingerprints(
-        self, start: datetime, end: datetime, window: timedelta
-    ) -> Mapping[datetime, Fingerprint]:
+    def fingerprints(self, begin: int, end: int) -> Mapping[int, Fingerprint]:
         """Returns the fingerprint of each window that begins before `end`, by its start."""
-        return fingerprints(self.queries, self.source, start, end, window)
+        start, window = instant_at(begin), self.contract.window
+        found = fingerprints(self.queries, self.source, start, instant_at(end), window)
+        return {micros_at(first): each for first, each in found.items()}
 
-    def are_unchanged(self, spans: Sequence[tuple[datetime, datetime, datetime]]) -> list[bool]:
-        """Says of each (start, end, since) whether partition times prove that it is unchanged."""
+    def are_unchanged(self, spans: Sequence[tuple[int, int, datetime]]) -> list[bool]:
+        """Says of each (begin, end, since) whether partition times prove that it is unchanged."""
         is_partitioned = self.schema.partition_field == self.contract.timestamp_column
         if not spans or not self.has_past or not is_partitioned:
             return [False] * len(spans)
         times = partition_times(self.queries, self.source.table)
-        return [is_untouched(times, *span) for span in spans]
+        return [
+            is_untouched(times, instant_at(begin), instant_at(end), since)
+            for begin, end, since in spans
+        ]
 
-    def splits(self, begin: datetime, end: datetime, most: int) -> list[StreamSplit]:
+    def splits(self, begin: int, end: int, most: int) -> list[StreamSplit]:
         """Opens a session that reads the rows of [begin, end)."""
         column, row_filter = self.plan.selection.timestamp, self.source.row_filter
-        return self._open(restriction.between(column, begin, end, row_filter), most)
+        within = restriction.between(column, instant_at(begin), instant_at(end), row_filter)
+        return self._open(within, most)
 
     def splits_at(self, instants: Sequence[datetime], most: int) -> list[StreamSplit]:
         """Opens a session that reads only the rows of these times; it is meant for few rows."""
@@ -241,12 +246,13 @@ class BigQuerySource:
     def pinned(
         self,
         contract: TableContract,
-        start: datetime,
-        end: datetime,
+        begin: int,
+        end: int,
         before: TableVersion | None = None,
     ) -> AbstractContextManager[Pinned]:
-        """Pins the rows of [start, end) at BigQuery's own time of now."""
-        return pinned(self.queries, self.planner, contract, start, end, before)
+        """Pins the rows of [begin, end) at BigQuery's own time of now."""
+        start, stop = instant_at(begin), instant_at(end)
+        return pinned(self.queries, self.planner, contract, start, stop, before)
 
 
 @contextmanager

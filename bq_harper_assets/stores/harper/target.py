@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import instant_at
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.retries.retry import RetryPolicy
@@ -204,10 +205,11 @@ class HarperTarget:
         }
 
     def ranges(
-        self, plan: TablePlan, place: int, begin: datetime, end: datetime, rows: int
+        self, plan: TablePlan, place: int, begin: int, end: int, rows: int
     ) -> list[TargetRange]:
-        """Cuts [begin, end) of one window into ranges that are one request each."""
-        return ranges_of(place, begin, end, rows, plan.selection.timestamp.kind)
+        """Divides [begin, end) of one window into parts that are one request each."""
+        kind = plan.selection.timestamp.kind
+        return ranges_of(place, instant_at(begin), instant_at(end), rows, kind)
 
     def of_tasks(self, spark: "SparkSession") -> HarperOfTasks:
         """Writes the login for tasks of this machine, and returns what is sent to them."""

@@ -1,1 +1,1 @@
-"""Cells are windows times slices: the units in which rows are moved, recorded and proved."""
+"""Cells are ranges times slices: the units in which rows are moved, recorded and proved."""

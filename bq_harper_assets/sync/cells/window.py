@@ -26,9 +26,19 @@ class Window:
         return self.start.replace(tzinfo=None).isoformat(timespec="minutes")
 
     @property
-    def start_micros(self) -> int:
+    def axis_start(self) -> int:
         """Returns the microseconds from 1970 to the window's start."""
         return micros_at(self.start)
+
+    @property
+    def axis_end(self) -> int:
+        """Returns the microseconds from 1970 to the window's end."""
+        return micros_at(self.end)
+
+    @property
+    def options(self) -> str:
+        """Returns the options by which a command names the window."""
+        return f"--from {self.start:%FT%H:%M} --to {self.end:%FT%H:%M}"
 
     @classmethod
     def parse(cls, key: str, length: timedelta) -> "Window":

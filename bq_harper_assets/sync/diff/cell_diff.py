@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.cut import CellRange
 from bq_harper_assets.sync.cells.grid import Grid, Part
-from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.diff.diff_job import CellDiff, DiffJob, compare
 from bq_harper_assets.sync.protocols import TargetRange
 from bq_harper_assets.sync.spark.hash_blobs import bins_per_place
@@ -14,13 +14,13 @@ from bq_harper_assets.sync.turn_context import TurnSource
 def compare_cells(
     source: TurnSource,
     parts: Mapping[Cell, Part],
-    rows: Mapping[Window, int],
+    rows: Mapping[CellRange, int],
     *,
     has_equal_rows: bool,
     deep: bool = False,
     as_written: bool = False,
 ) -> Mapping[Cell, CellDiff]:
-    """Compares cells and returns the differences; `rows` is approximately how many each window has.
+    """Compares cells and returns the differences; `rows` is approximately how many each range has.
 
     `deep` compares values instead of stored hashes. `as_written` also compares the stored hash: a
     turn must repair a wrong one, because the next quick comparison trusts it.
@@ -39,16 +39,14 @@ def compare_cells(
 
 
 def _held_ranges(
-    source: TurnSource, parts: Mapping[Cell, Part], rows: Mapping[Window, int], grid: Grid
+    source: TurnSource, parts: Mapping[Cell, Part], rows: Mapping[CellRange, int], grid: Grid
 ) -> Iterator[TargetRange]:
-    ends: dict[Window, Part] = {}
+    ends: dict[CellRange, int] = {}
     for cell, part in parts.items():
-        ends[cell.window] = max(part, ends.get(cell.window, part), key=lambda each: each.end)
-    for window, part in sorted(ends.items(), key=lambda item: item[0]):
-        first = grid.place_of(Cell(window, 0))
-        yield from source.target.ranges(
-            source.pin.plan, first, window.start, part.end, rows[window]
-        )
+        ends[cell.range] = max(part.end, ends.get(cell.range, part.end))
+    for each, end in sorted(ends.items(), key=lambda item: item[0].axis_start):
+        first = grid.place_of(Cell(each, 0))
+        yield from source.target.ranges(source.pin.plan, first, each.axis_start, end, rows[each])
 
 
 def _dealt(ranges: Iterator[TargetRange], tasks: int) -> tuple[tuple[TargetRange, ...], ...]:

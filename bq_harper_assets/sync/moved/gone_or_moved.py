@@ -1,8 +1,10 @@
-"""A row that only the target has in a cell is gone from the source or in another window there."""
+"""A row that only the target has in a cell is gone from the source or in another window there.
+
+It is so with a time cut alone: where rows do not move, every such row is gone.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import datetime
 from typing import Any
 
 from bq_harper_assets.instants import micros_at
@@ -12,9 +14,7 @@ from bq_harper_assets.sync.protocols import KeyValues, PinnedSource, Target
 KEYS_AT_ONCE = 5_000  # that a source is asked for again
 
 
-def find_vanished(
-    pin: PinnedSource, target: Target, start: datetime, ids: Sequence[Any]
-) -> Vanished:
+def find_vanished(pin: PinnedSource, target: Target, start: int, ids: Sequence[Any]) -> Vanished:
     """Separates rows that are gone from the source from rows that are in another window at T.
 
     A row without a key is gone. A row with a key is looked up in all windows from `start`. If its
@@ -22,12 +22,12 @@ def find_vanished(
     """
     if not pin.plan.selection.key or not ids:
         return Vanished(list(ids))
-    elsewhere = _in_windows(times_of_rows(pin, target, ids), start, pin.t)
+    elsewhere = _in_windows(times_of_rows(pin, target, ids), start, micros_at(pin.t))
     return Vanished([row_id for row_id in ids if row_id not in elsewhere], elsewhere)
 
 
 def find_later(
-    pin: PinnedSource, target: Target, start: datetime, ids: Sequence[Any], keep: ExitStack
+    pin: PinnedSource, target: Target, start: int, ids: Sequence[Any], keep: ExitStack
 ) -> dict[Any, LaterRow]:
     """Runs a contract's query again for rows that its kept result of some windows does not have.
 
@@ -42,13 +42,12 @@ def find_later(
         some = there[first : first + KEYS_AT_ONCE]
         keys = [key for key in target.keys_of(pin.plan, some) if key is not None]
         again = keep.enter_context(pin.asked_again(keys))
-        in_windows = _in_windows(times_of_rows(again, target, some), start, again.t)
+        in_windows = _in_windows(times_of_rows(again, target, some), start, micros_at(again.t))
         found |= {row_id: LaterRow(micros, again) for row_id, micros in in_windows.items()}
     return found
 
 
-def _in_windows(times: Mapping[Any, int | None], start: datetime, end: datetime) -> dict[Any, int]:
-    first, last = micros_at(start), micros_at(end)
+def _in_windows(times: Mapping[Any, int | None], first: int, last: int) -> dict[Any, int]:
     return {i: time for i, time in times.items() if time is not None and first <= time <= last}
 
 

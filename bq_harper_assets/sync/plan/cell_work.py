@@ -8,6 +8,7 @@ from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.diff.diff_job import CellDiff
 from bq_harper_assets.sync.identity.digest import Digest
+from bq_harper_assets.sync.ledger_facts import part_of
 from bq_harper_assets.sync.plan.delete_guard import Loss
 from bq_harper_assets.sync.protocols import PinnedSource
 
@@ -40,8 +41,8 @@ class CellWork:
 
     cell: Cell
     batch: Batch
-    rows: int  # that BigQuery counts in the part, in all slices of the window
-    has_equal_rows: bool = False  # the window of a keyless table has some
+    rows: int  # that BigQuery counts in the part, in all slices of the range
+    has_equal_rows: bool = False  # the range of a keyless table has some
     may_be_stale: bool = False  # stored hashes may ignore old values: compare by value
     diff: CellDiff | None = None  # only of a cell that is reconciled
     vanished: Vanished = field(default_factory=Vanished)
@@ -53,7 +54,7 @@ class CellWork:
     @property
     def part(self) -> Part:
         """Returns the part of the cell that the batch covers."""
-        return Part(self.batch.seq, self.batch.since or self.cell.window.start, self.batch.upto)
+        return part_of(self.batch, self.cell)
 
     @property
     def is_reconcile(self) -> bool:

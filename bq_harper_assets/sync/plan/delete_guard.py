@@ -1,17 +1,19 @@
 """The delete guard refuses large deletes: a source emptied by accident must not empty the target.
 
-It counts real deletes: rows that are in another window now do not count, and rows that the same
+It counts real deletes: rows that are in another range now do not count, and rows that the same
 cell gains are subtracted. What other turns deleted lately, or are about to delete, counts with this
 turn's: otherwise many small turns, or turns that all fail, could empty a table unnoticed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bq_harper_assets.ledger.questions.losses import CellLoss
+from bq_harper_assets.ledger.records import CellKey
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
+from bq_harper_assets.sync.ledger_facts import cell_key
 
 MOST_UNGUARDED_ROWS = 1_000
 LARGEST_UNGUARDED_SHARE = 0.5
@@ -56,10 +58,10 @@ def refusals(
 
     `others` are losses by other turns. Windows that end after `open_after` are still open.
     """
-    before = _lacking(losses, others)
-    both = {cell: _with(loss, before.get(cell)) for cell, loss in losses.items()}
-    both |= {cell: loss for cell, loss in before.items() if cell not in losses}
-    counted = [each for each in others if _cell(each) in before]
+    cells = {cell_key(cell): cell for cell in losses}
+    before = _lacking({key: losses[cell] for key, cell in cells.items()}, others)
+    both = {cell: _with(loss, before.get(cell_key(cell))) for cell, loss in losses.items()}
+    counted = [each for each in others if each.cell in before]
     by_whom = _by_whom(counted)
     refused = {
         cell: f"would lose {_told(loss, both[cell], 'it', by_whom)}"
@@ -68,9 +70,9 @@ def refusals(
     }
     # A cell that is refused for its own loss loses nothing, so it is no reason to refuse others.
     passing = {cell: loss for cell, loss in losses.items() if cell not in refused}
-    still = {cell: before[cell] for cell in refused if cell in before}
-    total = _sum(passing)
-    total_of_both = _sum({cell: loss for cell, loss in both.items() if cell not in refused} | still)
+    still = [loss for key, loss in before.items() if cells.get(key) not in passing]
+    total = _sum(passing.values())
+    total_of_both = _sum([*(both[cell] for cell in passing), *still])
     if total.is_too_much or total_of_both.is_too_much:
         told = _told(total, total_of_both, f"its {len(passing)} cells", by_whom)
         refused |= {
@@ -89,7 +91,9 @@ def command_that_allows(
     table: str, cells: Iterable[Cell], open_after: datetime | None = None
 ) -> str:
     """Returns the command that reconciles all of the cells if their rows are really gone."""
-    windows = sorted(cell.window for cell in cells)
+    windows = sorted(cell.range for cell in cells if isinstance(cell.range, Window))
+    if not windows:
+        return f"bqh sync {table} --allow-deletes"
     start, end = windows[0].start, windows[-1].end
     # A command with --to leaves out the open window.
     until = "" if open_after and end > open_after else f" --to {end:%Y-%m-%dT%H:%M}"
@@ -110,7 +114,7 @@ def _refused(table: str, why: str, command: str, forgotten: datetime | None) -> 
     )
 
 
-def _lacking(losses: Mapping[Cell, Loss], others: Sequence[CellLoss]) -> dict[Cell, Loss]:
+def _lacking(losses: Mapping[CellKey, Loss], others: Sequence[CellLoss]) -> dict[CellKey, Loss]:
     """Returns what other turns deleted from each cell, without rows that are in the target now.
 
     What a cell of this turn has was just read. So what a failed turn was about to delete counts
@@ -118,11 +122,10 @@ def _lacking(losses: Mapping[Cell, Loss], others: Sequence[CellLoss]) -> dict[Ce
     """
     found = {}
     for each in others:
-        cell = _cell(each)
-        rows = losses[cell].held if cell in losses else each.rows
+        rows = losses[each.cell].held if each.cell in losses else each.rows
         lacking = min(each.lost, each.held - rows)
         if lacking > 0:
-            found[cell] = Loss(lacking, each.held)
+            found[each.cell] = Loss(lacking, each.held)
     return found
 
 
@@ -132,14 +135,8 @@ def _with(now: Loss, before: Loss | None) -> Loss:
     return Loss(before.lost + now.lost, max(before.held, now.held))
 
 
-def _cell(loss: CellLoss) -> Cell:
-    return Cell(Window(loss.cell.window_start, loss.cell.window_end), loss.cell.slice)
-
-
-def _sum(losses: Mapping[Cell, Loss]) -> Loss:
-    return Loss(
-        sum(loss.lost for loss in losses.values()), sum(loss.held for loss in losses.values())
-    )
+def _sum(losses: Collection[Loss]) -> Loss:
+    return Loss(sum(loss.lost for loss in losses), sum(loss.held for loss in losses))
 
 
 def _by_whom(others: Sequence[CellLoss]) -> str:

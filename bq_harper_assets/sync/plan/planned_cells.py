@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import instant_at, micros_at
 from bq_harper_assets.ledger.questions.status import CellRecord
 from bq_harper_assets.ledger.records import Mode, Wanted
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.cut import CellRange
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.errors import WindowStillOpen
 from bq_harper_assets.sync.identity.digest import Digest
-from bq_harper_assets.sync.ledger_facts import cell_key
+from bq_harper_assets.sync.ledger_facts import cell_key, committed_part, recorded_cells
 from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.plan.shared_columns import SharedColumns
 from bq_harper_assets.sync.protocols import Fingerprint
@@ -22,39 +24,37 @@ def plan_cells(
 ) -> list[CellWork]:
     """Plans a batch per cell, in one transaction; `deep` does not rely on stored hashes."""
     source = turn.source
-    uptos = {cell.window: _upto(source.contract, cell.window, turn.t) for cell in cells}
-    start, end = min(uptos).start, max(uptos.values())
-    length = source.contract.window
-    prints = source.pin.fingerprints(start, end, length)
-    held = _held_before(turn, cells)
+    uptos = {cell.range: _upto(turn, cell.range) for cell in cells}
+    start = min(each.axis_start for each in uptos)
+    prints = source.pin.fingerprints(start, max(uptos.values()))
+    held = recorded_cells(turn.ledger, turn.table, cells)
     shared = SharedColumns.of(turn.ledger, turn.table, source.pin.plan.version)
     # A top-up does not compare the rows that the target has already.
     since = {} if deep else _prefixes(turn, held, shared)
     keyless = not source.pin.plan.selection.key
     wanted = []
     for cell in cells:
-        found = prints[cell.window.start]
+        found = prints[cell.range.axis_start]
         mode = Mode.NUMBER if keyless and found.distinct < found.rows else Mode.COPY
         if source.contract.target.is_adopted:
             mode = Mode.RECONCILE  # the target may have rows that no batch wrote
-        upto = uptos[cell.window]
-        if cell in since and upto < cell.window.end:
-            wanted.append(
-                Wanted(
-                    cell=cell_key(cell),
-                    mode=Mode.TOPUP,
-                    fingerprint=found.text,
-                    upto=upto,
-                    since=since[cell][0],
-                )
+        upto, begin = uptos[cell.range], None
+        if cell in since and upto < cell.range.axis_end:
+            mode, begin = Mode.TOPUP, instant_at(since[cell][0])
+        wanted.append(
+            Wanted(
+                cell=cell_key(cell),
+                mode=mode,
+                fingerprint=found.text,
+                upto=None if upto == cell.range.axis_end else instant_at(upto),
+                since=begin,
             )
-        else:
-            wanted.append(Wanted(cell=cell_key(cell), mode=mode, fingerprint=found.text, upto=upto))
+        )
     position = source.pin.position
     batches = turn.ledger.plan(turn.keeper.leases, turn.t, version, wanted, run_id, position)
     works = []
     for cell, batch in zip(cells, batches, strict=True):
-        found = prints[cell.window.start]
+        found = prints[cell.range.axis_start]
         before = since[cell][1].rows if batch.mode is Mode.TOPUP else 0
         commit = held[cell].commit if cell in held else None
         work = CellWork(
@@ -70,8 +70,14 @@ def plan_cells(
     return works
 
 
-def _upto(contract: TableContract, window: Window, t: datetime) -> datetime:
-    """Returns the time up to which the window is read; raises WindowStillOpen if it must wait."""
+def _upto(turn: TurnContext, cell_range: CellRange) -> int:
+    """Returns up to where on the axis the range is read; raises WindowStillOpen if it must wait."""
+    if not isinstance(cell_range, Window):
+        return cell_range.axis_end
+    return micros_at(_time_read_to(turn.source.contract, cell_range, turn.t))
+
+
+def _time_read_to(contract: TableContract, window: Window, t: datetime) -> datetime:
     closed = t - contract.safety_lag
     if window.end <= closed:
         return window.end
@@ -85,31 +91,22 @@ def _upto(contract: TableContract, window: Window, t: datetime) -> datetime:
     )
 
 
-def _held_before(turn: TurnContext, cells: Sequence[Cell]) -> Mapping[Cell, CellRecord]:
-    starts = [cell.window.start for cell in cells]
-    end = max(starts) + turn.source.contract.window
-    records = turn.ledger.cells(turn.table, min(starts), end)
-    by_key = {record.cell: record for record in records}
-    return {cell: by_key[cell_key(cell)] for cell in cells if cell_key(cell) in by_key}
-
-
 def _version_of_all_rows(record: CellRecord | None) -> int | None:
     """Returns the one schema version of a cell's rows; None if they may have several.
 
-    A batch that was not committed, or a row that came from another window, may have its own.
+    A batch that was not committed, or a row that came from another range, may have its own.
     """
     return record.commit.schema_version if record and record.commit and record.is_clean else None
 
 
 def _prefixes(
     turn: TurnContext, held: Mapping[Cell, CellRecord], shared: SharedColumns
-) -> Mapping[Cell, tuple[datetime, Fingerprint]]:
+) -> Mapping[Cell, tuple[int, Fingerprint]]:
     """Returns the open cells whose committed part has not changed in the source.
 
-    Each has the time up to which it is committed, and the fingerprint up to there.
+    Each has the point on the axis up to which it is committed, and the fingerprint up to there.
     """
-    source = turn.source
-    seen: dict[tuple[Window, datetime], Fingerprint] = {}
+    seen: dict[tuple[int, int], Fingerprint] = {}
     unchanged = {}
     for cell, record in held.items():
         commit = record.commit
@@ -117,11 +114,10 @@ def _prefixes(
             continue
         if shared.may_be_stale(commit.schema_version):
             continue
-        extent = (cell.window, commit.upto)
+        part = committed_part(commit, cell)
+        extent = (part.begin, part.end)
         if extent not in seen:
-            length = source.contract.window
-            found = source.pin.fingerprints(cell.window.start, commit.upto, length)
-            seen[extent] = found[cell.window.start]
+            seen[extent] = turn.source.pin.fingerprints(*extent)[part.begin]
         if seen[extent].text == commit.fingerprint:
-            unchanged[cell] = (commit.upto, seen[extent])
+            unchanged[cell] = (part.end, seen[extent])
     return unchanged

@@ -4,8 +4,9 @@ Each is recomputed as of its commit's own instant.
 """
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from bq_harper_assets.instants import micros_at
 from bq_harper_assets.ledger.questions.status import CellCommit
 from bq_harper_assets.ledger.records import CellKey
 from bq_harper_assets.schema.version import TableVersion
@@ -14,7 +15,6 @@ from bq_harper_assets.sync.protocols import PinnedSource
 
 def told_anew(
     pin: PinnedSource,
-    window: timedelta,
     cells: Mapping[CellKey, CellCommit],
     versions: Mapping[int, TableVersion],
 ) -> dict[CellKey, str]:
@@ -31,8 +31,8 @@ def told_anew(
             groups.setdefault((commit.t, upto, commit.schema_version), []).append(cell)
     told = {}
     for (t, upto, version), group in groups.items():
-        start = min(cell.window_start for cell in group)
-        end = upto or max(cell.window_end for cell in group)
-        then = pin.at(t, versions[version]).fingerprints(start, end, window)
-        told.update({cell: then[cell.window_start].text for cell in group})
+        start = min(cell.start for cell in group)
+        end = micros_at(upto) if upto else max(cell.end for cell in group)
+        then = pin.at(t, versions[version]).fingerprints(start, end)
+        told.update({cell: then[cell.start].text for cell in group})
     return told

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import micros_at
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.status import CellRecord
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.ledger_facts import cell_key, version_of
+from bq_harper_assets.sync.ledger_facts import recorded_cells, version_of
 from bq_harper_assets.sync.protocols import Fingerprint, Source
 
 
@@ -20,14 +21,13 @@ def open_cells_due(
     window = cells[0].window
     table = ledger.find_route(contract.id)
     before = version_of(ledger.newest_schema(table)) if table else None
-    with source.pinned(contract, window.start, window.end, before) as pin:
+    with source.pinned(contract, window.axis_start, window.axis_end, before) as pin:
         upto = max(window.start, min(pin.t - contract.safety_lag, window.end))
         if upto == window.start:
             return []
-        found = pin.fingerprints(window.start, upto, contract.window)
-    records = ledger.cells(table, window.start, window.end) if table else ()
-    known = {record.cell: record for record in records}
-    return [cell for cell in cells if _is_due(known.get(cell_key(cell)), found[window.start])]
+        found = pin.fingerprints(window.axis_start, micros_at(upto))[window.axis_start]
+    known = recorded_cells(ledger, table, cells) if table else {}
+    return [cell for cell in cells if _is_due(known.get(cell), found)]
 
 
 def _is_due(record: CellRecord | None, now: Fingerprint) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.instants import instant_at
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord, GuardRefusal
 from bq_harper_assets.ledger.records import CellKey, LedgerRoute
@@ -66,8 +67,8 @@ def _compared(
     records: Sequence[CellRecord],
 ) -> tuple[dict[datetime, WindowFingerprint], int]:
     """Returns the windows that changed, and how many were compared."""
-    start = min(record.cell.window_start for record in records)
-    end = max(record.cell.window_end for record in records)
+    start = min(record.cell.start for record in records)
+    end = max(record.cell.end for record in records)
     newest = ledger.newest_schema(table)
     before = version_of(newest)
     changed: dict[datetime, WindowFingerprint] = {}
@@ -81,31 +82,29 @@ def _compared(
         for basis, group in groups.items():
             # An empty new column changes no fingerprint: one that differs has values to fill in.
             wanted = shared.all if contract.backfill else basis
-            prints = _prints(contract, pin.restricted(wanted), group)
+            prints = _prints(pin.restricted(wanted), group)
             now = {start: each.text for start, each in prints.items()}
             windows += len(now)
             # Refused cells need none: if columns went since, the guard judges them again.
             clean = [record for record in group if not record.refusal]
             untold = {r.cell: c for r in clean if not shared.is_told(c := _commit(r))}
-            told = told_anew(pin.restricted(basis), contract.window, untold, shared.versions)
+            told = told_anew(pin.restricted(basis), untold, shared.versions)
             if newest is not None and pin.plan.version == before:
                 anew = [(cell, untold[cell].batch, text) for cell, text in told.items()]
                 ledger.rebase_fingerprints(table, newest.version, anew)
             seen = {at: WindowFingerprint(text, pin.t) for at, text in now.items()}
             changed |= _changed(table, group, told, seen)
             for record in clean:
-                start = record.cell.window_start
-                if why := _due_all_the_same(record, prints[start], shared, contract):
-                    changed[start] = WindowFingerprint(f"{now[start]} {why}", pin.t)
+                at = record.cell.window_start
+                if why := _due_all_the_same(record, prints[at], shared, contract):
+                    changed[at] = WindowFingerprint(f"{now[at]} {why}", pin.t)
     return changed, windows
 
 
-def _prints(
-    contract: TableContract, pin: PinnedSource, records: Sequence[CellRecord]
-) -> Mapping[datetime, Fingerprint]:
-    start = min(record.cell.window_start for record in records)
-    end = max(record.cell.window_end for record in records)
-    return pin.fingerprints(start, end, contract.window)
+def _prints(pin: PinnedSource, records: Sequence[CellRecord]) -> dict[datetime, Fingerprint]:
+    start = min(record.cell.start for record in records)
+    end = max(record.cell.end for record in records)
+    return {instant_at(begin): each for begin, each in pin.fingerprints(start, end).items()}
 
 
 def _due_all_the_same(
@@ -144,7 +143,7 @@ def _not_spared(
     # An old partition may have values for a column that was added since.
     if contract.backfill:
         return records
-    spans = [(r.cell.window_start, r.cell.window_end, _last_look(r).t) for r in records]
+    spans = [(r.cell.start, r.cell.end, _last_look(r).t) for r in records]
     return [
         record
         for record, is_unchanged in zip(records, pin.are_unchanged(spans), strict=True)

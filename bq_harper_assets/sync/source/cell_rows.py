@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from bq_harper_assets.sync.arrays.arrow_memory import Bools, Int64s
+from bq_harper_assets.sync.cells.cut import Cut
 from bq_harper_assets.sync.cells.grid import NOT_OURS, Grid
 from bq_harper_assets.sync.cells.slicing import slice_of
 from bq_harper_assets.sync.identity.occurrences import Counter, Numbers
@@ -23,6 +24,7 @@ class Reading:
 
     splits: tuple[tuple[Split, ...], ...]  # by task
     layout: Any  # the target's RowLayout, which only the target knows in full
+    cut: Cut
     grid: Grid
     numbers: Mapping[str, Numbers] = field(default_factory=dict)  # by split
 
@@ -58,7 +60,8 @@ def cell_rows(reading: Reading, splits: Sequence[Split]) -> Iterator[CellRows]:
             numbers = None if hashes is None else counter.number(hashes)
             identity = identify(batch, layout, numbers)
             slices = slice_of(identity.id_hashes, reading.grid.slices)
-            places = reading.grid.places_of(batch.column(layout.timestamp), slices)
+            values = reading.cut.axis_values(batch, layout.timestamp, layout.key)
+            places = reading.grid.places_of(values, slices)
             yield CellRows(batch, identity, places).where(places != NOT_OURS)
 
 

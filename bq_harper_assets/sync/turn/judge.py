@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from bq_harper_assets.ledger.records import CellResult, Rejection
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.cut import CellRange
 from bq_harper_assets.sync.cells.grid import Grid
-from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.protocols import DeletePolicy
 from bq_harper_assets.sync.spark.receipts import Tally, merged
@@ -43,16 +43,16 @@ def judge_cells(
 ) -> list[CellOutcome]:
     """Judges every cell of the turn; `grid` has the place of each in the write.
 
-    A window all of whose slices are in the turn is done when its cells add up to what BigQuery
-    counted in it, even if a task failed; cells of any other window are done only if no task did.
+    A range all of whose slices are in the turn is done when its cells add up to what BigQuery
+    counted in it, even if a task failed; cells of any other range are done only if no task did.
     """
     counts = _Counts(grid, moved)
     failed_elsewhere = _failure(*elsewhere)
     outcomes = []
-    whole = {window: _is_whole(of_window) for window, of_window in _by_window(works).items()}
+    whole = {each: _is_whole(of_range) for each, of_range in _by_range(works).items()}
     settled = {
-        window: sum(counts.settled(work) for work in of_window)
-        for window, of_window in _by_window(works).items()
+        each: sum(counts.settled(work) for work in of_range)
+        for each, of_range in _by_range(works).items()
     }
     for work in works:
         result = counts.result(work, removed.policy, seconds)
@@ -60,8 +60,8 @@ def judge_cells(
         if problem is None and work.destinations and failed_elsewhere:
             problem = failed_elsewhere
         if problem is None:
-            window = work.cell.window
-            problem = counts.problem(work, result, settled[window] if whole[window] else None)
+            each = work.cell.range
+            problem = counts.problem(work, result, settled[each] if whole[each] else None)
         outcomes.append(CellOutcome(work.cell, result, problem))
     return outcomes
 
@@ -117,7 +117,7 @@ class _Counts:
     def problem(self, work: CellWork, result: CellResult, settled: int | None) -> str | None:
         """Returns why the cell is not done; None if it is.
 
-        `settled` is the count of the whole window if all of it is in the turn, otherwise None.
+        `settled` is the count of the whole range if all of it is in the turn, otherwise None.
         """
         place = self._place(work)
         if settled is not None and settled != work.rows:
@@ -173,16 +173,16 @@ def _failure(*moves: WriteResult) -> str | None:
     return next((failure.error for failure in failures if failure), None)
 
 
-def _by_window(works: Sequence[CellWork]) -> dict[Window, list[CellWork]]:
-    windows: dict[Window, list[CellWork]] = {}
+def _by_range(works: Sequence[CellWork]) -> dict[CellRange, list[CellWork]]:
+    ranges: dict[CellRange, list[CellWork]] = {}
     for work in works:
-        windows.setdefault(work.cell.window, []).append(work)
-    return windows
+        ranges.setdefault(work.cell.range, []).append(work)
+    return ranges
 
 
-def _is_whole(of_window: Sequence[CellWork]) -> bool:
-    """Says whether BigQuery's count applies: all slices are here and cover the same times."""
-    slices = of_window[0].batch.route.facts.slices
-    parts = {(work.part.begin, work.part.end) for work in of_window}
-    refused = any(work.refusal for work in of_window)
-    return len(of_window) == slices and len(parts) == 1 and not refused
+def _is_whole(of_range: Sequence[CellWork]) -> bool:
+    """Says whether BigQuery's count applies: all slices are here and cover the same part of it."""
+    slices = of_range[0].batch.route.facts.slices
+    parts = {(work.part.begin, work.part.end) for work in of_range}
+    refused = any(work.refusal for work in of_range)
+    return len(of_range) == slices and len(parts) == 1 and not refused

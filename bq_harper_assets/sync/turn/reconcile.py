@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bq_harper_assets.instants import instant_at, micros_at
+from bq_harper_assets.instants import instant_at
 from bq_harper_assets.ledger.records import CellKey, Intent, Mark
 from bq_harper_assets.sync.arrays.arrow_memory import UInt64s
 from bq_harper_assets.sync.cells.grid import Grid
@@ -35,7 +35,7 @@ def compare_works(source: TurnSource, works: Sequence[CellWork]) -> None:
         found = compare_cells(
             source,
             {work.cell: work.part for work in some},
-            {work.cell.window: work.rows for work in some},
+            {work.cell.range: work.rows for work in some},
             has_equal_rows=any(work.has_equal_rows for work in some),
             deep=deep,
             as_written=True,
@@ -45,7 +45,11 @@ def compare_works(source: TurnSource, works: Sequence[CellWork]) -> None:
 
 
 def find_gone(turn: TurnContext, works: Sequence[CellWork]) -> None:
-    """Separates rows that are gone from the source from rows that are in another window now."""
+    """Separates rows that are gone from the source from rows that are in another range now."""
+    if not turn.cut.rows_move:
+        for work in works:
+            work.vanished = Vanished(list(work.diff.vanished) if work.diff else [])
+        return
     pin, target = turn.source.pin, turn.source.target
     ids = [row_id for work in works if work.diff for row_id in work.diff.vanished]
     found = find_vanished(pin, target, turn.start, ids)
@@ -71,7 +75,7 @@ def _is_in(work: CellWork, micros: int | None) -> bool:
     """Says whether a time lies in the part; times of an open window after it do not."""
     if micros is None:
         return False
-    return micros_at(work.part.begin) <= micros < micros_at(work.part.end)
+    return work.part.begin <= micros < work.part.end
 
 
 def refuse_great_losses(turn: TurnContext, works: Sequence[CellWork], *, allowed: bool) -> None:
@@ -149,7 +153,7 @@ def mark_origins(
 ) -> None:
     """Marks cells from which a write will take a row; only rows with a key can be in another."""
     source = turn.source
-    if not works or not source.pin.plan.selection.key:
+    if not (turn.cut.rows_move and works and source.pin.plan.selection.key):
         return
     slices = turn.ledger.slices_committed_at_other_positions(turn.table, works[0].batch.rank)
     if not slices & {work.cell.slice for work in works}:

@@ -20,13 +20,13 @@ class CellReport:
     batch: int
     result: CellResult
     problem: str | None
-    upto: datetime  # before the window's end while it is open
+    upto: int  # on the axis; before the end of the range while it is open
     is_refused: bool = False  # by the delete guard
 
     @property
     def is_open(self) -> bool:
-        """Says whether rows of the window may still arrive."""
-        return self.upto < self.cell.window.end
+        """Says whether rows of the range may still arrive."""
+        return self.upto < self.cell.range.axis_end
 
 
 @dataclass(frozen=True, kw_only=True)

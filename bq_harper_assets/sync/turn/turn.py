@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bq_harper_assets.activity import doing, note_committed
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.instants import floor_to_window
+from bq_harper_assets.instants import instant_at, micros_at
 from bq_harper_assets.ledger.errors import LedgerConflict
 from bq_harper_assets.ledger.records import LedgerRoute, SchemaVersion
 from bq_harper_assets.retries.retry import RetryPolicy
@@ -23,7 +23,7 @@ from bq_harper_assets.schema.changes import waiting_changes
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.errors import TurnFailed
 from bq_harper_assets.sync.lease.keeper import LEASE_LASTS, Keeper, LeaseTimes
-from bq_harper_assets.sync.ledger_facts import record_version
+from bq_harper_assets.sync.ledger_facts import record_version, registered
 from bq_harper_assets.sync.phases import Phase, phase_of
 from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.plan.planned_cells import plan_cells
@@ -118,7 +118,7 @@ class Turn:
     def _lease(self, cells: Sequence[Cell], until_end: ExitStack) -> Leased:
         """Opens the stores and leases the slices, if ledger and Harper do not contradict."""
         ledger = self.route.ledger
-        table = ledger.register_route(self.route.facts)
+        table = registered(self.route)
         source = until_end.enter_context(self.route.source("sync", self.stop.sleep))
         until_end.enter_context(WAITS.listen(self.say))
         target = until_end.enter_context(self.route.target(self._retry))
@@ -159,8 +159,8 @@ class Turn:
 
     def _pin(self, leased: Leased, cells: Sequence[Cell], until_end: ExitStack) -> PinnedSource:
         """Reads the source's columns, and pins its rows at one instant T."""
-        start = min(cell.window.start for cell in cells)
-        end = max(cell.window.end for cell in cells)
+        start = min(cell.range.axis_start for cell in cells)
+        end = max(cell.range.axis_end for cell in cells)
         before = version_of_rows(
             self.route.ledger, leased.target, leased.table, leased.newest_schema, self.run_id
         )
@@ -184,9 +184,10 @@ class Turn:
     ) -> TurnContext:
         """Gathers what the next steps share."""
         target = leased.target
-        first = self._start(min(cell.window.start for cell in cells))
+        first = self._start(min(cell.range.axis_start for cell in cells))
         source = TurnSource(
             contract=self.contract,
+            cut=self.route.cut,
             spark=self.spark,
             pin=pin,
             target=target,
@@ -258,15 +259,23 @@ class Turn:
         answered = all(receipt.all_answered for receipt in receipts)
         return not speculative and answered and written.removed.all_answered
 
-    def _start(self, first: datetime) -> datetime:
-        """Returns the start of the table's first window."""
+    def _start(self, first: int) -> int:
+        """Returns where the first range begins: as declared, else as recorded, else `first`."""
+        cut = self.route.cut
+        if not cut.follows_time:
+            return cut.range_at(0).axis_start
         declared = self.contract.sync.start_timestamp
-        start = declared or self.route.ledger.start_of(self.contract.id) or first
-        return floor_to_window(start, self.contract.window)
+        start = declared or self.route.ledger.start_of(self.contract.id)
+        return cut.range_at(micros_at(start)).axis_start if start else first
 
-    def _phase(self, table: LedgerRoute, t: datetime, start: datetime) -> Phase:
-        """Returns the phase for the table's lag before this turn; the first lags from the start."""
-        synced_until = self.route.ledger.progress(table, start).synced_until
+    def _phase(self, table: LedgerRoute, t: datetime, start: int) -> Phase:
+        """Returns the phase for the table's lag before this turn; the first lags from the start.
+
+        Without windows there is no lag: key ranges are always moved as in a first load.
+        """
+        if not self.route.cut.follows_time:
+            return Phase.INITIAL
+        synced_until = self.route.ledger.progress(table, instant_at(start)).synced_until
         return phase_of(max(t - synced_until, timedelta(0)), self.contract.sync)
 
     def _commit(
@@ -356,6 +365,6 @@ def _cell_report(work: CellWork, outcome: CellOutcome) -> CellReport:
         batch=batch.seq,
         result=outcome.result,
         problem=outcome.problem,
-        upto=batch.upto,
+        upto=work.part.end,
         is_refused=work.refusal is not None,
     )

@@ -98,7 +98,7 @@ class Writing:
         chosen = reconcile.chosen_rows(works, reading.grid)
         return turn.write_job(
             reading,
-            rows=sum({work.cell.window: work.rows for work in works}.values()),
+            rows=sum({work.cell.range: work.rows for work in works}.values()),
             per_place=bins_per_place(max(work.rows for work in works)),
             chosen=None if chosen.whole[reading.grid.batches > 0].all() else chosen,
             clears=tuple(

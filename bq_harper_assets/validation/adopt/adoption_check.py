@@ -28,6 +28,7 @@ from bq_harper_assets.stores.harper.table.fitting import (
     unfit,
 )
 from bq_harper_assets.stores.harper.target import HarperTarget
+from bq_harper_assets.sync.cells.cut import TimeCut
 from bq_harper_assets.sync.turn_context import SourceReader
 from bq_harper_assets.validation.adopt.existing_table import (
     COUNTED,
@@ -103,7 +104,9 @@ def inspect(
     if found.primary_key == pin.plan.primary_key:
         rows = rows_at_both_ends(harper, contract.target.table, found.primary_key)
         target = HarperTarget(contract, harper)
-        source = SourceReader(contract=contract, pin=pin, target=target)
+        source = SourceReader(
+            contract=contract, cut=TimeCut(contract.window), pin=pin, target=target
+        )
         sample = look_at_rows(harper, source, pin, rows, searchable=searchable)
         problems += _unfit_rows(sample)
     if searchable and beginning.start:

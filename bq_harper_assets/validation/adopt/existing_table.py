@@ -7,7 +7,7 @@ from itertools import groupby
 
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
-from bq_harper_assets.instants import floor_to_day, floor_to_window
+from bq_harper_assets.instants import floor_to_day, floor_to_window, micros_at
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.ledger.verbs.audit import Note
@@ -109,18 +109,18 @@ def compare_range(source: TurnSource, start: datetime, end: datetime) -> Iterato
 
 def _compared(source: TurnSource, windows: Sequence[Window], end: datetime) -> Iterator[WindowDiff]:
     contract = source.contract
-    last = min(windows[-1].end, end)
-    prints = source.pin.fingerprints(windows[0].start, last, contract.window)
+    last = min(windows[-1].axis_end, micros_at(end))
+    prints = source.pin.fingerprints(windows[0].axis_start, last)
     keyless = not source.pin.plan.selection.key
     parts = {
-        Cell(window, number): Part(1, window.start, min(window.end, end))
+        Cell(window, number): Part(1, window.axis_start, min(window.axis_end, last))
         for window in windows
         for number in range(contract.slices)
     }
     diffs = compare_cells(
         source,
         parts,
-        {window: prints[window.start].rows for window in windows},
+        {window: prints[window.axis_start].rows for window in windows},
         has_equal_rows=keyless and any(each.distinct < each.rows for each in prints.values()),
         deep=True,
     )

@@ -198,9 +198,8 @@ def half_written(cell: Cell, table: str, why: str) -> CellProof:
 
 
 def _sync(cell: Cell, table: str) -> str:
-    """Gives the command that syncs the cell's window."""
-    start, end = cell.window.start, cell.window.end
-    return f"bqh sync {table} --from {start:%FT%H:%M} --to {end:%FT%H:%M}"
+    """Gives the command that syncs the cell's range."""
+    return f"bqh sync {table} {cell.range.options}".rstrip()
 
 
 def failed_proof(cell: Cell, error: BqhError) -> CellProof:

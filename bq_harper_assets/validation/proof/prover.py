@@ -15,9 +15,8 @@ from bq_harper_assets.ledger.questions.status import CellCommit, CellRecord
 from bq_harper_assets.ledger.records import CellKey, LedgerRoute
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.diff.cell_diff import compare_cells
-from bq_harper_assets.sync.ledger_facts import cell_key, version_of
+from bq_harper_assets.sync.ledger_facts import cell_key, committed_part, recorded_cells, version_of
 from bq_harper_assets.sync.plan.recomputed_fingerprints import told_anew
 from bq_harper_assets.sync.plan.shared_columns import Basis, SharedColumns
 from bq_harper_assets.sync.protocols import Fingerprint, PinnedSource, Route
@@ -88,13 +87,7 @@ class Prover:
     def _records(
         self, table: LedgerRoute | None, cells: Sequence[Cell]
     ) -> Mapping[Cell, CellRecord]:
-        if table is None:
-            return {}
-        starts = [cell.window.start for cell in cells]
-        end = max(starts) + self.contract.window
-        records = self.route.ledger.cells(table, min(starts), end)
-        by_key = {record.cell: record for record in records}
-        return {cell: by_key[cell_key(cell)] for cell in cells if cell_key(cell) in by_key}
+        return {} if table is None else recorded_cells(self.route.ledger, table, cells)
 
     def _compared(
         self, table: LedgerRoute, commits: Mapping[Cell, CellCommit], deep: bool, shown: int
@@ -102,8 +95,8 @@ class Prover:
         """Compares the cells; an error with some of them is raised after the others."""
         if not commits:
             return
-        start = min(cell.window.start for cell in commits)
-        end = max(cell.window.end for cell in commits)
+        start = min(cell.range.axis_start for cell in commits)
+        end = max(cell.range.axis_end for cell in commits)
         before = version_of(self.route.ledger.newest_schema(table))
         with (
             self.route.source("proof") as opened,
@@ -112,6 +105,7 @@ class Prover:
         ):
             source = TurnSource(
                 contract=self.contract,
+                cut=self.route.cut,
                 spark=self.spark,
                 pin=pin,
                 target=target,
@@ -141,9 +135,9 @@ class Prover:
     ) -> Iterator[tuple[Cell, CellProof]]:
         """Compares cells that share the same columns with the source."""
         pin = source.pin.restricted(basis)
-        now = _prints(pin, commits, self.contract)
+        now = _prints(pin, commits)
         untold = {cell_key(cell): c for cell, c in commits.items() if not shared.is_told(c)}
-        told = told_anew(pin, self.contract.window, untold, shared.versions)
+        told = told_anew(pin, untold, shared.versions)
         then: dict[tuple[datetime, int], dict[Cell, CellCommit]] = {}
         as_now = {}
         changed = set()
@@ -177,13 +171,13 @@ class Prover:
     ) -> Iterator[tuple[Cell, CellProof]]:
         if not commits:
             return
-        parts = {cell: Part(1, cell.window.start, c.upto) for cell, c in commits.items()}
+        parts = {cell: committed_part(commit, cell) for cell, commit in commits.items()}
         keyless = not source.pin.plan.selection.key
         is_past = any(commit.t == source.pin.t for commit in commits.values())
         has_equal_rows = keyless and (  # today's fingerprints do not say it of the past
             is_past or any(prints[cell].distinct < prints[cell].rows for cell in commits)
         )
-        rows = {cell.window: max(prints[cell].rows, commits[cell].rows) for cell in commits}
+        rows = {cell.range: max(prints[cell].rows, commits[cell].rows) for cell in commits}
         then = f"A proof writes nothing. Next: bqh verify {self.contract.id}"
         what = f"comparing {len(commits):,} cells of {self.contract.id}"
         with told_while_quiet(self.spark, what), errors_of_spark(self.contract.id, commits, then):
@@ -221,23 +215,19 @@ def _all_of(
         raise errors[0]
 
 
-def _prints(
-    pin: PinnedSource, commits: Mapping[Cell, CellCommit], contract: TableContract
-) -> dict[Cell, Fingerprint]:
-    """Computes today's fingerprint of each cell's window, as far as the cell was committed."""
-    by_upto: dict[datetime, dict[datetime, Fingerprint]] = {}
-    closed = [cell for cell, commit in commits.items() if commit.is_closed]
-    found: dict[datetime, Fingerprint] = {}
+def _prints(pin: PinnedSource, commits: Mapping[Cell, CellCommit]) -> dict[Cell, Fingerprint]:
+    """Computes today's fingerprint of each cell's range, as far as the cell was committed."""
+    closed = [cell.range for cell, commit in commits.items() if commit.is_closed]
+    found: Mapping[int, Fingerprint] = {}
     if closed:
-        start = min(cell.window.start for cell in closed)
-        end = max(cell.window.end for cell in closed)
-        found = dict(pin.fingerprints(start, end, contract.window))
-    for cell, commit in commits.items():
-        if not commit.is_closed and commit.upto not in by_upto:
-            by_upto[commit.upto] = dict(
-                pin.fingerprints(cell.window.start, commit.upto, contract.window)
-            )
+        start = min(each.axis_start for each in closed)
+        found = pin.fingerprints(start, max(each.axis_end for each in closed))
+    parts = {cell: committed_part(commit, cell) for cell, commit in commits.items()}
+    opened: dict[int, Mapping[int, Fingerprint]] = {}
+    for cell, part in parts.items():
+        if not commits[cell].is_closed and part.end not in opened:
+            opened[part.end] = pin.fingerprints(part.begin, part.end)
     return {
-        cell: (found if commit.is_closed else by_upto[commit.upto])[cell.window.start]
+        cell: (found if commit.is_closed else opened[parts[cell].end])[parts[cell].begin]
         for cell, commit in commits.items()
     }

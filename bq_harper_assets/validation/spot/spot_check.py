@@ -20,8 +20,8 @@ from bq_harper_assets.stores.harper.client import Row
 from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.stores.harper.target import HarperTarget
 from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.grid import Part
-from bq_harper_assets.sync.ledger_facts import cell_key, version_of
+from bq_harper_assets.sync.cells.cut import TimeCut
+from bq_harper_assets.sync.ledger_facts import cell_key, committed_part, version_of
 from bq_harper_assets.sync.plan.shared_columns import SharedColumns
 from bq_harper_assets.sync.turn_context import SourceReader
 from bq_harper_assets.validation.spot.compared_rows import ComparedRow, Comparison, Outcome, Side
@@ -85,7 +85,9 @@ def _checked(
     contract = subject.contract.model_copy(update={"slices": table.facts.slices})
     with pinned(subject.queries, harper_plan, subject.contract, first, last, before) as pin:
         target = HarperTarget(contract, subject.harper)
-        source = SourceReader(contract=contract, pin=pin, target=target)
+        source = SourceReader(
+            contract=contract, cut=TimeCut(contract.window), pin=pin, target=target
+        )
         check = _Check(
             subject=subject,
             pin=pin,
@@ -157,7 +159,7 @@ class _Check:
             comparison = Comparison(
                 harper=self.subject.harper,
                 source=source,
-                parts={c: Part(1, c.window.start, self.commits[c].upto) for c in cells},
+                parts={cell: committed_part(self.commits[cell], cell) for cell in cells},
                 wanted=of_cells,
                 found=[(cell, row) for cell, row, moment in there if moment in counts],
                 seed=self.seed,

@@ -31,7 +31,8 @@ def test_a_moment_lies_in_its_window_before_1970_too(moment: datetime, length: t
     cell = Cell(window, 0)
     grid = Grid.of({cell: Part.whole(cell, 1)}, 1)
     times = [moment, window.start, window.end - TICK, window.end, window.start - TICK, None]
-    places = grid.places_of(pa.array(times, pa.timestamp("us", "UTC")), np.zeros(6, np.int64))
+    micros = micros_of(pa.array(times, pa.timestamp("us", "UTC")))
+    places = grid.places_of(micros, np.zeros(6, np.int64))
     assert places.tolist() == [0, 0, 0, NOT_OURS, NOT_OURS, NOT_OURS]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from bq_harper_assets.ledger.questions.losses import CellLoss
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.key_range import KeyCut, KeyOrder
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.plan.delete_guard import (
@@ -229,6 +230,16 @@ def test_the_command_spans_all_cells_in_whatever_order_they_come() -> None:
     command = "bqh sync t --from 2026-01-05T00:00 --to 2026-01-05T03:00 --allow-deletes"
     for cells in (CELLS[:3], CELLS[2::-1], [CELLS[1], CELLS[2], CELLS[0]]):
         assert command_that_allows("t", cells) == command
+
+
+def test_cells_that_are_cut_by_key_are_guarded_and_allowed_all_at_once() -> None:
+    cells = [Cell(each, 0) for each in KeyCut(("100", "200"), KeyOrder.NUMBERS).ranges]
+    losses = {cells[0]: Loss(600, 600), cells[1]: Loss(100, 100)}
+    assert refusals("orders", losses) == {}
+    refused = refusals("orders", losses, [lost(cells[0], 600, 1_200), lost(cells[2], 401, 401)])
+    assert set(refused) == {cells[0], cells[1]}
+    for each in refused.values():
+        assert each.why.endswith("really gone from BigQuery: bqh sync orders --allow-deletes")
 
 
 def test_a_single_row_that_an_earlier_run_took_out_counts() -> None:

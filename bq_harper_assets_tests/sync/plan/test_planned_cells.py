@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bq_harper_assets.instants import instant_at
 from bq_harper_assets.ledger.records import Mode
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.revisit.open_window import (
@@ -43,7 +44,7 @@ def test_an_open_window_is_topped_up_compared_when_it_changed_and_reconciled_whe
     def between(seconds: float) -> None:
         nonlocal step
         step = next(steps)
-        upto = live.reports[-1].cells[0].upto
+        upto = instant_at(live.reports[-1].cells[0].upto)
         if step == "late at the end":
             tables.run(f"INSERT INTO {source.sql} (number, name, ts) VALUES (7, 'new', '{upto}')")
         if step == "changed in the held part":

@@ -10,6 +10,7 @@ import pytest
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.errors import BqhError
+from bq_harper_assets.instants import micros_at
 from bq_harper_assets.ledger.errors import Holder, LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import CellResult, Mode, Rejection, Wanted
@@ -67,7 +68,7 @@ def report(table: TableContract, t: datetime, cells: Sequence[Cell], **changed: 
             batch=1,
             result=result,
             problem=changed.get("problem"),
-            upto=min(upto, cell.window.end),
+            upto=min(micros_at(upto), cell.window.axis_end),
         )
         for cell in cells
     )
@@ -210,7 +211,7 @@ def test_a_window_is_followed_until_each_of_its_cells_is_closed(ledger: Ledger) 
         told = report(table, now, cells)
         first, *others = reversed(told.cells)
         # One of the two is ten seconds behind the other.
-        late = replace(first, upto=min(first.upto, now - timedelta(seconds=70)))
+        late = replace(first, upto=min(first.upto, micros_at(now - timedelta(seconds=70))))
         return replace(told, cells=(late, *others))
 
     live, clock, closed = followed(ledger, NOON + 70 * MINUTE, polls)

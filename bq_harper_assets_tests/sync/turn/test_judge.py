@@ -334,9 +334,9 @@ def test_which_cells_have_rows_to_write(
 
 
 def test_a_part_begins_where_a_top_up_does_and_else_with_the_window() -> None:
-    assert work().part.begin == WINDOW.start
-    assert work(since=HOUR / 2).part.begin == WINDOW.start + HOUR / 2
-    assert work().part.end == WINDOW.end
+    assert work().part.begin == WINDOW.axis_start
+    assert work(since=HOUR / 2).part.begin == WINDOW.axis_start + 1_800_000_000
+    assert work().part.end == WINDOW.axis_end
     assert (work().is_reconcile, work(mode=Mode.RECONCILE).is_reconcile) == (False, True)
     assert (work().has_equal_rows, work().may_be_stale) == (False, False)
 
