@@ -216,7 +216,7 @@ def test_a_column_may_be_called_like_a_function() -> None:
 def test_a_backslash_takes_one_character_along() -> None:
     for sql in (r"a = '\''", r"a = '\\'", r'a = """\""""', "a = 'x' AND b = 'y'"):
         assert row_filter(sql) == sql
-    for sql in (r"a = '\'", "a = 'x\ny'", "a = '", "a = '''x'"):
+    for sql in (r"a = '\'", "a = 'x\ny'", "a = 'x\ry'", "a = '", "a = '''x'"):
         with pytest.raises(ValueError, match=r"opens .* and does not close it"):
             row_filter(sql)
 

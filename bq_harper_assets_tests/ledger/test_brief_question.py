@@ -108,3 +108,14 @@ def test_a_file_that_somebody_has_locked_is_waited_for_only_so_long(tmp_path: Pa
         with pytest.raises(LedgerUnavailable):
             ask_briefly(SecretStr(f"sqlite:///{file}"), Ledger.starts, WITHIN_S)
         assert time.monotonic() - began < WITHIN_S + SLACK_S
+
+
+def test_each_statement_to_a_server_is_given_the_time_of_the_question(
+    shared_postgres_url: str,
+) -> None:
+    def limits(ledger: Ledger) -> list[str]:
+        with ledger._database.reading() as connection:
+            names = ("statement_timeout", "lock_timeout")
+            return [str(connection.execute(text(f"SHOW {n}")).scalar_one()) for n in names]
+
+    assert ask_briefly(SecretStr(shared_postgres_url), limits, 2.5) == ["2500ms", "2500ms"]

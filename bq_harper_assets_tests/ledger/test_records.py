@@ -1,10 +1,10 @@
-"""What names a cell, and what a route's facts say of its cut."""
+"""What names a cell, what a route's facts say of its cut, and what leases together allow."""
 
 from dataclasses import replace
 
 import pytest
 
-from bq_harper_assets.ledger.records import CellKey, CutBy
+from bq_harper_assets.ledger.records import CellKey, CutBy, Lease, Leases, LedgerRoute
 from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, cell
 
 
@@ -34,3 +34,8 @@ def test_cells_are_in_the_order_of_their_ranges_and_then_of_their_slices() -> No
 def test_a_route_without_a_window_is_cut_by_key(window: object, cut: CutBy, step: int) -> None:
     facts = replace(FACTS, window=window)
     assert (facts.cut, facts.step) == (cut, step)
+
+
+def test_an_owner_may_rely_on_its_leases_until_the_first_of_them_ends() -> None:
+    held = tuple(Lease(part, 1, START, deadline) for part, deadline in ((0, 60.0), (1, 50.0)))
+    assert Leases(LedgerRoute(1, 1, FACTS), "ann", held).deadline == 50.0

@@ -36,3 +36,12 @@ def test_all_that_is_wrong_in_a_table_is_told_at_once(one_table: OneTable) -> No
 def test_a_wrong_key_is_not_also_called_missing(one_table: OneTable) -> None:
     assert one_table("latest: true\nkey: {a: b}").refusal().startswith("1 problem ")
     assert one_table("customQuery: 5").refusal().startswith("1 problem ")
+
+
+@pytest.mark.parametrize("key", ["id", "dataset", "timestampColumn", "targetTable"])
+def test_a_wrong_key_that_is_required_is_not_also_called_missing(key: str, disk: Disk) -> None:
+    keys = {"id": "o", "dataset": "shop", "table": "o", "timestampColumn": "t", "targetTable": "O"}
+    lines = "\n".join(f"    {name}: {value}" for name, value in (keys | {key: "[1]"}).items())
+    told = disk.tables(f"tables:\n  -\n{lines}\n").refusal()
+    assert told.startswith("1 problem ")
+    assert "is missing" not in told

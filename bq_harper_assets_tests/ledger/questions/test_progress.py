@@ -103,6 +103,16 @@ def test_marks_and_quarantine_count_from_the_start_on_and_for_one_table(
         assert (found.dirty, found.quarantined) == (count, count)
 
 
+def test_cells_of_one_window_are_dirty_one_by_one_however_many_marks_each_has(
+    ledger: Ledger, table: LedgerRoute
+) -> None:
+    leases = ledger.acquire(table, [0, 1], "ann", TTL)
+    first, other = cell(0), cell(0, 1)
+    times = [(first, START), (first, START + HOUR / 2), (other, START)]
+    ledger.mark(leases, InstantPosition(T), [Mark(key, time, "a row moved") for key, time in times])
+    assert ledger.progress(table, START).dirty == 2
+
+
 def test_cells_are_counted_before_the_start_closed_and_open(
     ledger: Ledger, table: LedgerRoute
 ) -> None:

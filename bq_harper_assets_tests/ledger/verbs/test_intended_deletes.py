@@ -78,3 +78,13 @@ def test_nothing_is_recorded_without_a_live_lease_or_after_the_batch_has_ended(
         ledger.intend_deletes(leases, [Intent(first, 4, 9)], allowed=False)
     assert lost_rows(ledger, table) == {}
     assert ledger.audit(table, kind="delete") == ()
+
+
+def test_a_lease_that_was_given_back_does_not_stop_the_deletes_of_another_slice(
+    ledger: Ledger, table: LedgerRoute
+) -> None:
+    leases = ledger.acquire(table, [0, 1], "ann", TTL)
+    (batch,) = ledger.plan(leases, T, 1, [copy(cell(0))], "run")
+    ledger.release(replace(leases, held=leases.held[1:]))
+    ledger.intend_deletes(leases, [Intent(batch, 4, 9)], allowed=False)
+    assert lost_rows(ledger, table) == {0: (4, 9, 5, False)}

@@ -56,6 +56,12 @@ def test_a_file_that_cannot_be_read_or_written_is_told_in_a_sentence(
         task_login(HARPER, str(tmp_path / "file"))
 
 
+def test_a_password_that_was_changed_is_what_the_next_task_finds(tmp_path: Path) -> None:
+    task_login(HARPER, str(tmp_path))
+    changed = HARPER.model_copy(update={"password": SecretStr("changed"), "token": SecretStr("t")})
+    assert task_login(changed, str(tmp_path)).connection() == changed
+
+
 @pytest.mark.harper
 @pytest.mark.bigquery
 @pytest.mark.spark

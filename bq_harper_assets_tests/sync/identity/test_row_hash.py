@@ -186,3 +186,9 @@ def test_a_type_that_is_no_value_at_all_is_named_too() -> None:
     pairs = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
     with pytest.raises(UnhashableType, match="map"):
         row_hashes(pa.record_batch({"c": pairs}))
+
+
+def test_rows_are_equal_over_no_columns_at_all() -> None:
+    batch = pa.record_batch({"a": [1, 2]})
+    first, second = row_hashes(batch, []).tolist()
+    assert first == second != row_hashes(batch).tolist()[0]

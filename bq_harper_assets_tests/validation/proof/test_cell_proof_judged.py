@@ -111,6 +111,11 @@ def test_rows_that_the_contract_keeps_are_no_phantoms() -> None:
     assert (mirrored.status, mirrored.kept, mirrored.phantom) == (ProofStatus.DIFFERS, 0, 2)
 
 
+def test_rows_that_should_have_been_flagged_and_are_not_are_phantoms() -> None:
+    proof = proof_of(replace(EQUAL, vanished=["a", "b"]), deletes="flag")
+    assert (proof.status, proof.kept, proof.phantom) == (ProofStatus.DIFFERS, 0, 2)
+
+
 @pytest.mark.parametrize(
     ("is_query", "past"),
     [

@@ -36,7 +36,7 @@ def test_a_run_that_may_still_write_under_the_other_ledger_is_waited_for(pair: P
     with pytest.raises(HarperInUse, match=f"bqh reconcile {contract.id}"):
         distrust()
     # It had more slices than this one.
-    of_more = newest | {"id": f"{contract.target.table}|s07", "epoch": 99, "batch": 999}
+    of_more = newest | {"id": f"{contract.target.table}|s02", "epoch": 99, "batch": 999}
     sync.harper.upsert(MIRRORED_LEASES.name, [newest, of_more | {"deadline": 4e9}])
     with pytest.raises(HarperInUse):
         distrust()

@@ -388,6 +388,12 @@ def test_an_attribute_that_harper_lost_after_saying_yes_is_added_again() -> None
     assert harper.asked.count("add b_id") == 2
 
 
+def test_a_table_that_was_created_is_told_as_created_though_an_attribute_was_lost() -> None:
+    harper = ScriptedTable([None, None, WITHOUT_B, WHOLE], creates=True)
+    ensured = ensure_table(harper, PLAN, sleep=lambda _: None)
+    assert (ensured.action, ensured.added) == (TableAction.CREATED, ("b_id",))
+
+
 def test_an_attribute_that_never_stays_is_an_error_that_names_it() -> None:
     with pytest.raises(TableNotEnsured, match="shows no index on b_id"):
         ensure_table(ScriptedTable([WITHOUT_B], creates=True), PLAN, sleep=lambda _: None)
