@@ -38,9 +38,14 @@ DECIDERS = (
     Decider("schema/earlier_releases", "schema/test_earlier_releases schema/test_version"),
     Decider("schema/index_strategy", "schema/test_index_strategy"),
     Decider("schema/schema_rules", "schema/test_schema_rules schema/test_evolution"),
-    Decider("schema/selection", "schema/test_selection schema/test_table_plan"),
     Decider(
-        "schema/table_plan", "schema/test_table_plan schema/test_evolution schema/test_version"
+        "schema/selection",
+        "schema/test_selection schema/test_table_plan stores/harper/test_schema",
+    ),
+    Decider(
+        "schema/table_plan",
+        "schema/test_table_plan schema/test_evolution schema/test_version"
+        " stores/harper/test_schema",
     ),
     Decider("schema/version", "schema/test_version schema/test_evolution"),
     Decider(

@@ -1,6 +1,6 @@
 """What a plan calls the primary key in Harper."""
 
-from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.schema.logical import Kind, TableSchema
 from bq_harper_assets.schema.table_plan import logical_columns, named_as
 from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.stores.harper.types import harper_columns
@@ -46,3 +46,10 @@ def test_columns_are_read_by_the_names_that_they_had_in_an_earlier_version() -> 
         for read in (planned.selection.columns, harper_columns(planned.columns)):
             assert [column.read_as for column in read if column.name == "speed"] == columns
     assert [column.name for column in then.columns] == [column.name for column in plan.columns]
+
+
+def test_the_column_that_is_the_primary_key_needs_no_index_besides() -> None:
+    declared = contract(timestamp_column="id", key="id", deletes="flag")
+    columns = (of("id", Kind.TIMESTAMP), of("port_id", Kind.STRING))
+    plan = harper_plan(declared, TableSchema(columns=columns))
+    assert (plan.primary_key, plan.indexed, plan.flags_deletes) == ("id", ("port_id",), True)

@@ -1,6 +1,7 @@
 """Reads values back from Harper as BigQuery had them: the inverse of how the sync writes them."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from bq_harper_assets.schema.logical import Kind
@@ -53,17 +54,10 @@ def _native(value: Any, column: HarperColumn, path: str) -> Any:
         }
     if column.kind is Kind.GEOGRAPHY and isinstance(value, dict):
         return _geography(value, path)
-    read = HARPER_KINDS[column.kind].of_json
-    try:
-        if read is not None:
+    if (read := HARPER_KINDS[column.kind].of_json) is not None:
+        with suppress(ValueError):
             return read(value)
-    except ValueError as error:
-        raise _unreadable(value, column, path) from error
-    raise _unreadable(value, column, path)
-
-
-def _unreadable(value: Any, column: HarperColumn, path: str) -> UnreadableValue:
-    return UnreadableValue(path, value, f"{column.kind} as {column.form}")
+    raise UnreadableValue(path, value, f"{column.kind} as {column.form}")
 
 
 def _geography(value: dict[str, Any], path: str) -> str:

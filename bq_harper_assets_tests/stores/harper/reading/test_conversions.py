@@ -1,12 +1,13 @@
 """A value is converted to another type if that loses nothing."""
 
+import math
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bq_harper_assets.schema.logical import Column, Kind, Spelling
@@ -140,6 +141,8 @@ def test_an_object_is_converted_field_by_field_with_what_it_was_written_without(
 def test_whatever_is_converted_can_be_converted_back(data: st.DataObject, want: Kind) -> None:
     have = data.draw(st.sampled_from([kind for kind in VALUES if kind is not Kind.STRING]))
     value = as_bigquery(data.draw(VALUES[have][1]), have)
+    # Harper holds no NaN and no infinity: a row with one is in quarantine.
+    assume(not isinstance(value, float) or math.isfinite(value))
     made = _cast(value, have, want)
     is_text_alone = want is Kind.STRING and have in (Kind.GEOGRAPHY, Kind.UNKNOWN)
     if made is not None and not is_text_alone:
