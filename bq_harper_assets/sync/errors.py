@@ -1,8 +1,7 @@
 """These errors are raised while a table's rows are kept in step.
 
 SyncError
-├── OutOfStep            ledger and Harper contradict each other: `bqh reconcile` compares all
-├── HarperInUse          a run of another ledger may still write: wait until the time it names
+├── OutOfStep            ledger and target contradict each other: `bqh reconcile` compares all
 ├── NeverSynced          the table has no schema version: its first sync records one
 ├── NoSuchVersion        nobody recorded a schema version of that number
 ├── KeyNotUnique         several rows share a key: a person corrects the contract or the source
@@ -15,21 +14,17 @@ SyncError
 ├── LeaseRanOut *        a task stopped before its lease ended: the next run does its cells
 ├── NotCompared          a task could not read its side to the end, and would fail again
 │   └── NotComparedYet * a task could not read its side to the end, and may do better later
-├── NotAllWritten        Harper wrote another number of rows than it was sent: the cell fails
 ├── TooManyRefused       more rows than `quarantineLimit` cannot be stored: correct the table
-├── NoPassword           a task finds no login for Harper on its machine
-├── PasswordNotWritten   the driver cannot write the login where tasks read it
 ├── SparkGaveUp *        a task died as often as Spark tries it: the next run may succeed
 ├── SparkIsGone *        Spark's Java process has ended: the next run starts a new one
 ├── TaskCannotSucceed    a task would raise the same again: a missing module, a wrong column
 ├── RunStopped           somebody asked the run to end: nothing else is begun or tried again
-└── TurnFailed            some cells are not done, and its report names them; the others are
+└── TurnFailed           some cells are not done, and its report names them; the others are
 
 * is also a TransientError: the same work may succeed later, without anybody's help.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bq_harper_assets.errors import BqhError, TransientError
@@ -46,25 +41,13 @@ class SyncError(BqhError):
 
 
 class OutOfStep(SyncError):
-    """The ledger contradicts Harper: what it calls synced cannot be relied on."""
+    """The ledger contradicts the target: what it calls synced cannot be relied on."""
 
     def __init__(self, table: "LedgerRoute", why: str, instead: str = "") -> None:
         super().__init__(
-            f"{why}. Nothing was written: what Harper holds is as it was. {instead}To compare "
-            "every window with BigQuery and write only what differs, type: "
+            f"{why}. Nothing was written: what the target holds is as it was. {instead}To compare "
+            "every window with the source and write only what differs, type: "
             f"bqh reconcile {table.name}"
-        )
-
-
-class HarperInUse(SyncError):
-    """A run of another ledger may still be writing to the Harper table."""
-
-    def __init__(self, table: "LedgerRoute", until: float) -> None:
-        when = datetime.fromtimestamp(until, UTC)
-        super().__init__(
-            f"a run of another ledger may still be writing to Harper's table "
-            f"{table.facts.target}, until {when:%F %T} UTC at most. Nothing was changed. Stop "
-            f"whatever uses that ledger; then, after that time, type: bqh reconcile {table.name}"
         )
 
 
@@ -74,7 +57,7 @@ class NeverSynced(SyncError):
     def __init__(self, table: str) -> None:
         super().__init__(
             f"{table} was never synced, so that it has no recorded schema. Nothing was changed. Its"
-            f" first run makes the Harper table: bqh sync {table}"
+            f" first run makes the target's table: bqh sync {table}"
         )
 
 
@@ -117,7 +100,7 @@ class SourceSchemaMoved(SyncError, TransientError):
     def __init__(self, table: str, changes: Sequence[str]) -> None:
         self.table = table
         super().__init__(
-            f"the columns of {table} changed in BigQuery while the run was planned:"
+            f"the columns of {table} changed in the source while the run was planned:"
             f" {'; '.join(changes)}. Nothing of it was written. Run it again; it will use the"
             f" new columns: bqh sync {table}"
         )
@@ -147,10 +130,6 @@ class NotComparedYet(NotCompared, TransientError):
     """A task could not read its side to the end, and may succeed later."""
 
 
-class NotAllWritten(SyncError):
-    """Harper wrote another number of rows than it was sent."""
-
-
 class TooManyRefused(SyncError):
     """More rows are rejected than `quarantineLimit` allows: the table is wrong as a whole."""
 
@@ -160,14 +139,6 @@ class TooManyRefused(SyncError):
             "cells of such rows are not committed; correct the contract (values, schemaOverrides, "
             "key) or the source, or allow more with quarantineLimit, then run it again"
         )
-
-
-class NoPassword(SyncError):
-    """A task's machine has neither a login file that the task can read nor the variable."""
-
-
-class PasswordNotWritten(SyncError):
-    """The driver cannot write the login file into the folder where tasks read it."""
 
 
 class SparkGaveUp(SyncError, TransientError):

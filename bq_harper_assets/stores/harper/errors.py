@@ -13,11 +13,21 @@ HarperError
 └── HarperUnsafe             the address would send the password in the clear, or is not trusted
 
 BqhError
-└── UnreadableValue          a value in Harper is not of the form that the sync writes
+├── UnreadableValue          a value in Harper is not of the form that the sync writes
+├── NotAllWritten            Harper wrote another number of rows than it was sent: the cell fails
+├── HarperInUse              a run of another ledger may still write: wait until the time it names
+├── NoPassword               a task finds no login for Harper on its machine
+└── PasswordNotWritten       the driver cannot write the login where tasks read it
 """
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from bq_harper_assets.errors import BqhError, TransientError
 from bq_harper_assets.retries.retry import Call
+
+if TYPE_CHECKING:
+    from bq_harper_assets.ledger.records import LedgerRoute
 
 
 class HarperError(BqhError):
@@ -155,3 +165,27 @@ class UnreadableValue(BqhError):
             f"Harper holds {shown} in {path}, where the sync stores {expected}. Nothing was"
             " changed; materialise this row's partition again to write what the source says"
         )
+
+
+class HarperInUse(BqhError):
+    """A run of another ledger may still be writing to the Harper table."""
+
+    def __init__(self, table: "LedgerRoute", until: float) -> None:
+        when = datetime.fromtimestamp(until, UTC)
+        super().__init__(
+            f"a run of another ledger may still be writing to Harper's table "
+            f"{table.facts.target}, until {when:%F %T} UTC at most. Nothing was changed. Stop "
+            f"whatever uses that ledger; then, after that time, type: bqh reconcile {table.name}"
+        )
+
+
+class NotAllWritten(BqhError):
+    """Harper wrote another number of rows than it was sent."""
+
+
+class NoPassword(BqhError):
+    """A task's machine has neither a login file that the task can read nor the variable."""
+
+
+class PasswordNotWritten(BqhError):
+    """The driver cannot write the login file into the folder where tasks read it."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from bq_harper_assets.contract.connections import HarperConnection
-from bq_harper_assets.sync.errors import NoPassword, PasswordNotWritten
+from bq_harper_assets.stores.harper.errors import NoPassword, PasswordNotWritten
 from bq_harper_assets.sync.spark.task_waits import (
     FOLDER_SETTING,
     PRIVATE_FOLDER,

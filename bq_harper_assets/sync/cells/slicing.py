@@ -18,7 +18,7 @@ KEYLESS_LENGTH = 23  # characters of a keyless id before its occurrence number
 
 
 def id_hashes(ids: pa.Array, *, keyless: bool) -> UInt64s:
-    """Hashes each id to the same number whether it was just made or read back from Harper.
+    """Hashes each id to the same number whether it was just made or read back from the target.
 
     Equal rows of a keyless table share a hash, because the occurrence number is left out of it.
     A row without an id has the hash 0.

@@ -1,1 +1,1 @@
-"""A turn leases each slice that it moves, if ledger and Harper agree, and sends while it lasts."""
+"""A turn leases each slice that it moves, if ledger and target agree, and sends while it lasts."""

@@ -80,7 +80,7 @@ class Keeper:
         self._monotonic = monotonic
         self._ended = threading.Event()
         self._lock = threading.Lock()
-        # Only one copy is sent at a time: Harper merges each into the row as it read it before.
+        # Only one copy is sent at a time: a target may merge each into the row it read before.
         self._mirroring = threading.Lock()
         self._may_release = True
 
@@ -104,7 +104,7 @@ class Keeper:
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
-        # A renewal that Harper does not answer must not delay a run that is to end.
+        # A renewal that the target does not answer must not delay a run that is to end.
         self._renewing.join(RENEWAL_ENDS_WITHIN_S if self._stop.is_asked else None)
         is_unanswered = self._mirror is not None and self._mirror.is_unanswered
         if not self._may_release or is_unanswered or self._renewing.is_alive():
@@ -188,7 +188,7 @@ class Keeper:
     def _mirror_end(self) -> int | None:
         """Mirrors the newest batch and returns it; returns None if that failed.
 
-        The batch shows later whether ledger and Harper still belong together. The deadline is set
+        The batch shows later whether ledger and target still belong together. The deadline is set
         to now, so that nobody waits for this run.
         """
         assert self._mirror is not None

@@ -41,7 +41,7 @@ class CellWork:
 
     cell: Cell
     batch: Batch
-    rows: int  # that BigQuery counts in the part, in all slices of the range
+    rows: int  # that the source counts in the part, in all slices of the range
     has_equal_rows: bool = False  # the range of a keyless table has some
     may_be_stale: bool = False  # stored hashes may ignore old values: compare by value
     diff: CellDiff | None = None  # only of a cell that is reconciled

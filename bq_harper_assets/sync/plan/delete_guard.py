@@ -108,7 +108,7 @@ def _refused(table: str, why: str, command: str, forgotten: datetime | None) -> 
         else ""
     )
     return Refused(
-        f"{why}. Nothing of it was written.{then} If these rows are really gone from BigQuery: "
+        f"{why}. Nothing of it was written.{then} If these rows are really gone from the source: "
         f"{command}",
         until,
     )
@@ -149,7 +149,7 @@ def _by_whom(others: Sequence[CellLoss]) -> str:
 
 
 def _told(now: Loss, both: Loss, what: str, by_whom: str) -> str:
-    told = f"{now.lost:,} of the {now.held:,} rows that Harper holds of {what}"
+    told = f"{now.lost:,} of the {now.held:,} rows that the target holds of {what}"
     if now.is_too_much or not by_whom:
         return told
     return (

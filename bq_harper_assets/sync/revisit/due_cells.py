@@ -1,4 +1,4 @@
-"""The ledger, and the fingerprints that BigQuery gave, decide which cells need work and why."""
+"""The ledger, and the fingerprints that the source gave, decide which cells need work and why."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ CATCHING_UP = frozenset({Reason.MISSING, Reason.FAILED, Reason.PLANNED_LEFT})
 
 @dataclass(frozen=True)
 class WindowFingerprint:
-    """This is a window's fingerprint as BigQuery computed it at an instant."""
+    """This is a window's fingerprint as the source computed it at an instant."""
 
     fingerprint: str
     at: datetime

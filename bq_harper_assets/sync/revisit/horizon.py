@@ -1,4 +1,4 @@
-"""To find late, changed and deleted rows, windows are compared with BigQuery again and again.
+"""To find late, changed and deleted rows, windows are compared with the source again and again.
 
 Windows inside the horizon are compared each time, and of all older ones a part, so that each of
 them is compared once within the scrub period.
@@ -59,9 +59,9 @@ def standing(
     now: datetime,
     changed: Mapping[datetime, WindowFingerprint] | None = None,
 ) -> TableStanding:
-    """Returns the standing at `now`; neither BigQuery nor Harper is asked.
+    """Returns the standing at `now`; neither source nor target is asked.
 
-    `changed` are the windows that the last comparison with BigQuery found.
+    `changed` are the windows that the last comparison with the source found.
     """
     until = closed_until(contract, now)
     table = ledger.find_route(contract.id)

@@ -29,5 +29,5 @@ def tick_seconds(sync: Sync) -> int:
 
 
 def look_delay(contract: TableContract) -> timedelta:
-    """Returns the time until the source is compared again, which reads rows that BigQuery bills."""
+    """Returns the time until the source is compared again, which may be billed."""
     return min(contract.window, _LONGEST_BETWEEN_LOOKS)

@@ -1,1 +1,1 @@
-"""Spark runs the tasks of a turn: its session, its errors, how tasks log in, what they return."""
+"""Spark runs the tasks of a turn: its session, its errors, what tasks await and return."""

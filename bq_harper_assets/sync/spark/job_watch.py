@@ -84,7 +84,7 @@ class QuietJobs:
         return (
             f"waits for Spark, {self._what}: {done} of {tasks} tasks are done, and none has ended"
             f" since {self._moment:%H:%M:%S} UTC; the others are at work, and one that waits for"
-            " BigQuery or Harper gives up by itself"
+            " a store gives up by itself"
         )
 
 

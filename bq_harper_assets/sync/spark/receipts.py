@@ -38,7 +38,7 @@ class Tally:
     """A tally has the counts of one cell, by one task or by all of them."""
 
     read: int = 0  # counted in the source's batches
-    written: int = 0  # counted in Harper's answers
+    written: int = 0  # counted in the target's answers
     bytes: int = 0
     digest: Digest = field(default_factory=Digest)
 
@@ -87,7 +87,7 @@ class Receipt:
 
     @property
     def all_answered(self) -> bool:
-        """Says whether Harper can apply nothing more of what this task and its tries have sent."""
+        """Says whether the target can apply nothing more of what this task's tries have sent."""
         return self.unanswered_at is None and self.earlier_tries == 0
 
     def dumps(self) -> bytes:

@@ -1,4 +1,4 @@
-"""A cell is done if the counts of BigQuery, the tasks, Spark and Harper agree."""
+"""A cell is done if the counts of the source, the tasks, Spark and the target agree."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ def judge_cells(
 ) -> list[CellOutcome]:
     """Judges every cell of the turn; `grid` has the place of each in the write.
 
-    A range all of whose slices are in the turn is done when its cells add up to what BigQuery
+    A range all of whose slices are in the turn is done when its cells add up to what the source
     counted in it, even if a task failed; cells of any other range are done only if no task did.
     """
     counts = _Counts(grid, moved)
@@ -122,7 +122,7 @@ class _Counts:
         place = self._place(work)
         if settled is not None and settled != work.rows:
             return self._failed or (
-                f"BigQuery counts {work.rows} rows in the window and {settled} arrived"
+                f"the source counts {work.rows} rows in the range and {settled} arrived"
             )
         if settled is None and self._failed and work.has_rows_to_write:
             return self._failed
@@ -163,7 +163,7 @@ def spared_from_deletes(
         elif after and after.is_too_much and not allowed:
             spared[work.cell] = (
                 f"{unstored:,} of its new rows cannot be stored, so none was deleted: it would lose"
-                f" {after.lost:,} of the {after.held:,} rows that Harper holds of it"
+                f" {after.lost:,} of the {after.held:,} rows that the target holds of it"
             )
     return spared
 
@@ -181,7 +181,7 @@ def _by_range(works: Sequence[CellWork]) -> dict[CellRange, list[CellWork]]:
 
 
 def _is_whole(of_range: Sequence[CellWork]) -> bool:
-    """Says whether BigQuery's count applies: all slices are here and cover the same part of it."""
+    """Says whether the source's count applies: all slices are here and cover the same part."""
     slices = of_range[0].batch.route.facts.slices
     parts = {(work.part.begin, work.part.end) for work in of_range}
     refused = any(work.refusal for work in of_range)

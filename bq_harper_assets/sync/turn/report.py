@@ -45,8 +45,8 @@ class TurnReport:
     warnings: tuple[str, ...] = ()
     is_transient: bool = False
     columns: tuple[VersionColumn, ...] = ()  # of the target's table
-    bytes_read: int = 0  # from BigQuery, as it estimates them
-    bytes_billed: int = 0  # by BigQuery, for the turn's queries
+    bytes_read: int = 0  # from the source, as it estimates them
+    bytes_billed: int = 0  # by the source, for the turn's queries
     schema_is_new: bool = False  # the turn recorded its version
     waiting: tuple[Change, ...] = ()  # what the source has and the turn left out
 

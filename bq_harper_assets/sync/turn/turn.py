@@ -68,7 +68,7 @@ class Leased:
 
 @dataclass(frozen=True)
 class EnsuredTable:
-    """An ensured table says what was done to the Harper table, and which schema version it has."""
+    """An ensured table says what was done to the target's table, and its schema version."""
 
     action: TableAction
     version: int  # of its schema
@@ -95,11 +95,24 @@ class Turn:
         """Returns what the user declares of the table."""
         return self.route.contract
 
+    @property
+    def _source_name(self) -> str:
+        """Returns what people call the store that the rows come from."""
+        return self.contract.source.store
+
+    @property
+    def _target_name(self) -> str:
+        """Returns what people call the store that takes the rows."""
+        return self.contract.target.store
+
     def sync(self, cells: Sequence[Cell]) -> TurnReport:
         """Makes the cells equal to the source at one instant; raises TurnFailed if some are not."""
         self.stop.check()
         began = time.monotonic()
-        with doing("reading BigQuery's columns and fingerprints"), ExitStack() as until_end:
+        with (
+            doing(f"reading {self._source_name}'s columns and fingerprints"),
+            ExitStack() as until_end,
+        ):
             leased = self._lease(cells, until_end)
             pin = self._pin(leased, cells, until_end)
             ensured = self._ensure(leased, pin)
@@ -116,7 +129,7 @@ class Turn:
         return report
 
     def _lease(self, cells: Sequence[Cell], until_end: ExitStack) -> Leased:
-        """Opens the stores and leases the slices, if ledger and Harper do not contradict."""
+        """Opens the stores and leases the slices, if ledger and target do not contradict."""
         ledger = self.route.ledger
         table = registered(self.route)
         source = until_end.enter_context(self.route.source("sync", self.stop.sleep))
@@ -235,14 +248,14 @@ class Turn:
     def _prepare(self, turn: TurnContext, works: Sequence[CellWork]) -> None:
         """Compares cells that may have rows, and refuses large deletes before the first write."""
         compared = [work for work in works if work.is_reconcile]
-        with doing(f"comparing {len(works):,} cells with what Harper holds"):
+        with doing(f"comparing {len(works):,} cells with what {self._target_name} holds"):
             reconcile.compare_works(turn.source, compared)
             reconcile.find_gone(turn, compared)
             reconcile.refuse_great_losses(turn, compared, allowed=self.allow_deletes)
 
     def _write(self, turn: TurnContext, works: Sequence[CellWork]) -> Written:
         """Writes rows that left their window, then the cells' own rows, and deletes last."""
-        with doing(f"writing rows of {len(works):,} cells to Harper"):
+        with doing(f"writing rows of {len(works):,} cells to {self._target_name}"):
             writing = Writing(
                 turn=turn,
                 works=works,

@@ -1,1 +1,1 @@
-"""Rows become records of requests and are written into Harper by the tasks of one Spark job."""
+"""The tasks of one Spark job read rows and hand them to the target, which writes them."""

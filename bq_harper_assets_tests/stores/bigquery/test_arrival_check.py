@@ -78,7 +78,7 @@ def test_what_is_gone_or_changed_inside_a_column_is_told_with_its_path() -> None
     fields = (Column(name="zip", kind=Kind.INT64), Column(name="city", kind=Kind.STRING))
     planned = Column(name="address", kind=Kind.STRUCT, fields=fields, source_name="place")
     assert moved(planned, pa.field("place", ADDRESS)) == (
-        "the columns of ships changed in BigQuery while the run was planned: place.zip was INT64"
+        "the columns of ships changed in the source while the run was planned: place.zip was INT64"
         " and arrives as string; place.city is gone. Nothing of it was written. Run it again; it"
         " will use the new columns: bqh sync ships"
     )
@@ -140,7 +140,7 @@ def test_a_change_while_a_run_is_planned_writes_nothing_and_the_next_run_follows
             with pytest.raises(SourceSchemaMoved) as caught:
                 replace(table, sync=behind).run(NEXT)
         assert str(caught.value) == (
-            f"the columns of {table.contract.id} changed in BigQuery while the run was planned:"
+            f"the columns of {table.contract.id} changed in the source while the run was planned:"
             f" {told}. Nothing of it was written. Run it again; it will use the new columns:"
             f" bqh sync {table.contract.id}"
         )

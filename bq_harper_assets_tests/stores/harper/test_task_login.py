@@ -13,8 +13,8 @@ from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 
 from bq_harper_assets.contract.connections import HarperConnection
+from bq_harper_assets.stores.harper.errors import NoPassword, PasswordNotWritten
 from bq_harper_assets.stores.harper.task_login import TaskLogin, task_login
-from bq_harper_assets.sync.errors import NoPassword, PasswordNotWritten
 from bq_harper_assets.sync.spark.task_waits import FOLDER_SETTING
 from bq_harper_assets.sync.spark.tasks import task_rows
 from bq_harper_assets.validation.verdict import ProofStatus

@@ -100,11 +100,11 @@ def test_what_earlier_runs_took_out_counts_as_if_it_were_this_run() -> None:
     forgotten = SINCE + HOUR + REMEMBERED
     assert refused == {
         CELLS[4]: Refused(
-            "the run would lose 41 of the 60 rows that Harper holds of its 1 cells; with the "
+            "the run would lose 41 of the 60 rows that the target holds of its 1 cells; with the "
             "960 rows that earlier runs took out since 2026-01-06 06:00:00 UTC it would be 1,001 of"
             " 1,020. Nothing of it was written. Those are forgotten at 2026-01-07 07:00:00 UTC, and"
-            " revisit_orders asks for it again then. If these rows are really gone from BigQuery: "
-            "bqh sync orders --from 2026-01-05T04:00 --to 2026-01-05T05:00 --allow-deletes",
+            " revisit_orders asks for it again then. If these rows are really gone from the source:"
+            " bqh sync orders --from 2026-01-05T04:00 --to 2026-01-05T05:00 --allow-deletes",
             forgotten,
         )
     }
@@ -154,7 +154,7 @@ def test_a_cell_that_is_emptied_bit_by_bit_is_refused_whatever_its_neighbours_ho
     losses = {CELLS[0]: Loss(600, 800), CELLS[1]: Loss(5, 90_000)}
     refused = refusals("orders", losses, earlier)
     assert set(refused) == {CELLS[0]}
-    assert "would lose 600 of the 800 rows that Harper holds of it; with the 700 rows" in (
+    assert "would lose 600 of the 800 rows that the target holds of it; with the 700 rows" in (
         refused[CELLS[0]].why
     )
     assert "it would be 1,300 of 1,500" in refused[CELLS[0]].why
@@ -192,7 +192,8 @@ def test_a_cell_that_a_failed_run_has_half_emptied_does_not_lose_the_rest() -> N
     assert refusals("orders", {CELLS[0]: Loss(101, 1_800)}, others) == {}  # they are back
     [refused] = refusals("orders", {CELLS[0]: Loss(101, 900)}, others).values()
     assert (
-        "would lose 101 of the 900 rows that Harper holds of it; with the 900 rows" in refused.why
+        "would lose 101 of the 900 rows that the target holds of it; with the 900 rows"
+        in refused.why
     )
     assert "it would be 1,001 of 1,800" in refused.why
 
@@ -239,7 +240,7 @@ def test_cells_that_are_cut_by_key_are_guarded_and_allowed_all_at_once() -> None
     refused = refusals("orders", losses, [lost(cells[0], 600, 1_200), lost(cells[2], 401, 401)])
     assert set(refused) == {cells[0], cells[1]}
     for each in refused.values():
-        assert each.why.endswith("really gone from BigQuery: bqh sync orders --allow-deletes")
+        assert each.why.endswith("really gone from the source: bqh sync orders --allow-deletes")
 
 
 def test_a_single_row_that_an_earlier_run_took_out_counts() -> None:

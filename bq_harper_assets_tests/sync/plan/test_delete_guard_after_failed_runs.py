@@ -67,7 +67,7 @@ def test_a_table_is_not_emptied_by_runs_that_fail_each_time(
     with pytest.raises(TurnFailed) as failed:
         table.run(DAY + 3 * HOUR, DAY + 4 * HOUR)
     told = str(failed.value)
-    assert "would lose 300 of the 300 rows that Harper holds of its 1 cells; with the" in told
+    assert "would lose 300 of the 300 rows that the target holds of its 1 cells; with the" in told
     assert "900 rows that other runs took out, or were about to take out, since" in told
     assert "UTC it would be 1,200 of 1,200. Nothing of it was written." in told
     table.run(DAY, DAY + 3 * HOUR)  # done now, and their rows are still missed

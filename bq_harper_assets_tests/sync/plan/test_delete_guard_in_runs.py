@@ -66,7 +66,7 @@ def test_the_message_of_a_refusal_covers_all_refused_cells_and_says_what_is_done
         "committed. The first is 2026-01-05T00:00|s00: would lose "
     )
     assert said.endswith(
-        "Nothing of it was written. If these rows are really gone from BigQuery: "
+        "Nothing of it was written. If these rows are really gone from the source: "
         f"bqh sync {table.contract.id} --from 2026-01-05T00:00 --to 2026-01-05T03:00 "
         "--allow-deletes"
     )

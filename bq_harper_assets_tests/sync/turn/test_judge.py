@@ -123,7 +123,7 @@ def test_a_window_that_does_not_add_up_to_what_bigquery_counts_is_not_done(
     rows: int, arrived: int
 ) -> None:
     write = moved(receipt({0: Tally(arrived, arrived)}))
-    told = f"BigQuery counts {rows} rows in the window and {arrived} arrived"
+    told = f"the source counts {rows} rows in the range and {arrived} arrived"
     assert problems([work(rows=rows)], write) == [told]
     failed = moved(receipt({0: Tally(arrived, arrived)}, AWAY))
     assert problems([work(rows=rows)], failed) == ["Harper is away"]
@@ -148,14 +148,14 @@ def test_a_cell_that_has_nothing_to_write_is_done_although_a_task_failed() -> No
 def test_both_slices_of_a_window_add_up_together() -> None:
     works = [work(0, rows=5, slices=2), work(1, rows=5, slices=2)]
     assert problems(works, moved(receipt({0: Tally(2, 2), 1: Tally(3, 3)}))) == [None, None]
-    told = "BigQuery counts 5 rows in the window and 4 arrived"
+    told = "the source counts 5 rows in the range and 4 arrived"
     assert problems(works, moved(receipt({0: Tally(2, 2), 1: Tally(2, 2)}))) == [told, told]
 
 
 def test_windows_add_up_each_by_itself() -> None:
     works = [work(rows=2), work(rows=3, window=NEXT)]
     write = moved(receipt({0: Tally(2, 2), 1: Tally(2, 2)}))
-    told = "BigQuery counts 3 rows in the window and 2 arrived"
+    told = "the source counts 3 rows in the range and 2 arrived"
     assert problems(works, write) == [None, told]
 
 
@@ -294,7 +294,7 @@ def test_vanished_rows_stay_if_too_few_of_the_rows_that_replace_them_can_be_stor
     one_rejected = moved(receipt({}, rejected=(0,)))
     told = (
         "1 of its new rows cannot be stored, so none was deleted: it would lose 1,001 of the "
-        "2,000 rows that Harper holds of it"
+        "2,000 rows that the target holds of it"
     )
     assert _spared(losing, one_rejected) == {losing.cell: told}
     assert _spared(losing, one_rejected, allowed=True) == {}

@@ -8,11 +8,11 @@ from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LedgerRoute
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.stores.harper.errors import HarperInUse
 from bq_harper_assets.stores.harper.lease.ledger_agreement import MOST_SLICES, copies_of
 from bq_harper_assets.stores.harper.lease.send_deadline import mirror_id
 from bq_harper_assets.stores.harper.mirror.tables import MIRRORED_LEASES
 from bq_harper_assets.sync.cells.window import windows_between
-from bq_harper_assets.sync.errors import HarperInUse
 from bq_harper_assets.sync.ledger_facts import table_facts
 
 

@@ -11,9 +11,10 @@ from bq_harper_assets.stores.harper.errors import (
     HarperNotFound,
     HarperRefused,
     HarperUnauthorized,
+    NotAllWritten,
 )
 from bq_harper_assets.sync.arrays.arrow_memory import Int64s
-from bq_harper_assets.sync.errors import NotAllWritten, TooManyRefused
+from bq_harper_assets.sync.errors import TooManyRefused
 from bq_harper_assets.sync.spark.receipts import RejectedRow
 
 PAYLOAD_CHARACTERS = 100_000

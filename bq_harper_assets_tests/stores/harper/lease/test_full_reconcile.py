@@ -6,9 +6,9 @@ import pytest
 
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.records import Mode
+from bq_harper_assets.stores.harper.errors import HarperInUse
 from bq_harper_assets.stores.harper.lease.full_reconcile import distrust_everything
 from bq_harper_assets.stores.harper.mirror.tables import MIRRORED_LEASES
-from bq_harper_assets.sync.errors import HarperInUse
 from bq_harper_assets_tests.stores.harper.lease.test_ledger_agreement_lost import pair
 from bq_harper_assets_tests.sync.changing_table import DAY, THREE
 from bq_harper_assets_tests.sync.pair import CHANGES, Pair

@@ -18,5 +18,5 @@ def test_a_table_that_was_never_synced_is_refused_with_its_first_command(
         evolve_table(ledger, harper, contract())
     assert str(caught.value) == (
         "orders was never synced, so that it has no recorded schema. Nothing was changed. Its first"
-        " run makes the Harper table: bqh sync orders"
+        " run makes the target's table: bqh sync orders"
     )
