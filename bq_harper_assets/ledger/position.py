@@ -69,6 +69,6 @@ class InstantPosition:
     def compared_with(self, text: str) -> PositionOrder:
         """Compares the two instants."""
         other = datetime.fromisoformat(text)
-        if self.t == other:
-            return PositionOrder.EQUAL
-        return PositionOrder.AFTER if self.t > other else PositionOrder.BEFORE
+        if self.t < other:
+            return PositionOrder.BEFORE
+        return PositionOrder.AFTER if self.t > other else PositionOrder.EQUAL

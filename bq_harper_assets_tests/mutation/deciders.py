@@ -88,7 +88,7 @@ DECIDERS = (
     Decider("ledger/verbs/quarantine", "ledger/verbs/test_quarantine ledger/test_open_windows"),
     Decider(
         "ledger/verbs/registry",
-        "ledger/verbs/test_registry ledger/verbs/test_registry_routes"
+        "ledger/verbs/test_registry ledger/verbs/test_registry_routes ledger/verbs/test_key_ranges"
         " ledger/verbs/test_slice_counts"
         " ledger/verbs/test_batch_plans ledger/verbs/test_distrust",
     ),

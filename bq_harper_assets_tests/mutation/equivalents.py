@@ -146,6 +146,20 @@ EQUIVALENTS = (
         "It only says how many rows one statement inserts.",
     ),
     Equivalent(
+        "ledger/verbs/positions",
+        "registry.lock_route(connection, route)",
+        "registry.lock_route(connection, route)",
+        "pass",
+        "On SQLite the transaction itself is the lock.",
+    ),
+    Equivalent(
+        "ledger/verbs/key_ranges",
+        "registry.lock_route(connection, route)",
+        "registry.lock_route(connection, route)",
+        "pass",
+        "On SQLite the transaction itself is the lock.",
+    ),
+    Equivalent(
         "ledger/verbs/proofs",
         "registry.lock_route(connection, route)",
         "registry.lock_route(connection, route)",

@@ -5,7 +5,6 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, Table, and_, func, select
 
-from bq_harper_assets.instants import instant_at
 from bq_harper_assets.ledger.records import CellKey, Leases, LedgerRoute
 from bq_harper_assets.ledger.store.tables import CELLS, KEY_RANGES, MARKS
 
@@ -46,28 +45,25 @@ def marks_of_cell() -> ScalarSelect[int]:
 
 def misplaced(connection: Connection, leases: Leases, cells: Iterable[CellKey]) -> Iterator[str]:
     """Says what is wrong with cells: not under these leases, or no ranges of the route's cut."""
-    route = leases.route
-    window, step = route.facts.window, route.facts.step
-    ranges = _ranges(connection, route) if window is None else 0
+    cells, window = tuple(cells), leases.route.facts.window
     for cell in cells:
         if cell.slice not in leases.epochs:
             yield f"the lease of slice {cell.slice} was not taken"
-        # If ranges overlapped, one row could belong to two cells.
-        fits = cell.end - cell.start == step and cell.start % step == 0
-        if window is not None and not fits:
-            yield f"{_point(cell.start)} to {_point(cell.end)} is not a window of {window}"
-        if window is None and not (fits and 0 <= cell.start < ranges):
-            yield f"{cell.start} to {cell.end} is not one of the {ranges} recorded key ranges"
+    # If ranges overlapped, one row could belong to two cells.
+    if window is None:
+        yield from _unknown_ranges(connection, leases.route, cells)
+        return
+    step = leases.route.facts.step
+    for cell in cells:
+        if cell.end - cell.start != step or cell.start % step:
+            yield f"{cell.window_start} to {cell.window_end} is not a window of {window}"
 
 
-def _ranges(connection: Connection, route: LedgerRoute) -> int:
+def _unknown_ranges(
+    connection: Connection, route: LedgerRoute, cells: Iterable[CellKey]
+) -> Iterator[str]:
     query = select(func.count()).where(KEY_RANGES.c.route_id == route.id)
-    return connection.execute(query).scalar_one()
-
-
-def _point(micros: int) -> str:
-    """Gives the instant as text; a number that is none stands for itself."""
-    try:
-        return str(instant_at(micros))
-    except OverflowError:
-        return str(micros)
+    ranges = connection.execute(query).scalar_one()
+    for cell in cells:
+        if not (cell.is_key_range and 0 <= cell.start < ranges):
+            yield f"{cell.start} to {cell.end} is not one of the {ranges} recorded key ranges"

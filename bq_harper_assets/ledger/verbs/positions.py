@@ -23,9 +23,8 @@ def rank_of(
     """
     if position.rank is None and (known := _rank_of_leases(position, leases)) is not None:
         return known
-    if position.rank is None:
-        # Turns on different slices are ranked one after the other.
-        registry.lock_route(connection, route)
+    # Turns on different slices are ranked one after the other.
+    registry.lock_route(connection, route)
     mine = ROUTES.c.id == route.id
     newest = connection.execute(select(ROUTES).where(mine)).one()
     if newest.position_kind not in (None, position.kind):
@@ -33,8 +32,7 @@ def rank_of(
     rank = _next_rank(route, newest, position) if position.rank is None else position.rank
     if newest.rank is None or rank > newest.rank:
         values = {"position_kind": position.kind, "position": position.text, "rank": rank}
-        newer = ROUTES.c.rank.is_(None) | (ROUTES.c.rank < rank)
-        connection.execute(update(ROUTES).where(mine, newer).values(values))
+        connection.execute(update(ROUTES).where(mine).values(values))
     return rank
 
 

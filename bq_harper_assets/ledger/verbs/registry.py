@@ -160,7 +160,7 @@ def _has_cells(connection: Connection, route: LedgerRoute) -> bool:
 def _is_shared(connection: Connection, route: LedgerRoute) -> bool:
     """Says whether the logical table has other routes, which go by its schema versions too."""
     others = select(ROUTES.c.id).where(ROUTES.c.table_id == route.table_id, ROUTES.c.id != route.id)
-    return connection.execute(others.limit(1)).first() is not None
+    return connection.execute(others).first() is not None
 
 
 def _declare_anew(connection: Connection, route: LedgerRoute, facts: RouteFacts) -> LedgerRoute:

@@ -107,6 +107,17 @@ def test_the_position_does_not_go_back_within_a_slice_whoever_owns_it(
     ledger.plan(mine, T - HOUR, 1, [copy(cell(0, slice=1))], "run-2")
 
 
+def test_the_position_does_not_go_back_even_if_every_cell_is_to_be_compared(
+    ledger: Ledger, table: LedgerRoute, leases: Leases
+) -> None:
+    ledger.plan(leases, T, 1, [copy(cell())], "run-1")
+    ledger.release(leases)
+    ledger.distrust(table, [], epoch=0, batch=0)
+    mine = ledger.acquire(table, [0], "bob", TTL)
+    with pytest.raises(PlanRefused, match=f"at the later position {T:%F %T}"):
+        ledger.plan(mine, T - HOUR, 1, [copy(cell())], "run-2")
+
+
 def test_the_schema_version_does_not_go_back_within_a_slice(
     ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:

@@ -1,6 +1,6 @@
 """Positions are ranked; sets of transactions have an order that is not known beforehand."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -9,6 +9,7 @@ from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.position import InstantPosition, PositionOrder
 from bq_harper_assets.ledger.records import Batch, Leases, LedgerRoute, Mark
 from bq_harper_assets_tests.ledger.sample import (
+    FACTS,
     HOUR,
     START,
     TTL,
@@ -75,7 +76,9 @@ def test_an_instant_is_ranked_by_its_microseconds(
 def test_ranks_follow_the_order_of_positions(ledger: Ledger, leases: Leases) -> None:
     assert _sync(ledger, leases, "a").rank == 1
     assert _sync(ledger, leases, "ab").rank == 2
-    assert _sync(ledger, leases, "ba", hour=1).rank == 2  # equal, whatever its text
+    assert _sync(ledger, leases, "ba", hour=1, slice=1).rank == 2  # equal, whatever its text
+    with pytest.raises(PlanRefused, match="at the later position a,b, not a "):
+        _sync(ledger, leases, "a", hour=2)
     assert _sync(ledger, leases, "abcd", slice=1).rank == 3
 
 
@@ -131,6 +134,24 @@ def test_a_mark_is_settled_by_a_commit_at_its_position_or_after_it(
 
 
 def test_after_every_cell_is_to_be_compared_any_position_is_the_next(
+    ledger: Ledger, table: LedgerRoute, leases: Leases
+) -> None:
+    other = ledger.register_route(replace(FACTS, name="calls", table="calls", target="Calls"))
+    ledger.record_schema(other, {"columns": ["ts"]}, 0)
+    theirs = ledger.acquire(other, [0, 1], "eve", TTL)
+    for held in (leases, theirs):
+        _sync(ledger, held, "ab")
+    _sync(ledger, theirs, "abc", slice=1)
+    ledger.release(leases)
+    ledger.distrust(table, [], epoch=0, batch=0)
+    again = ledger.acquire(table, [0, 1], "bob", TTL)
+    assert _sync(ledger, again, "ab").rank == 2  # compared anew, so that no mark is settled by it
+    with pytest.raises(PositionsNotComparable):
+        _sync(ledger, again, "x", hour=1)
+    assert _sync(ledger, theirs, "ab", hour=1).rank == 1
+
+
+def test_after_every_cell_is_to_be_compared_a_position_that_was_not_comparable_is_the_next(
     ledger: Ledger, table: LedgerRoute, leases: Leases
 ) -> None:
     _sync(ledger, leases, "ab")
