@@ -103,16 +103,17 @@ class _Stamped(protocols.Fingerprint):
 
 
 def fingerprint_of_now(patch: Patch) -> None:
-    at_t = source.fingerprints
+    at_t = source.Pinned.fingerprints
 
-    def fingerprints(queries: Any, pinned: Any, *args: Any) -> Any:
-        later = at_t(queries, replace(pinned, at=datetime.now(UTC)), *args)
+    def fingerprints(pin: source.Pinned, begin: int, end: int) -> Any:
+        now = replace(pin, source=replace(pin.source, at=datetime.now(UTC)))
+        later = at_t(now, begin, end)
         return {
             start: _Stamped(rows=found.rows, distinct=found.distinct, stamp=later[start].text)
-            for start, found in at_t(queries, pinned, *args).items()
+            for start, found in at_t(pin, begin, end).items()
         }
 
-    patch.setattr(source, "fingerprints", fingerprints)
+    patch.setattr(source.Pinned, "fingerprints", fingerprints)
 
 
 def fingerprint_of_old_columns(patch: Patch) -> None:
