@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from bq_harper_assets_tests.sync.conftest import ledger, spark, sync, tables
+from bq_harper_assets_tests.sync.conftest import ledger, memory, spark, sync, tables
 
-__all__ = ["ledger", "spark", "sync", "tables"]
+__all__ = ["ledger", "memory", "spark", "sync", "tables"]
 
 
 @pytest.fixture

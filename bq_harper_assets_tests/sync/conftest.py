@@ -26,6 +26,7 @@ from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets.sync.turn.turn import Turn
 from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets_tests.empty_ledger import empty_ledger
+from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, memory_harper
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 
 
@@ -53,6 +54,13 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """Empty, in a file of its own."""
     with open_ledger(empty_ledger(tmp_path / "ledger.db")) as opened:
         yield opened
+
+
+@pytest.fixture
+def memory() -> Iterator[MemoryHarper]:
+    """An empty Harper in memory."""
+    with memory_harper() as harper:
+        yield harper
 
 
 @pytest.fixture(scope="session")

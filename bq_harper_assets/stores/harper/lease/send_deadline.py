@@ -37,20 +37,28 @@ class Deadline:
         self._mirror = mirror
         self._now = now
         self._monotonic = monotonic
-        self._deadline = terms.deadline
+        self._deadline = self._seen = terms.deadline
         self._ends = self._by_monotonic(terms.deadline)
 
     def __call__(self) -> None:
         if self._is_early_enough():
             return
-        mirrored = self._mirrored()
-        self._deadline = max(self._deadline, mirrored)
-        self._ends = max(self._ends, self._by_monotonic(mirrored))
+        self._learn(self._mirrored())
         if not self._is_early_enough():
             raise LeaseRanOut(
                 f"the lease of {self._terms.target} could not be renewed in time. Rows written "
                 "so far are safe and nothing else is sent; the next run does these cells again"
             )
+
+    def _learn(self, mirrored: float) -> None:
+        """Extends the time by as much as the mirrored deadline was moved on since the last look.
+
+        A copy that was not moved on is no renewal, however far away its deadline seems by a wall
+        clock that was set back.
+        """
+        renewed = self._ends + mirrored - self._seen
+        self._deadline, self._seen = max(self._deadline, mirrored), mirrored
+        self._ends = max(self._ends, min(renewed, self._by_monotonic(mirrored)))
 
     def _is_early_enough(self) -> bool:
         terms = self._terms
