@@ -218,7 +218,7 @@ def test_a_look_ends_between_two_requests(ledger: Ledger) -> None:
     committed(ledger, known, 0, 5)
     stop = Stop()
     harper = holding((1, 1))
-    with pytest.raises(RunStopped), looking(harper, ledger, known, stop=stop) as look:
-        stop.ask()
+    stop.ask()
+    with looking(harper, ledger, known, stop=stop) as look, pytest.raises(RunStopped):
         look.counted()
     assert len(harper.asked) == 1
