@@ -5,11 +5,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bq_harper_assets.ledger.errors import (
+    ConservationBroken,
     Holder,
     LeaseHeld,
     LeaseLost,
     LedgerNotWritable,
     LedgerTooNew,
+    LedgerUnavailable,
+    PlanRefused,
+    PositionsNotComparable,
+    SchemaMoved,
+    TableChanged,
 )
 
 NOON = datetime(2026, 1, 5, 12, 30, tzinfo=UTC)
@@ -56,17 +62,17 @@ def test_a_lease_of_an_earlier_try_of_the_same_run_is_told_as_that() -> None:
 
 def test_each_run_that_holds_slices_is_named_once() -> None:
     held = [
-        holder(0, "bob", 1),
-        holder(1, "bob", 3),
-        holder(2, "ann", 2, since=NOON - MINUTE, host="far"),
+        holder(0, "ann", 2, since=NOON - MINUTE, host="far"),
+        holder(1, "bob", 1),
+        holder(2, "bob", 3),
         holder(3, None),
     ]
     error = LeaseHeld("ships", held)
     assert error.who == "run ann on far since 2026-01-05 12:29:00 UTC and run bob"
     assert error.holders == tuple(held)
     assert LeaseHeld("ships", held[:3]).what == (
-        "the lease of ships, held by run bob, which must renew it or lose it at 12:33:00 UTC and by"
-        " run ann on far, which must renew it or lose it at 12:32:00 UTC"
+        "the lease of ships, held by run ann on far, which must renew it or lose it at 12:32:00 UTC"
+        " and by run bob, which must renew it or lose it at 12:33:00 UTC"
     )
 
 
@@ -76,6 +82,7 @@ def test_a_lost_lease_says_who_has_it_now() -> None:
     assert "it is 2026-01-05T12:30:00.000+00:00 in the ledger" in str(error)
     assert "Now slice 0: bob until" in str(error)
     assert "; slice 1 is free (epoch 7). Cells committed before are safe" in str(error)
+    assert (error.table, [each.slice for each in error.holders]) == ("ships", [0, 1])
 
 
 def test_a_ledger_of_a_newer_release_names_it_if_it_is_known() -> None:
@@ -90,3 +97,27 @@ def test_a_full_disk_is_told_apart_from_one_that_cannot_be_written() -> None:
     closed = str(LedgerNotWritable("here", "read-only", is_full=False))
     assert "here cannot be written: read-only" in closed
     assert "Make it writable" in closed
+
+
+def test_each_error_says_of_what_it_is_and_what_to_type() -> None:
+    away = LedgerUnavailable("here", "timed out")
+    assert str(away).startswith("the ledger at here is not available: timed out. What it holds is")
+    moved = SchemaMoved("ships", 3, 4)
+    assert "recorded schema version 4 of ships" in str(moved)
+    assert "columns when 3 was the newest" in str(moved)
+    assert str(moved).endswith(": bqh sync ships")
+    refused = PlanRefused("ships", "it has no lease")
+    assert str(refused).startswith("cannot plan batches for ships: it has no lease. ")
+    assert str(refused).endswith(": bqh status ships")
+    unlike = PositionsNotComparable("ships", "7 of A", "9 of B")
+    assert (
+        "ships was last planned at the position 7 of A of its source, which is at 9 of B now"
+        in (str(unlike))
+    )
+    assert str(unlike).endswith(": bqh reconcile ships")
+    broken = ConservationBroken("ships", "08:00|s00", "9 read, 8 told")
+    assert str(broken).startswith("cell 08:00|s00 of ships does not add up: 9 read, 8 told. ")
+    assert (away.address, moved.newest) == ("here", 4)
+    assert (unlike.table, unlike.newest, unlike.given) == ("ships", "7 of A", "9 of B")
+    assert {refused.table, broken.table} == {"ships"}
+    assert TableChanged.exit_code == 2

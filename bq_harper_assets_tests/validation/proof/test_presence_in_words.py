@@ -23,7 +23,8 @@ FOUND = Counted(held=1_200, in_cells=1_100)
 
 
 def of(rows: Counted, *, is_adopted: bool = False) -> Verdict:
-    return Presence(contract_id="ships", table="Ships", rows=rows, is_adopted=is_adopted).verdict
+    of_others = {"is_adopted": True} if is_adopted else {}
+    return Presence(contract_id="ships", table="Ships", rows=rows, **of_others).verdict
 
 
 def test_a_table_whose_rows_are_all_found_passes() -> None:
@@ -101,6 +102,8 @@ def test_rows_between_synced_windows_fail_only_where_nobody_else_writes() -> Non
     found = of(rows)
     assert not found.passed
     assert [row.id for row in found.rows] == ["y", "z", "x"]
+    alone = of(replace(FOUND, stray=Some(1, ("x",)))).message
+    assert "in the order of ids; 1,100 are in synced cells, and each is found by" in alone
     assert "1 of them is in windows between synced ones that no sync has ever named" in (
         found.message
     )
