@@ -74,7 +74,6 @@ TRIED_BY = {
     "cli/output/young_rows.py": "cli/test_equal_now.py",
     "cli/schema/cleanup.py": "cli/schema/test_group.py",
     "defs/tables/materialisations.py": "defs/tables/test_asset.py",
-    "ledger/errors.py": "ledger/store/test_database.py",
     "ledger/verbs/transitions.py": "ledger/verbs/test_cell_commits.py",
     "local/emulator.py": "local/test_emulator_gaps.py",
     "local/emulator_launcher.py": "local/test_emulator_gaps.py",

@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from bq_harper_assets.ledger.records import CellKey, CutBy, Lease, Leases, LedgerRoute
+from bq_harper_assets.ledger.records import (
+    CellKey,
+    CellResult,
+    CutBy,
+    Lease,
+    Leases,
+    LedgerRoute,
+    Mode,
+    Wanted,
+)
 from bq_harper_assets_tests.ledger.sample import FACTS, HOUR, START, cell
 
 
@@ -39,3 +48,22 @@ def test_a_route_without_a_window_is_cut_by_key(window: object, cut: CutBy, step
 def test_an_owner_may_rely_on_its_leases_until_the_first_of_them_ends() -> None:
     held = tuple(Lease(part, 1, START, deadline) for part, deadline in ((0, 60.0), (1, 50.0)))
     assert Leases(LedgerRoute(1, 1, FACTS), "ann", held).deadline == 50.0
+
+
+def test_leases_name_their_slices_and_the_epoch_of_each() -> None:
+    held = tuple(Lease(part, 7 + part, START, 60.0) for part in (0, 3))
+    leases = Leases(LedgerRoute(1, 2, FACTS), "ann", held)
+    assert (leases.slices, leases.epochs) == ((0, 3), {0: 7, 3: 10})
+    assert leases.route.name == FACTS.name
+
+
+def test_a_batch_covers_its_range_to_the_end_unless_it_says_up_to_where() -> None:
+    whole = Wanted(cell=cell(), mode=Mode.COPY, fingerprint="fp")
+    assert whole.end == START + HOUR
+    assert replace(whole, upto=START + HOUR / 2).end == START + HOUR / 2
+
+
+def test_what_a_batch_does_not_count_it_has_not_done() -> None:
+    done = CellResult(read=3, written=1, unchanged=2, quarantined=0, digest="digest")
+    others = (done.deleted, done.moved, done.flagged, done.kept, done.held, done.bytes)
+    assert (*others, done.seconds, done.rejections) == (0, 0, 0, 0, 0, 0, 0.0, ())

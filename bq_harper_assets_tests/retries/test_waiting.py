@@ -1,8 +1,11 @@
 """Waits speak: after five seconds, in the same words to everybody, and not too often."""
 
+import threading
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from bq_harper_assets.retries.waiting import TERMINAL, WAITS, Waits
+from bq_harper_assets.retries.waiting import TERMINAL, WAITS, Waits, clock_text
 
 
 class Clock:
@@ -121,11 +124,52 @@ def test_what_is_waited_for_may_be_worded_anew(waits: Waits, clock: Clock) -> No
 
 
 def test_the_board_of_the_process_is_watched_while_someone_listens() -> None:
-    import threading
-
     heard = threading.Event()
     with (
         WAITS.listen(lambda line: heard.set() if "test of the board" in line else None),
         WAITS.waiting("the test of the board", "nothing", since_s=6.0),
     ):
         assert heard.wait(20)
+
+
+def test_a_wait_says_since_when_it_lasts(waits: Waits) -> None:
+    heard: list[str] = []
+    before = datetime.now(UTC)
+    with waits.listen(heard.append), waits.waiting("x", "y", since_s=3_600.0):
+        waits.look()
+    after = datetime.now(UTC)
+    since = heard[0].removeprefix("waits for x, since ").partition(" ")[0]
+    hour = timedelta(hours=1)
+    assert since in {f"{before - hour:%H:%M:%S}", f"{after - hour:%H:%M:%S}"}
+
+
+def test_a_time_of_day_to_come_is_told_in_utc() -> None:
+    before = datetime.now(UTC)
+    told = clock_text(3_600.0)
+    after = datetime.now(UTC)
+    hour = timedelta(hours=1)
+    assert told in {f"{before + hour:%H:%M:%S} UTC", f"{after + hour:%H:%M:%S} UTC"}
+
+
+def test_waits_that_begin_after_others_have_ended_are_told_all(waits: Waits, clock: Clock) -> None:
+    heard: list[str] = []
+    with waits.listen(heard.append), waits.waiting("1", "y"):
+        with waits.waiting("2", "y"):
+            pass
+        with waits.waiting("3", "y"), waits.waiting("4", "y"):
+            clock.now += 6
+            waits.look()
+    assert [line.partition(",")[0] for line in heard] == [f"waits for {n}" for n in (1, 3, 4)]
+
+
+def test_a_board_that_nobody_listens_to_is_not_watched(waits: Waits) -> None:
+    before = threading.active_count()
+    for _ in range(2):  # it is watched anew for whoever comes later
+        with waits.listen(lambda line: None):
+            with waits.listen(lambda line: None):
+                assert threading.active_count() == before + 1
+            assert threading.active_count() == before + 1
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and thread.daemon:
+                thread.join(0.1)
+        assert threading.active_count() == before

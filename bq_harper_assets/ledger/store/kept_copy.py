@@ -3,7 +3,7 @@
 import errno
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from filecmp import cmp
 from itertools import count
 from pathlib import Path
@@ -30,7 +30,8 @@ def keep_copy(file: Path, layout: str, address: str) -> Path:
                 partial.unlink()
                 return kept
     except (OSError, sqlite3.Error) as error:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # what cannot be written may not be removable either
+            partial.unlink(missing_ok=True)
         why = f"its layout has to change, and no copy could be kept beside it before: {error}"
         raise LedgerNotWritable(address, why, is_full=_is_full(error)) from error
     raise AssertionError("names do not run out")

@@ -108,3 +108,17 @@ def test_without_room_for_the_copy_nothing_is_migrated(left: Path, tmp_path: Pat
         (disk / "filler").unlink()
         open_ledger(f"sqlite:///{ledger}").close()
         assert _beside(ledger) == ["ledger.db.v0008.bak"]
+
+
+def test_a_copy_that_cannot_be_written_is_told_as_such(left: Path) -> None:
+    left.with_name("ledger.db.v0008.bak.partial").mkdir()  # which no file can replace
+    with pytest.raises(LedgerNotWritable, match=r"cannot be written.*no copy could be kept"):
+        keep_copy(left, "v0008", "here")
+
+
+def test_a_copy_is_one_file_alone(unwritten: Path) -> None:
+    kept = keep_copy(unwritten, "v0008", "here")
+    with closing(sqlite3.connect(f"file:{kept}?mode=ro", uri=True)) as opened:
+        [[mode]] = opened.execute("PRAGMA journal_mode")
+    assert mode == "delete"
+    assert [each.name for each in kept.parent.glob(f"{kept.name}-*")] == []

@@ -30,3 +30,18 @@ def test_what_happens_elsewhere_can_be_put_on_record(ledger: Ledger, table: Ledg
     assert check == newest
     assert ledger.audit(table, kind="command") == ()
     assert abs(newest.at - ledger.now()) < timedelta(seconds=5)
+
+
+def test_no_more_than_a_hundred_entries_are_listed_unless_more_are_asked_for(
+    ledger: Ledger, table: LedgerRoute
+) -> None:
+    ledger.record_audit(table, *(Note("check", str(n), "passed", {}) for n in range(102)))
+    assert [entry.subject for entry in ledger.audit(kind="check")][:2] == ["101", "100"]
+    assert len(ledger.audit(kind="check")) == len(ledger.audit(table, kind="check")) == 100
+    assert len(ledger.audit(limit=101, kind="check")) == 101
+
+
+def test_a_step_without_a_note_leaves_no_entry(ledger: Ledger, table: LedgerRoute) -> None:
+    before = ledger.audit()
+    ledger.record_audit(table)
+    assert ledger.audit() == before
