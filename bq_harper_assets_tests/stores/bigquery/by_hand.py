@@ -279,10 +279,14 @@ class StorageByHand:
 
     schema: pa.Schema
     streams: Mapping[str, Sequence[pa.RecordBatch]]
-    faults: list[tuple[int, grpc.StatusCode]] = field(default_factory=list)  # (messages before it)
+    # Of each read in turn: after so many messages with rows it ends with the code, or, without
+    # a code, nothing comes any more.
+    faults: list[tuple[int, grpc.StatusCode | None]] = field(default_factory=list)
     estimated_bytes: int = 0
     sessions: list[types.CreateReadSessionRequest] = field(default_factory=list)
     reads: list[types.ReadRowsRequest] = field(default_factory=list)
+    given_up: list[bool] = field(default_factory=list)  # by the reader, while nothing came
+    _over: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> "StorageByHand":
         self._server = grpc.server(ThreadPoolExecutor(4))
@@ -292,6 +296,7 @@ class StorageByHand:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._over.set()
         self._server.stop(None).wait()
 
     def open(self, request: types.CreateReadSessionRequest, _: Any) -> types.ReadSession:
@@ -313,6 +318,11 @@ class StorageByHand:
         left = request.offset
         for number, batch in enumerate(self.streams[request.read_stream]):
             if fault is not None and number == fault[0]:
+                if fault[1] is None:
+                    context.add_callback(self._over.set)
+                    self.given_up.append(self._over.wait(5))
+                    self._over.clear()
+                    return
                 context.abort(fault[1], "told by hand")
             if left < batch.num_rows:
                 message = batch.slice(left).serialize().to_pybytes()

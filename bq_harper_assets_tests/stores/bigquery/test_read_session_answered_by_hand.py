@@ -36,16 +36,18 @@ def connection(storage: StorageByHand, retries: int = 2) -> BigQueryConnection:
     )
 
 
-def storage_of(*faults: tuple[int, grpc.StatusCode]) -> StorageByHand:
+def storage_of(*faults: tuple[int, grpc.StatusCode | None]) -> StorageByHand:
     return StorageByHand(SCHEMA, {"s": BATCHES}, faults=list(faults))
 
 
-def read(storage: StorageByHand, retries: int = 2) -> tuple[list[int], Sequence[Retry]]:
+def read(
+    storage: StorageByHand, retries: int = 2, silence_s: float = 5.0
+) -> tuple[list[int], Sequence[Retry]]:
     told: list[Retry] = []
     known = connection(storage, retries)
     calls = BigQueryCalls(known, on_retry=told.append, sleep=lambda _: None)
     schema = SCHEMA.serialize().to_pybytes()
-    batches = read_stream(known, "s", schema, calls=calls)
+    batches = read_stream(known, "s", schema, calls=calls, silence_s=silence_s)
     return [k for batch in batches for k in batch.column("k").to_pylist()], told
 
 
@@ -90,6 +92,15 @@ def test_a_session_that_is_lost_is_told_at_once(code: grpc.StatusCode) -> None:
     ):
         read(storage)
     assert len(storage.reads) == 1
+
+
+def test_a_stream_that_falls_silent_is_given_up_and_read_on_behind_its_last_row() -> None:
+    with storage_of((2, None)) as storage:
+        rows, [told] = read(storage, silence_s=0.05)
+    assert rows == [0, 1, 2, 3, 4, 5]
+    assert "sent nothing for 0.05 s" in told.reason
+    assert [asked.offset for asked in storage.reads] == [0, 5]
+    assert storage.given_up == [True]
 
 
 def test_what_may_not_be_read_is_asked_once() -> None:

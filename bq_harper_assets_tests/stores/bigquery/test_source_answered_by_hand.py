@@ -140,6 +140,14 @@ def test_a_result_is_dropped_although_the_run_fails() -> None:
         assert len(made.dropped) == 1
 
 
+def test_what_a_killed_run_has_left_is_dropped_before_another_result_is_kept() -> None:
+    left = f"bqh_result_orders_{1:016x}"
+    with service() as made:
+        made.tables |= described("kept", left, creationTime="0")
+        with pin(made, contract(latest=True), results_dataset="kept"):
+            assert made.dropped == [f"kept.{left}"]
+
+
 def test_the_columns_of_a_query_are_asked_for_without_running_it() -> None:
     with service() as made, made.queries() as queries:
         of_query = source_schema(queries, contract(customQuery="SELECT 1", rowFilter="x"))
