@@ -69,8 +69,6 @@ PLAIN_UP_TO = 12
 TRIED_BY = {
     "cli/commands/demo.py": "maritime/test_synced.py",  # its steps; nobody types the command
     "cli/main.py": "cli/test_exit_codes.py",
-    "cli/output/status_text.py": "cli/commands/test_status.py",
-    "cli/output/table_status.py": "cli/commands/test_status.py",
     "cli/output/young_rows.py": "cli/test_equal_now.py",
     "cli/schema/cleanup.py": "cli/schema/test_group.py",
     "defs/tables/materialisations.py": "defs/tables/test_asset.py",

@@ -58,7 +58,7 @@ class Launched:
     @property
     def not_synced(self) -> str | None:
         """Says which columns of the source the run left out, and why; None if it took all."""
-        return next((each.get(NOT_SYNCED) for each in self.done.values()), None)
+        return next((each[NOT_SYNCED] for each in self.done.values() if NOT_SYNCED in each), None)
 
 
 def say_beside(line: str) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from bq_harper_assets.cli.output.run_results import RunResults
 from bq_harper_assets.cli.output.sync_summary import WIDTH, remarks, summary
 from bq_harper_assets.defs.runs.launch import Launched
@@ -41,3 +43,11 @@ def test_a_rate_is_told_only_of_what_was_read_and_rare_rows_only_where_there_are
         "2 rows that are gone from BigQuery were marked in _deletedAt",
         "1 rows live on in another window",
     ]
+
+
+@pytest.mark.parametrize(("length", "beside"), [(16, True), (17, False)])
+def test_a_line_of_exactly_80_characters_fits(length: int, beside: bool) -> None:
+    name = "n" * length
+    lines = list(summary([(name, ran(1028, 9.0))]))
+    assert (len(lines) == 2) is beside
+    assert max(map(len, lines)) == (80 if beside else 64)
