@@ -28,7 +28,7 @@ class ActivityStep:
     what: str
     total: int | None = None
     done: int = 0
-    since: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=time.monotonic)  # it is the newest that is open
 
     def advance(self, by: int = 1) -> None:
         """So many more are done."""
@@ -40,7 +40,10 @@ class ActivityStep:
 
 @contextmanager
 def doing(what: str, total: int | None = None) -> Iterator[ActivityStep]:
-    """The step is open for as long as the block runs, also if the block raises."""
+    """The step is open for as long as the block runs, also if the block raises.
+
+    The time of an outer step begins anew when it comes back: that of the inner one is not its own.
+    """
     step = ActivityStep(what, total)
     with _LOCK:
         _OPEN.append(step)
@@ -48,7 +51,10 @@ def doing(what: str, total: int | None = None) -> Iterator[ActivityStep]:
         yield step
     finally:
         with _LOCK:
+            was_shown = _OPEN[-1] is step
             _OPEN.remove(step)
+            if was_shown and _OPEN:
+                _OPEN[-1].since = time.monotonic()
 
 
 def now_doing() -> ActivityStep | None:

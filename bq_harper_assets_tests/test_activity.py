@@ -1,5 +1,8 @@
 """What a process says it is at: the newest step that is still open."""
 
+import time
+from contextlib import ExitStack
+
 import pytest
 
 from bq_harper_assets.activity import doing, note_committed, now_doing, tallying
@@ -14,6 +17,24 @@ def test_the_newest_open_step_is_what_is_done_now_and_the_outer_one_comes_back()
             assert str(now_doing()) == "writing check results, 2,310 of 4,112"
         assert str(now_doing()) == "moving 4 cells"
     assert now_doing() is None
+
+
+def test_the_time_of_an_outer_step_does_not_count_what_an_inner_one_took() -> None:
+    with doing("moving 4 cells") as outer:
+        outer.since -= 3600
+        with doing("waiting for the lease"):
+            assert time.monotonic() - outer.since >= 3600
+        assert time.monotonic() - outer.since < 60
+
+
+def test_a_step_that_goes_on_keeps_its_time_when_an_older_one_ends() -> None:
+    with ExitStack() as older:
+        older.enter_context(doing("proving 4 cells"))
+        with doing("stopping") as shown:
+            shown.since -= 3600
+            older.close()
+            assert now_doing() is shown
+            assert time.monotonic() - shown.since >= 3600
 
 
 def test_a_step_that_fails_is_no_longer_open() -> None:

@@ -104,7 +104,9 @@ class MemorySplit:
     def batches(self) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([(each.name, TYPES[each.kind]) for each in self.columns])
         for first in range(0, len(self.rows), 2):
-            yield pa.RecordBatch.from_pylist([dict(r) for r in self.rows[first : first + 2]], schema)
+            yield pa.RecordBatch.from_pylist(
+                [dict(r) for r in self.rows[first : first + 2]], schema
+            )
 
 
 @dataclass(frozen=True, eq=False)

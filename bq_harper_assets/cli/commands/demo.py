@@ -64,6 +64,8 @@ def demo(scenario: str) -> None:
         if ran.proof:
             wrong = ran.proof.told(name)
             click.echo(f"{name}: {wrong or ran.proof.message}", err=bool(wrong))
+        if left_out := ran.told_of_quarantine(name):
+            click.echo(left_out, err=True)
     click.echo(
         f"BigQuery  {project.bigquery.endpoint}, dataset {project.bigquery.project}.{DATASET}"
     )

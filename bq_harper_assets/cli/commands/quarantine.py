@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bq_harper_assets.cli.exit_codes import RUN_EXITS, ExitCode
+from bq_harper_assets.cli.exit_codes import RUN_EXITS
 from bq_harper_assets.cli.options import OUTPUT, PROFILE
 from bq_harper_assets.cli.runs.asked_table import contract_named, open_project
 from bq_harper_assets.cli.runs.ranged_runs import run_cells
@@ -120,7 +120,7 @@ def replay(table: str, cell: str | None, profile: str | None, output: str) -> No
             click.echo(f"the first of them: {row.rejection.reason}")
             click.echo(f"see it with: {_show_command((contract, row))}")
         ran.tell_outcome(contract.id)
-    sys.exit(ran.exit_code or (ExitCode.DIFFERS if left else ExitCode.DONE))
+    sys.exit(ran.exit_code)
 
 
 @quarantine.command()

@@ -129,6 +129,9 @@ class Equality:
             deep = " --deep" if self.deep else ""
             then = "" if repairs else f"; type: bqh repair {name}{deep}"
             yield f"  rows differ in {_cells(differing)} ({windows}){then}"
+        if rows := sum(proof.quarantined for proof in self.proofs):
+            told = "1 row" if rows == 1 else f"{rows:,} rows"
+            yield f"  cannot be stored, in quarantine: {told}; see: bqh quarantine list {name}"
         if self.changed:
             then = f"type: bqh sync {name} --changed"
             yield f"  changed in BigQuery since: {some_windows(self.changed)}; {then}"

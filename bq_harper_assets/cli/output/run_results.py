@@ -87,19 +87,41 @@ class RunResults:
         return ProofOfRuns(worst.status, "; ".join(alike))
 
     @property
+    def quarantined(self) -> int:
+        """Counts the rows of these cells that Harper could not store."""
+        return sum(int(metadata.get("rows_quarantined", 0)) for metadata in self.done.values())
+
+    @property
     def exit_code(self) -> ExitCode:
-        """Gives the code by how many cells are done, and by what their proof says."""
-        if self.error is None:
-            return self.proof.exit_code if self.proof else ExitCode.DONE
-        return ExitCode.PARTLY if self.done else ExitCode.ERROR
+        """Gives the code by what is done, what its proof says, and whether rows are left out."""
+        if self.error is not None:
+            return ExitCode.PARTLY if self.done else ExitCode.ERROR
+        proved = self.proof.exit_code if self.proof else ExitCode.DONE
+        stored = ExitCode.DIFFERS if self.quarantined else ExitCode.DONE
+        return max(proved, stored, key=_WORST_LAST.index)
 
     def tell_outcome(self, table: str) -> None:
-        """Prints what the proof of the runs has found; an error if they or the proof failed."""
+        """Prints what the proof of the runs has found; an error if they or the proof failed.
+
+        Rows that could not be stored come last, with the command that shows them.
+        """
         wrong = self.error or (self.proof.told(table) if self.proof else None)
         if wrong:
             click.echo(f"error: {wrong}", err=True)
         elif self.proof:
             click.echo(f"proof: {self.proof.message}")
+        if left_out := self.told_of_quarantine(table):
+            click.echo(f"error: {left_out}", err=True)
+
+    def told_of_quarantine(self, table: str) -> str | None:
+        """Says how many rows are in quarantine, and what shows them; None if there are none."""
+        if not self.quarantined:
+            return None
+        rows = "1 row" if self.quarantined == 1 else f"{self.quarantined:,} rows"
+        return (
+            f"{rows} of {table} cannot be stored in Harper and wait in quarantine, with the"
+            f" reasons. Next: bqh quarantine list {table}"
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Returns the results as programs read them."""

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import FrameType
 from typing import Generic, TypeVar
 
@@ -24,11 +24,13 @@ from dagster import (
     OpExecutionContext,
 )
 
+from bq_harper_assets.activity import doing
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.defs.runs.run_watch import TO_END, RunWatch, watch
 from bq_harper_assets.errors import Stopped
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.lease.keeper import LEASE_LASTS
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.stop_request import Stop
 
@@ -39,6 +41,10 @@ HEARD = (signal.SIGINT, signal.SIGTERM)
 INTERRUPTS = (DagsterExecutionInterruptedError, KeyboardInterrupt)
 # Where the ledger gives no answer.
 IN_SHORT = "stopped; what is committed is safe, the rest is written again by the next run"
+ENDED_AT_ONCE = (
+    "ended at once; what is committed is safe, the rest is written again by the next run, which"
+    f" waits for the lease, {LEASE_LASTS // timedelta(minutes=1)} minutes at most"
+)
 
 _Result = TypeVar("_Result")
 
@@ -140,22 +146,28 @@ def execute_stoppably(
             if not (signals or watched.is_to_end):
                 return work.result()
             ends_at = time.monotonic() + ENDS_WITHIN_S
-            with suppress(OSError, ValueError):  # the terminal may be gone
-                print("stopping; a second signal ends it at once", file=sys.stderr, flush=True)
-            # Before the work hears of it: only a run that is being cancelled is called cancelled
-            # at its end, and not failed. A storage that is away must not keep the run going.
-            _Work(lambda: _report_canceling(instance, run_id)).wait(_ANSWERS_WITHIN_S)
-            stop.ask()
-            work.wait(ends_at - time.monotonic())
-            left = None if work.is_over else _Work(lambda: _report_canceled(instance, run_id))
-            safe = _Work(what_is_safe)
-            safe.wait(_ANSWERS_WITHIN_S)
-            if left:
-                left.wait(_LOOK_EVERY_S)
+            _say("stopping; a second signal ends it at once")
+            with doing("stopping"):
+                # Before the work hears of it: only a run that is being cancelled is called
+                # cancelled at its end, and not failed. A storage that is away must not keep the
+                # run going.
+                _Work(lambda: _report_canceling(instance, run_id)).wait(_ANSWERS_WITHIN_S)
+                stop.ask()
+                work.wait(ends_at - time.monotonic())
+                left = None if work.is_over else _Work(lambda: _report_canceled(instance, run_id))
+                safe = _Work(what_is_safe)
+                safe.wait(_ANSWERS_WITHIN_S)
+                if left:
+                    left.wait(_LOOK_EVERY_S)
             raise Stopped(_said(safe), signals[0] if signals else signal.SIGTERM)
     finally:
         watched.end()
         del _STOPS[run_id]
+
+
+def _say(line: str) -> None:
+    with suppress(Exception):  # the terminal may be gone, or be written to at this moment
+        print(line, file=sys.stderr, flush=True)
 
 
 def _watched(context: AssetExecutionContext | OpExecutionContext) -> RunWatch:
@@ -209,6 +221,7 @@ def _heard(signals: list[int]) -> Iterator[None]:
 
     def hear(signum: int, frame: FrameType | None) -> None:
         if signals:
+            _say(ENDED_AT_ONCE)
             os._exit(128 + signum)
         signals.append(signum)
 

@@ -108,7 +108,8 @@ def launch(
         with ledger.open() as opened:
             return told_as_stopped(opened, contract, cells, run_id, since)
 
-    with doing(f"Dagster files its events of {len(cells):,} partitions"):
+    partitions = f"{len(cells):,} partition{'' if len(cells) == 1 else 's'}"
+    with doing(f"Dagster files its events of {partitions}"):
         ended = execute_stoppably(
             instance,
             run_id,

@@ -109,15 +109,13 @@ class Turn:
         """Makes the cells equal to the source at one instant; raises TurnFailed if some are not."""
         self.stop.check()
         began = time.monotonic()
-        with (
-            doing(f"reading {self._source_name}'s columns and fingerprints"),
-            ExitStack() as until_end,
-        ):
-            leased = self._lease(cells, until_end)
-            pin = self._pin(leased, cells, until_end)
-            ensured = self._ensure(leased, pin)
-            turn = self._context(leased, pin, cells, until_end)
-            works = self._plan(turn, ensured.version, cells)
+        with ExitStack() as until_end:
+            with doing(f"reading {self._source_name}'s columns and fingerprints"):
+                leased = self._lease(cells, until_end)
+                pin = self._pin(leased, cells, until_end)
+                ensured = self._ensure(leased, pin)
+                turn = self._context(leased, pin, cells, until_end)
+                works = self._plan(turn, ensured.version, cells)
             with self._spark_at_work(cells):
                 self._prepare(turn, works)
                 self.stop.check()

@@ -38,7 +38,15 @@ def test_a_replay_after_a_repair_empties_it_and_the_proof_passes(
     source = tables.make_from(rows_with_nan(start, "n IN (7, 31)"))
     [ships] = project.declare(table(source, start, key=["number"], slices=1)).tables
     assert typed_well("quarantine", "list") == "nothing is in quarantine\n"
-    typed_well("sync", ships.id, *until(start))
+    synced = typed("sync", ships.id, *until(start))
+    assert synced.exit_code == 3, synced.output
+    assert synced.stderr.endswith(
+        f"error: 2 rows of {ships.id} cannot be stored in Harper and wait in quarantine, with the "
+        f"reasons. Next: bqh quarantine list {ships.id}\n"
+    )
+    assert "proof: 2 cells: 2 proved by stored hash\n" in synced.stdout
+    verified = typed_well("verify", ships.id, *until(start))
+    assert f"quarantine: 2 rows; see: bqh quarantine list {ships.id}\n" in verified
 
     first, second = told("quarantine", "list", ships.id)
     assert (first["id"], second["id"]) == ("7", "31")
@@ -86,7 +94,7 @@ def test_a_replay_under_a_mended_contract_empties_it_and_the_proof_passes(
     )
     declared = table(source, start, key=["name"], slices=1)
     [ships] = project.declare(declared).tables
-    typed_well("sync", ships.id, *until(start))
+    typed_well("sync", ships.id, *until(start), code=3)
     [refused] = told("quarantine", "list", ships.id)
     assert (refused["id"], str(beyond) in refused["payload"]) == ("ship 7", True)
 
@@ -124,7 +132,7 @@ def test_a_run_stops_at_its_limit_which_the_contract_sets_and_commits_no_row_in_
     assert states["quarantined"] == 0
     assert states["cells"]["failed"] >= 1
     limited(rows=0, percent=15)  # of forty
-    typed_well("sync", ships.id, *until(start))
+    typed_well("sync", ships.id, *until(start), code=3)
     assert table_status()["quarantined"] == 6
 
 
@@ -152,5 +160,5 @@ def test_a_cell_whose_quarantine_cannot_be_kept_is_not_committed(
         assert (states["cells"].get("synced"), states["quarantined"]) == (None, 0)
         assert states["synced_until"] in (None, start.isoformat())
         ledger.execute("DROP TRIGGER full")
-    typed_well("sync", ships.id, *until(start))
+    typed_well("sync", ships.id, *until(start), code=3)
     assert table_status()["quarantined"] == 1

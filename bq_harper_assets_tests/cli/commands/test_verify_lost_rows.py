@@ -22,7 +22,7 @@ def test_rows_without_a_window_or_an_id_are_named_and_can_be_asked_for(
         f"'{start:%F %T}+00', INTERVAL n MINUTE) AS ts FROM UNNEST(GENERATE_ARRAY(0, 9)) AS n"
     )
     [ships] = project.declare(table(source, start, key=["k"], slices=1)).tables
-    typed_well("sync", ships.id, "--to", f"{start + HOUR:%FT%H:%M}")
+    typed_well("sync", ships.id, "--to", f"{start + HOUR:%FT%H:%M}", code=3)
     [row] = told("quarantine", "list", ships.id)
     assert row["id"].startswith("no-id:")
     assert row["reason"] in typed_well("quarantine", "show", ships.id, row["id"])

@@ -98,6 +98,14 @@ def test_many_windows_are_counted_and_only_the_first_are_named() -> None:
     assert "2026-11-16T16:00 and 3 more; type: bqh sync" in line
 
 
+def test_rows_in_quarantine_are_counted_with_the_command_that_lists_them() -> None:
+    found = equality(proof(0, quarantined=2), proof(1, quarantined=1))
+    [_, line] = found.lines()
+    name = contract().id
+    assert line == f"  cannot be stored, in quarantine: 3 rows; see: bqh quarantine list {name}"
+    assert found.exit_code is ExitCode.DONE
+
+
 def test_cells_that_a_store_kept_from_being_looked_at_are_told() -> None:
     found = equality(proof(0), unseen=Unseen(given_up=1_200))
     [_, line] = found.lines()

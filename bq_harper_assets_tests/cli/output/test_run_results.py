@@ -28,6 +28,7 @@ def test_a_sync_whose_proof_failed_or_found_differences_does_not_end_well() -> N
         assert ran.proof is not None
         told = ran.proof.told("ships")
         assert (said in (told or "")) if said else told is None
+    assert ran.told_of_quarantine("ships") is None
     assert (
         RunResults((Launched("run", done, "Harper is away"),), 3, 1.0).exit_code is ExitCode.PARTLY
     )
@@ -111,3 +112,23 @@ def test_programs_read_every_figure() -> None:
         "partitions": {"a": {"n": 1}},
     }
     assert ran(two).as_json()["proof"] is None
+
+
+def test_rows_that_cannot_be_stored_are_told_last_and_end_a_sync_with_3(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    done = {"a": {"rows_quarantined": 1, "rows_read": 9}, "b": {"rows_quarantined": 2}}
+    for status, error, code in (
+        (ProofStatus.PROVED, None, ExitCode.DIFFERS),
+        (ProofStatus.SOURCE_CHANGED, None, ExitCode.DIFFERS),
+        (ProofStatus.PROVED, "Harper is away", ExitCode.PARTLY),
+    ):
+        found = RunResults((Launched("run", done, error, RunProof(status, "why")),), 3, 1.0)
+        assert found.exit_code is code
+        found.tell_outcome("ships")
+        *before, last = capsys.readouterr().err.splitlines()
+        assert last == (
+            "error: 3 rows of ships cannot be stored in Harper and wait in quarantine, with the"
+            " reasons. Next: bqh quarantine list ships"
+        )
+        assert bool(before) == (error is not None or status is not ProofStatus.PROVED)

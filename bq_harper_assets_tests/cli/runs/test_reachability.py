@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from bq_harper_assets.cli.runs.reachability import NotReachable, require_servers
+from bq_harper_assets.cli.runs.reachability import NotLoggedIn, NotReachable, require_servers
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets_tests.cli.typed import typed
 from bq_harper_assets_tests.empty_dagster import empty_dagster
+from bq_harper_assets_tests.fault_proxy import FaultProxy, Stall
 from bq_harper_assets_tests.temporary_project import TemporaryProject
 
 ORDERS = {
@@ -126,3 +127,43 @@ def test_googles_own_servers_are_tried_too_through_a_proxy_if_there_is_one(
 @pytest.mark.bigquery
 def test_servers_that_listen_are_not_complained_about(project: TemporaryProject) -> None:
     require_servers(project.declare(ORDERS))
+
+
+@pytest.mark.harper
+@pytest.mark.bigquery
+@pytest.mark.promise("A13")
+def test_a_wrong_password_and_a_url_that_is_no_operations_api_are_told_before_a_run_is_made(
+    project: TemporaryProject, stack: StackAddresses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.declare(ORDERS)
+    for name, value, said, then in (
+        ("OPERATIONSAPI_PASS", "wrong", "the password of user 'admin' at ", "set OPERATIONSAPI_US"),
+        ("OPERATIONSAPI_URL", stack.harper_rest_url, "not its Operations API", "its port is 9925"),
+        ("OPERATIONSAPI_URL", stack.bigquery_url, "it is not a Harper", "set OPERATIONSAPI_URL"),
+    ):
+        with monkeypatch.context() as environ:
+            environ.setenv("OPERATIONSAPI_PASS", "nobody reads it here")
+            environ.setenv(name, value)
+            for command in ("sync orders", "verify orders", "read orders"):
+                began = time.monotonic()
+                ended = typed(*command.split())
+                assert time.monotonic() - began < 5
+                assert isinstance(ended.exception, NotLoggedIn), ended.exception
+                assert (ended.exception.exit_code, ended.output) == (2, "")
+                text = str(ended.exception)
+                assert said in text
+                assert "Nothing was started. Next: " in text
+                assert then in text
+
+
+@pytest.mark.harper
+@pytest.mark.bigquery
+def test_a_harper_that_says_nothing_keeps_nobody_from_beginning(
+    project: TemporaryProject, proxy: FaultProxy
+) -> None:
+    proxy.on(Stall(), operation="user_info")
+    declared = project.declare(ORDERS)
+    began = time.monotonic()
+    require_servers(declared)
+    assert time.monotonic() - began < 5
+    assert proxy.seen(operation="user_info")

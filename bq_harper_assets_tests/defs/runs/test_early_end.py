@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -21,8 +22,14 @@ from dagster import (
     op,
 )
 
+from bq_harper_assets.activity import doing, now_doing
 from bq_harper_assets.defs.runs import early_end, run_watch
-from bq_harper_assets.defs.runs.early_end import IN_SHORT, execute_stoppably, stoppable
+from bq_harper_assets.defs.runs.early_end import (
+    ENDED_AT_ONCE,
+    IN_SHORT,
+    execute_stoppably,
+    stoppable,
+)
 from bq_harper_assets.defs.runs.launch import QUIET, project_instance
 from bq_harper_assets.errors import Stopped
 from bq_harper_assets.sync.stop_request import Stop
@@ -168,3 +175,52 @@ def test_a_worker_of_the_ui_hears_of_terminate_by_the_status_of_its_run(
     run = instance.get_run_by_id(ended.run_id)
     assert run
     assert run.status is DagsterRunStatus.CANCELED
+
+
+def test_while_a_run_is_being_stopped_a_terminal_shows_just_that() -> None:
+    shown: list[str] = []
+    ended = threading.Event()
+
+    def work() -> None:
+        with doing("writing rows of 6 cells"):
+            pass
+        stop = early_end._STOPS[RUN_ID]
+        while not stop.is_asked:
+            time.sleep(0.01)
+        with doing("committing 6 cells"):
+            pass
+        shown.append(str(now_doing()))
+        ended.set()
+
+    away: Any = Storage(fails)
+    with (
+        doing("Dagster files its events of 6 partitions"),
+        soon(signalled(signal.SIGTERM)),
+        pytest.raises(Stopped),
+    ):
+        execute_stoppably(away, RUN_ID, work, fails)
+    assert ended.is_set()
+    assert shown == ["stopping"]
+
+
+def test_a_second_signal_ends_the_process_at_once_and_says_what_is_safe() -> None:
+    script = (
+        "import os, signal, threading, time\n"
+        "from bq_harper_assets.defs.runs.early_end import execute_stoppably\n"
+        "class Away:\n"
+        "    def get_run_by_id(self, run_id): raise OSError\n"
+        "def twice():\n"
+        "    for _ in range(2):\n"
+        "        time.sleep(1)\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=twice).start()\n"
+        "execute_stoppably(Away(), 'run', lambda: time.sleep(60), str)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 128 + signal.SIGINT
+    assert ended.stderr.splitlines() == [
+        "stopping; a second signal ends it at once",
+        ENDED_AT_ONCE,
+    ]

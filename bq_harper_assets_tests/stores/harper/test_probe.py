@@ -10,7 +10,8 @@ from pydantic import SecretStr
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.stores.finding import Finding
-from bq_harper_assets.stores.harper.probe import probe_harper
+from bq_harper_assets.stores.harper.probe import lasting_refusal, probe_harper
+from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy, Stall
 
 
 def _connection(known: HarperConnection, **changes: Any) -> HarperConnection:
@@ -53,6 +54,39 @@ def test_four_ways_to_miss_harper_have_four_texts(
         "or there is no such user",
     }
     assert all(fs[0].next_step for fs in found.values())
+    # A run that is to begin is told the same, but for a server that may come back.
+    bad = {why: _connection(harper_connection, url=url) for why, url in addresses.items()}
+    bad["password"] = _connection(harper_connection, password=SecretStr("wrong"))
+    lasting = {why: lasting_refusal(each, 4.0) for why, each in bad.items()}
+    assert lasting == {why: None if why == "down" else fs[0] for why, fs in found.items()}
+    assert lasting_refusal(harper_connection, 4.0) is None
+
+
+@pytest.mark.harper
+def test_a_harper_that_is_busy_or_silent_may_answer_later(
+    harper_connection: HarperConnection,
+) -> None:
+    for fault in (Answer(503, {"error": "busy"}), Answer(429), Stall()):
+        with FaultProxy(harper_connection.url) as proxy:
+            proxy.on(fault, times=2)
+            assert lasting_refusal(_connection(harper_connection, url=proxy.url), 0.5) is None
+            assert proxy.seen()[0].fault == fault
+
+
+@pytest.mark.harper
+def test_a_token_logs_in_and_one_that_has_run_out_is_told_as_such(
+    harper_connection: HarperConnection,
+) -> None:
+    asked = {"operation": "create_authentication_tokens", "username": harper_connection.user}
+    secret = harper_connection.password.get_secret_value()
+    made = requests.post(harper_connection.url, json={**asked, "password": secret}, timeout=30)
+    token = SecretStr(made.json()["operation_token"])
+    good = _connection(harper_connection, token=token, password=SecretStr(""))
+    assert [found.verdict for found in probe_harper(good)][:2] == ["ok", "ok"]
+    spoilt = _connection(good, token=SecretStr(token.get_secret_value()[:-4]))
+    assert probe_harper(spoilt)[-1].detail == (
+        f"the token for {harper_connection.url} is wrong or has run out"
+    )
 
 
 @pytest.fixture
