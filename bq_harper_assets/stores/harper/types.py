@@ -17,7 +17,7 @@ import pyarrow as pa
 from bq_harper_assets.schema.logical import Column, Kind
 from bq_harper_assets.schema.version import VersionColumn
 from bq_harper_assets.stores.harper.encoding.bytes_text import base64_text
-from bq_harper_assets.stores.harper.encoding.intervals import interval_texts, range_texts
+from bq_harper_assets.stores.harper.encoding.intervals_and_ranges import interval_texts, range_texts
 from bq_harper_assets.stores.harper.encoding.single_values import (
     Stored,
     as_it_is,

@@ -3,7 +3,7 @@
 row    = mix(lane + sum over the present columns of mix(mix(lane + value) ^ seed(name)))
 struct = as a row, of its fields
 list   = mix(lane + length * golden + sum over elements of mix(mix(lane + value) ^ key(position)))
-text   = its bytes, by mixing.hash_bytes; a decimal is its shortest text, an interval its 16 bytes
+text   = its bytes, by splitmix.hash_bytes; a decimal is its shortest text, an interval its 16 bytes
 number = its 64 bits; -0.0 counts as 0.0; a time is microseconds, a date days
 
 A NULL and an empty list are not present, at any depth, so that a column that was added and never

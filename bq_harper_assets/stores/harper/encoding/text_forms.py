@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from bq_harper_assets.stores.harper.encoding.intervals import UNBOUNDED, interval_texts
+from bq_harper_assets.stores.harper.encoding.intervals_and_ranges import UNBOUNDED, interval_texts
 
 _COUNT, _SIXTY = r"(0|[1-9]\d*)", r"(\d|[1-5]\d)"
 # A zero has no sign. A fraction has 3, 6 or 9 digits, as many as are needed.

@@ -121,9 +121,9 @@ def test_a_ledger_that_is_older_than_harper_is_refused(
     memory.make("Positions", ROW)
     show(memory, ledger, s01=change)
     assert (
-        f"the ledger is older than Harper's table Positions, as if it was restored from a backup: "
+        "the ledger is older than Harper's table Positions, as if it was restored from a backup: "
         in said(memory, ledger, table)
-    )  # noqa: E501, F541
+    )
     assert told in said(memory, ledger, table)
 
 

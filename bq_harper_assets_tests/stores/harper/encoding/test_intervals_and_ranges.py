@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bq_harper_assets.stores.harper.encoding.intervals import interval_texts, range_texts
+from bq_harper_assets.stores.harper.encoding.intervals_and_ranges import interval_texts, range_texts
 
 
 @pytest.mark.promise("B9")
