@@ -26,6 +26,7 @@ TRANSIENT = {
     "ReadSessionLost",
     "SchemaMoved",
     "SourceSchemaMoved",
+    "NotAllStaged",
     "SparkGaveUp",
     "SparkIsGone",
     "SplitsLost",

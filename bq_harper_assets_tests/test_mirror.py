@@ -50,7 +50,6 @@ STORIES = {
     "sync/test_names_and_sizes.py": "odd names and large texts",
     "sync/test_operations.py": "all that a sync asks of Harper",
     "sync/test_rows_harper_loses.py": "rows that Harper would lose",
-    "sync/test_second_route.py": "the engine and a target of another kind",
     "sync/test_shapes.py": "shapes of data",
     "sync/test_shapes_positions.py": "a day of positions",
     "sync/test_shapes_values.py": "values at the edges of their types",

@@ -9,6 +9,7 @@ LedgerError
 ├── LeaseLost             the lease ended or went to someone else; nothing was recorded
 ├── LedgerConflict        a row is not in the state that the step expects
 │   ├── TableChanged      a table is declared otherwise than it was first synced
+│   ├── UnknownBatches    a target has taken batches that this ledger has not planned
 │   └── SchemaMoved       another run has recorded a schema meanwhile
 ├── PlanRefused           the batches would break the order of positions, schemas or cells
 ├── PositionsNotComparable  nobody can say which of two positions of the source is the newer
@@ -165,6 +166,19 @@ class TableChanged(LedgerConflict):
     """A table is declared differently from how it was first synced."""
 
     exit_code = 2  # what the user wrote is wrong, and nothing was started
+
+
+class UnknownBatches(LedgerConflict):
+    """A target has taken batches of which this ledger has none, or other ones of these numbers."""
+
+    def __init__(self, table: str, numbers: Sequence[int]) -> None:
+        several = len(numbers) > 1
+        super().__init__(
+            f"the target of {table} has taken {'batches' if several else 'batch'}"
+            f" {', '.join(map(str, numbers))}, and this ledger has not planned"
+            f" {'them' if several else 'it'} so, as if it was restored from a backup"
+        )
+        self.numbers = tuple(numbers)
 
 
 class SchemaMoved(LedgerConflict, TransientError):

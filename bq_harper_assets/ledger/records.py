@@ -277,3 +277,30 @@ class CellResult:
     bytes: int = 0
     seconds: float = 0.0
     rejections: tuple[Rejection, ...] = field(default=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppliedBatch:
+    """An applied batch is one that a transactional target says it has taken.
+
+    Its number alone does not make it itself: a ledger that was restored gives numbers again.
+    """
+
+    seq: int
+    cell: CellKey
+    t: datetime  # as planned, like the next two
+    epoch: int
+    run_id: str
+    result: CellResult
+
+    @classmethod
+    def of(cls, batch: Batch, run_id: str, result: CellResult) -> Self:
+        """Returns what a target remembers of a batch of this run."""
+        return cls(
+            seq=batch.seq,
+            cell=batch.cell,
+            t=batch.t,
+            epoch=batch.epoch,
+            run_id=run_id,
+            result=result,
+        )

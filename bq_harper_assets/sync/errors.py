@@ -11,6 +11,8 @@ SyncError
 ├── SplitsLost *         the source no longer knows its splits: new ones give the same rows
 ├── WindowStillOpen      rows of the window may still arrive: its next poll or run covers it
 ├── TargetMoved *        somebody else wrote into a transactional target: begin again
+├── TargetAhead          a target holds a position that its source has not, or not yet
+├── NotAllStaged *       a target lost rows that were to be taken at once: begin again
 ├── LeaseRanOut *        a task stopped before its lease ended: the next run does its cells
 ├── NotCompared          a task could not read its side to the end, and would fail again
 │   └── NotComparedYet * a task could not read its side to the end, and may do better later
@@ -116,6 +118,27 @@ class WindowStillOpen(SyncError):
 
 class TargetMoved(SyncError, TransientError):
     """A transactional target has taken another turn since this one began: nothing was written."""
+
+
+class TargetAhead(SyncError):
+    """A transactional target holds its source's rows of a position that the source is not past."""
+
+    def __init__(self, table: "LedgerRoute", there: str, here: str, *, is_known: bool) -> None:
+        how = (
+            f"is only at {here}"
+            if is_known
+            else f"is at {here}, and nobody can say which of the two is the newer"
+        )
+        super().__init__(
+            f"the target's table {table.facts.target} holds the rows of {table.name} up to the"
+            f" position {there}, and the source {how}: the source may have been restored or"
+            " replaced. Nothing was written. Go back to a source that goes on from there, or"
+            f" compare every row with the source as it is now: bqh reconcile {table.name}"
+        )
+
+
+class NotAllStaged(SyncError, TransientError):
+    """A transactional target has other staged rows than the tasks have counted: none was taken."""
 
 
 class LeaseRanOut(SyncError, TransientError):

@@ -22,7 +22,13 @@ import pyarrow as pa
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.position import Position
-from bq_harper_assets.ledger.records import CellResult, Leases, LedgerRoute, RouteFacts
+from bq_harper_assets.ledger.records import (
+    AppliedBatch,
+    Batch,
+    Leases,
+    LedgerRoute,
+    RouteFacts,
+)
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.schema.logical import TableSchema
 from bq_harper_assets.schema.table_plan import TablePlan
@@ -398,9 +404,17 @@ class Removal(Protocol):
         ...
 
     def remove(
-        self, ids: Sequence[Any], policy: DeletePolicy, primary_key: str, t: datetime
+        self,
+        batch: Batch,
+        ids: Sequence[Any],
+        policy: DeletePolicy,
+        primary_key: str,
+        t: datetime,
     ) -> None:
-        """Deletes the rows, marks them as deleted at T, or leaves them, as the policy says."""
+        """Deletes the rows, marks them as deleted at T, or leaves them, as the policy says.
+
+        A transactional target stages that with the batch, and does it only if it takes the batch.
+        """
         ...
 
 
@@ -408,21 +422,34 @@ class Removal(Protocol):
 class AppliedTurn:
     """An applied turn is what a transactional target took in one transaction, and remembers."""
 
+    ledger: str  # the identity of the one that planned it
+    position_kind: str
     position: str  # the text of the source's, up to which the target then holds its rows
-    batches: Mapping[int, CellResult]  # by the ledger's sequence number
+    batches: tuple[AppliedBatch, ...]
 
 
 class Transaction(Protocol):
-    """A transaction takes all that a turn has staged at once, and remembers that it did."""
+    """A transaction takes all that a turn has staged at once, and remembers that it did.
+
+    What is staged belongs to one batch under one epoch of its lease.
+    """
 
     def applied(self) -> AppliedTurn | None:
         """Returns the newest turn that the target has taken; None before the first."""
         ...
 
-    def apply(self, turn: AppliedTurn, after: AppliedTurn | None) -> None:
+    def clear(self, lease: LeaseTerms) -> None:
+        """Forgets all that was staged before; the caller has just leased every slice."""
+        ...
+
+    def apply(
+        self, turn: AppliedTurn, after: AppliedTurn | None, staged: Mapping[int, int]
+    ) -> None:
         """Takes the staged rows and removals of these batches, or nothing.
 
-        Raises TargetMoved if the newest turn that the target has taken is not `after`.
+        Raises TargetMoved if the newest turn that the target has taken is not `after`, and
+        NotAllStaged if a batch has another number of staged rows than `staged` says. After any
+        other error nobody knows whether the turn was taken.
         """
         ...
 
@@ -470,6 +497,15 @@ class Target(Protocol):
 
     def stored(self, layout: Any, ids: Sequence[Any]) -> dict[Any, Mapping[str, Any]]:
         """Reads the rows that have these ids, with all that they hold; returns them by id."""
+        ...
+
+    def differing(
+        self, layout: Any, expected: Mapping[str, Any], actual: Mapping[str, Any]
+    ) -> dict[str, tuple[Any, Any]]:
+        """Compares a stored row with the record that should be stored.
+
+        Returns the columns that differ, as (source, target).
+        """
         ...
 
     def older_than(self, plan: TablePlan, ids: Sequence[Any], instant: datetime) -> Collection[Any]:

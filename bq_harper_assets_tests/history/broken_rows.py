@@ -224,9 +224,9 @@ def kept_rows_deleted(patch: Patch) -> None:
     remove = HarperRemoval.remove
 
     def all_the_same(
-        self: HarperRemoval, ids: Any, policy: Any, primary_key: str, t: datetime
+        self: HarperRemoval, batch: Any, ids: Any, policy: Any, primary_key: str, t: datetime
     ) -> None:
-        remove(self, ids, "mirror", primary_key, t)
+        remove(self, batch, ids, "mirror", primary_key, t)
 
     patch.setattr(HarperRemoval, "remove", all_the_same)
 

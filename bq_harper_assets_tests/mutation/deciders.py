@@ -71,7 +71,8 @@ DECIDERS = (
     ),
     Decider(
         "ledger/verbs/cell_commits",
-        "ledger/verbs/test_cell_commits ledger/test_open_windows"
+        "ledger/verbs/test_cell_commits ledger/verbs/test_cell_commits_recognised"
+        " ledger/test_open_windows"
         " ledger/questions/test_losses ledger/verbs/test_cell_marks",
     ),
     Decider("ledger/verbs/cell_marks", "ledger/verbs/test_cell_marks"),
@@ -177,7 +178,9 @@ DECIDERS = (
         "validation/proof/test_table_proof validation/proof/test_proof_records",
         "check_table",
     ),
-    Decider("validation/record_comparison", "validation/test_record_comparison"),
+    Decider(
+        "stores/harper/reading/record_comparison", "stores/harper/reading/test_record_comparison"
+    ),
     Decider("validation/schema_drift", "validation/test_schema_drift"),
     Decider("validation/spot/sampled_cells", "validation/spot/test_sampled_cells"),
     Decider("validation/spot/spot_verdict", "validation/spot/test_spot_verdict_of_rows"),

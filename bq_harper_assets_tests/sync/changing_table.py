@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.records import CellState
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets_tests.stores.small_tables import SmallTables, utc
-from bq_harper_assets_tests.sync.conftest import Sync
+
+if TYPE_CHECKING:
+    from bq_harper_assets_tests.sync.conftest import Sync
 
 DAY = utc(2026, 1, 5)
 HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
@@ -27,7 +29,7 @@ OF_QUERY, LATEST = KEYED | {"custom_query": "all"}, KEYED | {"latest": True}
 class Table:
     """A source that changes and its contract."""
 
-    sync: Sync
+    sync: "Sync"
     tables: SmallTables
     source: TableRef
     contract: TableContract
@@ -76,7 +78,7 @@ def time_text(ts: datetime) -> str:
 
 
 def made(
-    sync: Sync, tables: SmallTables, last: int = 10_799, step: int = 60, **declared: Any
+    sync: "Sync", tables: SmallTables, last: int = 10_799, step: int = 60, **declared: Any
 ) -> Table:
     """Synced once: three hours of rows."""
     source = tables.make_from(ROWS.format(last=last, step=step))

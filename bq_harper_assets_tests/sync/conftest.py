@@ -21,6 +21,8 @@ from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper, Stores
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.sync.cells.cell import Cell
+from bq_harper_assets.sync.cells.cut import TimeCut
+from bq_harper_assets.sync.cells.key_range import KeyCut, KeyOrder
 from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.turn.report import TurnReport
 from bq_harper_assets.sync.turn.turn import Turn
@@ -28,6 +30,9 @@ from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, memory_harper
 from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.sync.changing_table import HOUR, ROWS
+from bq_harper_assets_tests.sync.second_route import BOUNDS, SecondRoute
+from bq_harper_assets_tests.sync.sql_target import BigQueryToSql
 
 
 @pytest.fixture(scope="session")
@@ -133,3 +138,22 @@ def sync(
     """On both real servers."""
     with HarperClient(harper_connection) as harper:
         yield Sync(Stores(bigquery_connection, harper_connection, ledger), spark, harper)
+
+
+@pytest.fixture(params=("time", "key"))
+def second(
+    request: pytest.FixtureRequest, sync: Sync, tables: SmallTables, tmp_path: Path
+) -> SecondRoute:
+    """Three hours of rows, in two slices, that nothing was moved of yet."""
+    cut = TimeCut(HOUR) if request.param == "time" else KeyCut(BOUNDS, KeyOrder.NUMBERS)
+    source = tables.make_from(ROWS.format(last=10_799, step=60))
+    contract = sync.contract(source, key=("number",))
+    bigquery, ledger = sync.stores.bigquery, sync.stores.ledger
+    route = BigQueryToSql(bigquery, tmp_path / "target.db", ledger, contract, cut)
+    return SecondRoute(
+        sync=sync,
+        tables=tables,
+        source=source,
+        route=route,
+        ledger_url=f"sqlite:///{tmp_path / 'ledger.db'}",
+    )

@@ -22,7 +22,15 @@ from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.instants import micros_at
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellResult, LedgerRoute, Rejection, RouteFacts
+from bq_harper_assets.ledger.records import (
+    AppliedBatch,
+    Batch,
+    CellKey,
+    CellResult,
+    LedgerRoute,
+    Rejection,
+    RouteFacts,
+)
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.schema.table_plan import TablePlan
 from bq_harper_assets.stores.bigquery.source import BigQuerySource, bigquery_source
@@ -31,7 +39,7 @@ from bq_harper_assets.sync.cells.cut import TimeCut
 from bq_harper_assets.sync.cells.key_range import KeyCut
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
 from bq_harper_assets.sync.cells.window import micros_of
-from bq_harper_assets.sync.errors import TargetMoved
+from bq_harper_assets.sync.errors import NotAllStaged, TargetMoved
 from bq_harper_assets.sync.identity.faults import RowFault
 from bq_harper_assets.sync.identity.row_id import null_keys
 from bq_harper_assets.sync.ledger_facts import table_facts
@@ -55,17 +63,28 @@ TABLES = """
 CREATE TABLE IF NOT EXISTS held (
   id TEXT PRIMARY KEY, micros INTEGER, hash TEXT, batch INTEGER, body TEXT, flagged INTEGER);
 CREATE TABLE IF NOT EXISTS staged (
-  id TEXT, micros INTEGER, hash TEXT, batch INTEGER, body TEXT, PRIMARY KEY (id, batch));
-CREATE TABLE IF NOT EXISTS leaving (id TEXT PRIMARY KEY, policy TEXT);
-CREATE TABLE IF NOT EXISTS turns (number INTEGER PRIMARY KEY, position TEXT, batches TEXT);
+  id TEXT, micros INTEGER, hash TEXT, batch INTEGER, body TEXT, epoch INTEGER,
+  PRIMARY KEY (id, batch, epoch));
+CREATE TABLE IF NOT EXISTS leaving (
+  id TEXT, policy TEXT, batch INTEGER, epoch INTEGER, PRIMARY KEY (id, batch, epoch));
+CREATE TABLE IF NOT EXISTS turns (
+  number INTEGER PRIMARY KEY, ledger TEXT, position_kind TEXT, position TEXT, batches TEXT);
 """
 BY_TIME, BY_KEY = "micros", "CAST(id AS INTEGER)"  # what the rows of a range are read by
+LEAVING = "SELECT id FROM leaving NATURAL JOIN ours WHERE policy = '{}'"
 UNWANTED = "unwanted"  # a text that this store does not take
 
 
 def connected(file: Path) -> AbstractContextManager[sqlite3.Connection]:
     """Opens the file; each statement is a transaction of its own unless one was begun."""
     return closing(sqlite3.connect(file, isolation_level=None, timeout=30))
+
+
+def make_tables(file: Path) -> None:
+    """Makes what is missing, and leaves alone what others have staged."""
+    with connected(file) as sql:
+        sql.execute("PRAGMA journal_mode = WAL")
+        sql.executescript(TABLES)
 
 
 @dataclass(frozen=True)
@@ -132,25 +151,34 @@ class SqlWriter:
         some = rows.where(fine)
         ids = some.identity.ids
         micros = micros_of(some.batch.column(layout.timestamp)).to_pylist()
-        batches = grid.batches[some.places].tolist()
+        batches, epochs = self._batches_and_epochs(some.places)
         texts = [json.dumps(body) for body, ok in zip(found, fine, strict=True) if ok]
         hashes = [f"{each:016x}" for each in some.identity.row_hashes.tolist()]
-        records = list(zip(ids.to_pylist(), micros, hashes, batches, texts, strict=True))
+        records = zip(ids.to_pylist(), micros, hashes, batches, texts, epochs, strict=True)
         with connected(self.file) as sql:
             sql.execute("BEGIN IMMEDIATE")
-            sql.executemany("INSERT OR REPLACE INTO staged VALUES (?, ?, ?, ?, ?)", records)
+            sql.executemany("INSERT OR REPLACE INTO staged VALUES (?, ?, ?, ?, ?, ?)", records)
             sql.execute("COMMIT")
         self.requests += 1
         self.written += grid.count(some.places)
         return some.places, id_hashes(ids, keyless=False)
 
     def finish(self) -> None:
-        """Old versions of refused rows go in the same transaction."""
+        """Old versions of refused rows go with the batch that would have brought new ones."""
+        ids = [refused.row_id for refused in self.refusals]
+        batches, epochs = self._batches_and_epochs([refused.place for refused in self.refusals])
+        stale = zip(ids, ["mirror"] * len(ids), batches, epochs, strict=True)
         with connected(self.file) as sql:
-            stale = [(refused.row_id, "mirror") for refused in self.refusals]
-            sql.executemany("INSERT OR REPLACE INTO leaving VALUES (?, ?)", stale)
+            sql.executemany("INSERT OR REPLACE INTO leaving VALUES (?, ?, ?, ?)", stale)
 
     def close(self) -> None: ...
+
+    def _batches_and_epochs(self, places: Int64s | list[int]) -> tuple[list[int], list[int]]:
+        """The staging is the lease's: by batch, and by the epoch of the slice."""
+        grid, at = self.reading.grid, np.asarray(places, np.int64)
+        of_slices = self.order.lease.epochs
+        epochs = [of_slices[number] for number in (at % grid.slices).tolist()]
+        return grid.batches[at].tolist(), epochs
 
 
 @dataclass
@@ -225,7 +253,7 @@ class SqlOfTasks:
 
 @dataclass(frozen=True)
 class SqlRemoval:
-    """Notes which rows leave with the turn."""
+    """Notes which rows leave with their batch."""
 
     file: Path
     all_answered: bool = True
@@ -236,12 +264,17 @@ class SqlRemoval:
     def __exit__(self, *exc: object) -> None: ...
 
     def remove(
-        self, ids: Sequence[Any], policy: DeletePolicy, primary_key: str, t: datetime
+        self,
+        batch: Batch,
+        ids: Sequence[Any],
+        policy: DeletePolicy,
+        primary_key: str,
+        t: datetime,
     ) -> None:
         if policy != "keep":
+            leaving = [(row_id, policy, batch.seq, batch.epoch) for row_id in ids]
             with connected(self.file) as sql:
-                leaving = [(row_id, policy) for row_id in ids]
-                sql.executemany("INSERT OR REPLACE INTO leaving VALUES (?, ?)", leaving)
+                sql.executemany("INSERT OR REPLACE INTO leaving VALUES (?, ?, ?, ?)", leaving)
 
 
 @dataclass(frozen=True)
@@ -254,43 +287,75 @@ class SqlTransaction:
         with connected(self.file) as sql:
             return self._newest(sql)
 
-    def apply(self, turn: AppliedTurn, after: AppliedTurn | None) -> None:
-        ours = ", ".join(str(int(seq)) for seq in turn.batches)
+    def clear(self, lease: LeaseTerms) -> None:
+        with connected(self.file) as sql:
+            sql.executescript("BEGIN IMMEDIATE; DELETE FROM staged; DELETE FROM leaving; COMMIT")
+
+    def apply(
+        self, turn: AppliedTurn, after: AppliedTurn | None, staged: Mapping[int, int]
+    ) -> None:
         with connected(self.file) as sql:
             sql.execute("BEGIN IMMEDIATE")
             if self._newest(sql) != after:
                 sql.execute("ROLLBACK")
                 raise TargetMoved(f"{self.file.name} has taken another turn; nothing was written")
+            sql.execute("CREATE TEMP TABLE ours (batch INTEGER, epoch INTEGER)")
+            of_turn = [(each.seq, each.epoch) for each in turn.batches]
+            sql.executemany("INSERT INTO ours VALUES (?, ?)", of_turn)
+            counted = "SELECT batch, COUNT(*) FROM staged NATURAL JOIN ours GROUP BY batch"
+            found = dict(sql.execute(counted).fetchall())
+            for each in turn.batches:
+                if found.get(each.seq, 0) != staged.get(each.seq, 0):
+                    sql.execute("ROLLBACK")
+                    raise NotAllStaged(
+                        f"{found.get(each.seq, 0)} rows of batch {each.seq} are staged, and"
+                        f" {staged.get(each.seq, 0)} were sent; nothing was written"
+                    )
+            sql.execute(f"DELETE FROM held WHERE id IN ({LEAVING.format('mirror')})")
+            sql.execute(f"UPDATE held SET flagged = 1 WHERE id IN ({LEAVING.format('flag')})")
             sql.execute(
-                "DELETE FROM held WHERE id IN (SELECT id FROM leaving WHERE policy = 'mirror')"
+                "INSERT OR REPLACE INTO held SELECT id, micros, hash, batch, body, 0"
+                " FROM staged NATURAL JOIN ours"
             )
+            told = (turn.ledger, turn.position_kind, turn.position, _text(turn.batches))
             sql.execute(
-                "UPDATE held SET flagged = 1 WHERE id IN"
-                " (SELECT id FROM leaving WHERE policy = 'flag')"
+                "INSERT INTO turns (ledger, position_kind, position, batches) VALUES (?, ?, ?, ?)",
+                told,
             )
-            sql.execute(
-                "INSERT OR REPLACE INTO held SELECT id, micros, hash, batch, body, 0 FROM staged"
-                f" WHERE batch IN ({ours})"
-            )
-            batches = {seq: asdict(result) for seq, result in turn.batches.items()}
-            told = (turn.position, json.dumps(batches))
-            sql.execute("INSERT INTO turns (position, batches) VALUES (?, ?)", told)
-            sql.execute("DELETE FROM staged")
-            sql.execute("DELETE FROM leaving")
+            sql.execute("DELETE FROM staged WHERE (batch, epoch) IN ours")
+            sql.execute("DELETE FROM leaving WHERE (batch, epoch) IN ours")
             sql.execute("COMMIT")
 
     def _newest(self, sql: sqlite3.Connection) -> AppliedTurn | None:
-        asked = "SELECT position, batches FROM turns ORDER BY number DESC LIMIT 1"
+        asked = (
+            "SELECT ledger, position_kind, position, batches FROM turns"
+            " ORDER BY number DESC LIMIT 1"
+        )
         row = sql.execute(asked).fetchone()
         if row is None:
             return None
-        batches = {int(seq): _result(told) for seq, told in json.loads(row[1]).items()}
-        return AppliedTurn(position=row[0], batches=batches)
+        ledger, kind, position, batches = row
+        return AppliedTurn(
+            ledger=ledger, position_kind=kind, position=position, batches=_batches(batches)
+        )
 
 
-def _result(told: dict[str, Any]) -> CellResult:
-    rejections = tuple(Rejection(**each) for each in told.pop("rejections"))
-    return CellResult(**told, rejections=rejections)
+def _text(batches: Sequence[AppliedBatch]) -> str:
+    return json.dumps([asdict(batch) | {"t": batch.t.isoformat()} for batch in batches])
+
+
+def _batches(text: str) -> tuple[AppliedBatch, ...]:
+    found = []
+    for told in json.loads(text):
+        result = told["result"]
+        rejections = tuple(Rejection(**each) for each in result.pop("rejections"))
+        changed = {
+            "cell": CellKey(**told["cell"]),
+            "t": datetime.fromisoformat(told["t"]),
+            "result": CellResult(**result, rejections=rejections),
+        }
+        found.append(AppliedBatch(**told | changed))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -342,6 +407,12 @@ class SqlTarget:
             found = ((row_id, sql.execute(asked, (row_id,)).fetchone()) for row_id in ids)
             return {row_id: json.loads(row[0]) for row_id, row in found if row}
 
+    def differing(
+        self, layout: SqlLayout, expected: Mapping[str, Any], actual: Mapping[str, Any]
+    ) -> dict[str, tuple[Any, Any]]:
+        both = ((name, expected.get(name), actual.get(name)) for name in layout.names)
+        return {name: (wanted, held) for name, wanted, held in both if wanted != held}
+
     def older_than(self, plan: TablePlan, ids: Sequence[Any], instant: datetime) -> set[Any]:
         with connected(self.file) as sql:
             asked = "SELECT 1 FROM held WHERE id = ? AND micros < ?"
@@ -391,9 +462,5 @@ class BigQueryToSql:
 
     @contextmanager
     def target(self, retry: RetryPolicy) -> Iterator[SqlTarget]:
-        with connected(self.file) as sql:
-            sql.execute("PRAGMA journal_mode = WAL")
-            sql.executescript(TABLES)
-            # What a killed turn has staged is staged anew by whoever has the lease now.
-            sql.executescript("DELETE FROM staged; DELETE FROM leaving;")
+        make_tables(self.file)
         yield SqlTarget(self.contract, self.cut, self.file)

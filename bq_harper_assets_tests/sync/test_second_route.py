@@ -6,147 +6,28 @@ Nothing of it ships. It shows that the engine leans on sync/protocols.py alone, 
 with a transactional target: no copies of leases, and a batch is taken whole or not at all.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.errors import TableChanged
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.questions.status import CellRecord
-from bq_harper_assets.ledger.records import BatchState, CellState, LedgerRoute
-from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets.sync.cells.cell import Cell
-from bq_harper_assets.sync.cells.cut import TimeCut
+from bq_harper_assets.ledger.records import BatchState, CellState
 from bq_harper_assets.sync.cells.key_range import KeyCut, KeyOrder
-from bq_harper_assets.sync.cells.window import windows_between
 from bq_harper_assets.sync.errors import TargetMoved, TurnFailed
-from bq_harper_assets.sync.lease.keeper import Keeper, LeaseTimes
-from bq_harper_assets.sync.ledger_facts import cell_key, recorded_cells, recorded_cut
-from bq_harper_assets.sync.turn.report import TurnReport
-from bq_harper_assets.sync.turn.turn import Turn
-from bq_harper_assets.validation.proof.cell_proof import CellProof
-from bq_harper_assets.validation.proof.prover import Prover
+from bq_harper_assets.sync.ledger_facts import recorded_cut
 from bq_harper_assets.validation.verdict import ProofStatus
-from bq_harper_assets_tests.stores.small_tables import SmallTables
-from bq_harper_assets_tests.sync.changing_table import DAY, HOUR, ROWS, THREE
-from bq_harper_assets_tests.sync.conftest import Sync
+from bq_harper_assets_tests.sync.changing_table import ROWS
+from bq_harper_assets_tests.sync.second_route import SecondRoute
 from bq_harper_assets_tests.sync.sql_target import (
     UNWANTED,
-    BigQueryToSql,
     SqlTransaction,
     connected,
 )
 
 pytestmark = [pytest.mark.bigquery, pytest.mark.spark]
-BOUNDS = ("3600", "7200")  # of the numbers of an hour's rows
-SHORT = LeaseTimes(timedelta(seconds=20), timedelta(seconds=1), patience=timedelta(seconds=60))
-
-
-class Died(Exception):
-    """The process is gone."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SecondRoute:
-    """A source in the emulator, a SQLite file, and the turns between them."""
-
-    sync: Sync
-    tables: SmallTables
-    source: TableRef
-    route: BigQueryToSql
-
-    @property
-    def contract(self) -> TableContract:
-        return self.route.contract
-
-    def change(self, statement: str) -> None:
-        """With T for the table's name."""
-        self.tables.run(statement.replace(" T ", f" {self.source.sql} "))
-
-    def run(self, cells: Sequence[Cell] | None = None, **settings: Any) -> TurnReport:
-        """A turn of all cells, or of some."""
-        return Turn(
-            route=self.route,
-            spark=self.sync.spark,
-            run_id="second",
-            retry=self.sync.retry,
-            times=SHORT,
-            **settings,
-        ).sync(cells or self.cells)
-
-    @property
-    def cells(self) -> list[Cell]:
-        """Of the three hours, or of the key ranges that have the same rows."""
-        cut = self.route.cut
-        hours = windows_between(DAY, THREE, self.contract.window)
-        ranges = cut.ranges if isinstance(cut, KeyCut) else tuple(hours)
-        return [Cell(each, number) for each in ranges for number in range(self.contract.slices)]
-
-    def proofs(self, **settings: Any) -> set[ProofStatus]:
-        """What the proof of every cell says."""
-        return {proof.status for proof in self.proved(**settings)}
-
-    def proved(self, **settings: Any) -> list[CellProof]:
-        """The proof of every cell."""
-        prover = Prover(self.route, self.sync.spark, self.sync.retry)
-        return prover.prove(self.cells, **settings)
-
-    @property
-    def held(self) -> dict[int, str]:
-        """Name by number, as the file has them."""
-        asked = "SELECT body ->> 'number', body ->> 'name' FROM held"
-        with connected(self.route.file) as sql:
-            return {int(number): name for number, name in sql.execute(asked)}
-
-    @property
-    def wanted(self) -> dict[int, str]:
-        """The same of the source."""
-        rows = self.tables.queries.run(f"SELECT * FROM {self.source.sql}", doing="reading").rows
-        return {row["number"]: row["name"] for row in rows}
-
-    @property
-    def turns(self) -> int:
-        """How often the file has taken something."""
-        with connected(self.route.file) as sql:
-            count: int = sql.execute("SELECT COUNT(*) FROM turns").fetchone()[0]
-            return count
-
-    def batches(self, state: BatchState) -> int:
-        """How many batches the ledger has in that state."""
-        ledger, table = self.route.ledger, self.table
-        return sum(
-            each.state == state
-            for cell in self.cells
-            for each in ledger.history(table, cell_key(cell))
-        )
-
-    def records(self) -> list[CellRecord]:
-        """What the ledger has of each cell."""
-        return list(recorded_cells(self.route.ledger, self.table, self.cells).values())
-
-    @property
-    def table(self) -> LedgerRoute:
-        table = self.route.ledger.find_route(self.contract.id)
-        assert table is not None
-        return table
-
-
-@pytest.fixture(params=("time", "key"))
-def second(
-    request: pytest.FixtureRequest, sync: Sync, tables: SmallTables, tmp_path: Path
-) -> SecondRoute:
-    """Three hours of rows, in two slices, that nothing was moved of yet."""
-    cut = TimeCut(HOUR) if request.param == "time" else KeyCut(BOUNDS, KeyOrder.NUMBERS)
-    source = tables.make_from(ROWS.format(last=10_799, step=60))
-    contract = sync.contract(source, key=("number",))
-    bigquery, ledger = sync.stores.bigquery, sync.stores.ledger
-    route = BigQueryToSql(bigquery, tmp_path / "target.db", ledger, contract, cut)
-    return SecondRoute(sync=sync, tables=tables, source=source, route=route)
 
 
 def test_cells_arrive_at_once_with_receipts_quarantine_digests_and_a_proof(
@@ -252,13 +133,11 @@ def test_a_turn_killed_between_the_targets_commit_and_the_ledgers_is_recognised_
 ) -> None:
     second.run()
     second.change("UPDATE T SET name = 'changed' WHERE number IN (120, 3720, 7320)")
-    with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "commit_cells", _dies)
-        patch.setattr(Keeper, "__exit__", _ends_no_lease)
-        with pytest.raises(Died):
-            second.run()
+    with second.killed_in(monkeypatch, Ledger, "commit_cells"):
+        second.run()
     assert second.held == second.wanted
     assert (second.turns, second.batches(BatchState.PLANNED)) == (2, 6)
+    second.let_leases_expire()
     said: list[str] = []
     report = second.run(say=said.append)
     name = second.contract.id
@@ -299,9 +178,9 @@ def test_nothing_is_taken_if_somebody_else_wrote_meanwhile(
     second.change("UPDATE T SET name = 'changed' WHERE number = 120")
     apply = SqlTransaction.apply
 
-    def after_another(self: SqlTransaction, turn: Any, after: Any) -> None:
-        apply(self, replace(turn, batches={}), after)
-        apply(self, turn, after)
+    def after_another(self: SqlTransaction, turn: Any, after: Any, staged: Any) -> None:
+        apply(self, replace(turn, batches=()), after, staged)
+        apply(self, turn, after, staged)
 
     with monkeypatch.context() as patch:
         patch.setattr(SqlTransaction, "apply", after_another)
@@ -310,11 +189,3 @@ def test_nothing_is_taken_if_somebody_else_wrote_meanwhile(
     assert second.held == before
     second.run()
     assert second.held == second.wanted
-
-
-def _dies(*args: Any, **named: Any) -> None:
-    raise Died
-
-
-def _ends_no_lease(self: Keeper, *exc: Any) -> None:
-    self._ended.set()

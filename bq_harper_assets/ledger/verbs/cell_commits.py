@@ -1,13 +1,14 @@
 """Commits cells that were written, or records that their batches failed or were refused."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from bq_harper_assets.ledger.errors import ConservationBroken, LedgerConflict
+from bq_harper_assets.ledger.errors import ConservationBroken, LedgerConflict, UnknownBatches
 from bq_harper_assets.ledger.records import (
+    AppliedBatch,
     Batch,
     BatchState,
     CellKey,
@@ -43,33 +44,40 @@ def commit(
     slices = {batch.cell.slice for batch, _ in done}
     _, now = slice_leases.lock_live(connection, leases, slices, "commit cells")
     recorded = list(_recorded(connection, leases, [batch for batch, _ in done]))
-    _commit(connection, leases.route, done, recorded, now, deletes_allowed=deletes_allowed)
+    _commit(
+        connection, leases.route, done, recorded, now, deletes_allowed=[deletes_allowed] * len(done)
+    )
 
 
 def recognise(
-    connection: Connection, leases: Leases, applied: Mapping[int, CellResult]
+    connection: Connection, leases: Leases, applied: Sequence[AppliedBatch]
 ) -> tuple[int, ...]:
     """Commits batches that a transactional target has taken and their run did not record.
 
     The target itself says so, so it does not matter under whose lease they were planned. Batches
-    that are not planned any more are left alone; the numbers of those committed are returned.
+    that are not planned any more are left alone, as are those of slices that are not leased; the
+    numbers of those committed are returned. UnknownBatches if any was planned otherwise here.
     """
     route = leases.route
-    query = select(BATCHES).where(
-        BATCHES.c.route_id == route.id,
-        BATCHES.c.seq.in_(applied),
-        BATCHES.c.state == BatchState.PLANNED,
-        BATCHES.c.slice.in_(leases.slices),
-    )
-    planned = connection.execute(query).all()
+    rows = _rows_of(connection, route, [batch.seq for batch in applied])
+    if others := [each.seq for each in applied if not _is_planned_so(each, rows.get(each.seq))]:
+        raise UnknownBatches(route.name, others)
+    results = {each.seq: each.result for each in applied}
+    planned = [
+        row
+        for row in rows.values()
+        if row.seq in results and row.state == BatchState.PLANNED and row.slice in leases.slices
+    ]
     if not planned:
         return ()
     slices = sorted({row.slice for row in planned})
     _, now = slice_leases.lock_live(connection, leases, slices, "recognise batches")
-    done = [(_planned_batch(route, row), applied[row.seq]) for row in planned]
+    done = [(_planned_batch(route, row), results[row.seq]) for row in planned]
     for batch, result in done:
         _conserve(batch, result)
-    _commit(connection, route, done, planned, now, deletes_allowed=False)
+    # Whether someone allowed the deletes was recorded before they were staged.
+    allowed = [bool(row.deletes_allowed) for row in planned]
+    _commit(connection, route, done, planned, now, deletes_allowed=allowed)
     return tuple(row.seq for row in planned)
 
 
@@ -95,11 +103,11 @@ def _commit(
     recorded: Sequence[Row[Any]],  # each batch as it was planned
     now: datetime,
     *,
-    deletes_allowed: bool,
+    deletes_allowed: Sequence[bool],
 ) -> None:
     batches = [batch for batch, _ in done]
     held = _held_rows(connection, route, [one.cell for one in batches if one.mode is Mode.TOPUP])
-    for (batch, result), planned in zip(done, recorded, strict=True):
+    for (batch, result), planned, allowed in zip(done, recorded, deletes_allowed, strict=True):
         end_batch(
             connection,
             route,
@@ -115,7 +123,7 @@ def _commit(
             rows_flagged=result.flagged,
             rows_kept=result.kept,
             rows_held=result.held,
-            deletes_allowed=deletes_allowed,
+            deletes_allowed=allowed,
             bytes=result.bytes,
             seconds=result.seconds,
             digest=result.digest,
@@ -139,6 +147,27 @@ def _commit(
     cell_marks.clear(connection, route, batches)
     quarantine.record_rejections(connection, route, done, now)
     audit.record(connection, route, now, *(_note(batch, result) for batch, result in done))
+
+
+def _rows_of(
+    connection: Connection, route: LedgerRoute, numbers: Sequence[int]
+) -> dict[int, Row[Any]]:
+    """Reads what is recorded of these batches, and perhaps of some between them, by number."""
+    if not numbers:
+        return {}
+    query = select(BATCHES).where(
+        BATCHES.c.route_id == route.id, BATCHES.c.seq.between(min(numbers), max(numbers))
+    )
+    return {row.seq: row for row in connection.execute(query)}
+
+
+def _is_planned_so(batch: AppliedBatch, row: Row[Any] | None) -> bool:
+    return row is not None and (cell_of(row), row.snapshot, row.epoch, row.run_id) == (
+        batch.cell,
+        batch.t,
+        batch.epoch,
+        batch.run_id,
+    )
 
 
 def _planned_batch(route: LedgerRoute, row: Row[Any]) -> Batch:
@@ -201,11 +230,7 @@ def _recorded(
 
     Under another lease others may have written the cell since.
     """
-    numbers = [batch.seq for batch in batches]
-    query = select(BATCHES).where(
-        BATCHES.c.route_id == leases.route.id, BATCHES.c.seq.between(min(numbers), max(numbers))
-    )
-    planned = {row.seq: row for row in connection.execute(query)}
+    planned = _rows_of(connection, leases.route, [batch.seq for batch in batches])
     for batch in batches:
         row, epoch = planned.get(batch.seq), leases.epochs[batch.cell.slice]
         as_planned = (

@@ -30,6 +30,7 @@ from bq_harper_assets.stores.harper.reading.deep_hash import (
     records_of,
     source_hashes,
 )
+from bq_harper_assets.stores.harper.reading.record_comparison import differing_values
 from bq_harper_assets.stores.harper.reading.target_rows import (
     StoredHashes,
     held_by_id,
@@ -192,6 +193,12 @@ class HarperTarget:
     def stored(self, layout: RowPlan, ids: Sequence[Any]) -> dict[Any, Mapping[str, Any]]:
         """Reads the rows that have these ids, with all attributes; returns them by id."""
         return held_by_id(self.client, self.contract.target.table, layout, ids)
+
+    def differing(
+        self, layout: RowPlan, expected: Mapping[str, Any], actual: Mapping[str, Any]
+    ) -> dict[str, tuple[Any, Any]]:
+        """Compares a record with what it should be; gives the columns that differ."""
+        return differing_values(expected, actual, layout)
 
     def older_than(self, plan: TablePlan, ids: Sequence[Any], instant: datetime) -> Collection[Any]:
         """Returns those of the ids whose rows have a time before the instant."""

@@ -22,7 +22,10 @@ ByTime = dict[int, list[tuple[Any, CellWork]]]  # ids, by microseconds
 
 
 def write_moved(turn: TurnContext, works: Sequence[CellWork]) -> list[WriteResult]:
-    """Writes the rows that left their window as they are now, each into its new cell."""
+    """Writes the rows that left their window as they are now, each into its new cell.
+
+    All rows that one cell gets are written under one batch, which is that of one of their origins.
+    """
     written = [work for work in works if not work.refusal]
     moved = [
         _write_at(turn, turn.source, some)

@@ -141,6 +141,34 @@ class _Counts:
         return None
 
 
+def with_moved_rows_together(
+    works: Sequence[CellWork], outcomes: Sequence[CellOutcome]
+) -> list[CellOutcome]:
+    """Fails cells whose rows have moved where rows of a failed cell have moved, too.
+
+    The rows that one cell gets are staged together, under the batch of one of their origins. If
+    another origin was committed without them, it would still hold rows that the ledger says left.
+    """
+    judged = list(outcomes)
+    while True:
+        waiting = {
+            cell: each.cell
+            for work, each in zip(works, judged, strict=True)
+            if each.problem and not work.refusal
+            for cell in work.destinations.values()
+        }
+        before = list(judged)
+        for at, (work, each) in enumerate(zip(works, before, strict=True)):
+            held_back = sorted(
+                waiting[cell].key for cell in set(work.destinations.values()) & waiting.keys()
+            )
+            if held_back and not each.problem:
+                why = f"its rows that moved are taken with those of {held_back[0]}, which failed"
+                judged[at] = replace(each, problem=why)
+        if judged == before:
+            return judged
+
+
 def spared_from_deletes(
     works: Sequence[CellWork], grid: Grid | None, moved: WriteResult, *, allowed: bool
 ) -> dict[Cell, str]:

@@ -27,21 +27,19 @@ from bq_harper_assets.sync.ledger_facts import record_version, registered
 from bq_harper_assets.sync.phases import Phase, phase_of
 from bq_harper_assets.sync.plan.cell_work import CellWork
 from bq_harper_assets.sync.plan.planned_cells import plan_cells
-from bq_harper_assets.sync.protocols import (
-    AppliedTurn,
-    PinnedSource,
-    Route,
-    Source,
-    TableAction,
-    Target,
-)
+from bq_harper_assets.sync.protocols import PinnedSource, Route, Source, TableAction, Target
 from bq_harper_assets.sync.schema_sync.version_of_rows import version_of_rows
 from bq_harper_assets.sync.spark.errors import errors_of_spark
 from bq_harper_assets.sync.spark.job_watch import told_while_quiet
 from bq_harper_assets.sync.stop_request import Stop, cancelled_by
 from bq_harper_assets.sync.turn import reconcile
-from bq_harper_assets.sync.turn.judge import CellOutcome, judge_cells
+from bq_harper_assets.sync.turn.judge import (
+    CellOutcome,
+    judge_cells,
+    with_moved_rows_together,
+)
 from bq_harper_assets.sync.turn.report import CellReport, TurnReport
+from bq_harper_assets.sync.turn.turn_transaction import TurnTransaction, begin_transaction
 from bq_harper_assets.sync.turn.writing import Writing, Written
 from bq_harper_assets.sync.turn_context import TurnContext, TurnSource
 
@@ -61,8 +59,8 @@ class Leased:
     table: LedgerRoute
     source: Source
     target: Target
-    applied: AppliedTurn | None  # the newest turn that a transactional target has taken
     keeper: Keeper
+    transaction: TurnTransaction | None  # None if the target takes rows one by one
     newest_schema: SchemaVersion | None  # before the source's columns were read
 
 
@@ -135,6 +133,10 @@ class Turn:
         target = until_end.enter_context(self.route.target(self._retry))
         target.require_in_step(ledger, table)
         slices = sorted({cell.slice for cell in cells})
+        if target.transaction() is not None:
+            # The target has one guard and one newest turn: turns of other slices would overtake
+            # each other, and what one of them took would not be recognised by the next.
+            slices = list(range(table.facts.slices))
         keeper = until_end.enter_context(
             Keeper(
                 ledger,
@@ -150,23 +152,10 @@ class Turn:
             table=table,
             source=source,
             target=target,
-            applied=self._recognised(target, keeper),
             keeper=keeper,
+            transaction=begin_transaction(ledger, table, target, keeper, self.say),
             newest_schema=ledger.newest_schema(table),
         )
-
-    def _recognised(self, target: Target, keeper: Keeper) -> AppliedTurn | None:
-        """Commits what a transactional target has taken from a run that was killed after it did."""
-        transaction = target.transaction()
-        applied = transaction.applied() if transaction is not None else None
-        if applied is not None:
-            done = self.route.ledger.recognise(keeper.leases, applied.batches)
-            if done:
-                self.say(
-                    f"{self.contract.id}: {len(done)} cells that an earlier run had written and not"
-                    " recorded are committed now"
-                )
-        return applied
 
     def _pin(self, leased: Leased, cells: Sequence[Cell], until_end: ExitStack) -> PinnedSource:
         """Reads the source's columns, and pins its rows at one instant T."""
@@ -176,6 +165,8 @@ class Turn:
             self.route.ledger, leased.target, leased.table, leased.newest_schema, self.run_id
         )
         pin = until_end.enter_context(leased.source.pinned(self.contract, start, end, before))
+        if leased.transaction is not None:
+            leased.transaction.require_not_ahead(pin.position)
         if not self.key_is_known:
             pin.require_unique_key()
         return pin
@@ -298,8 +289,14 @@ class Turn:
         began: float,
     ) -> list[CellOutcome]:
         """Judges each cell, and commits those that are done even if the others are not."""
-        if self._all_answered(written):
-            turn.keeper.give_back()
+
+        def give_back() -> None:
+            if self._all_answered(written):
+                turn.keeper.give_back()
+
+        transaction = leased.transaction
+        if transaction is None:
+            give_back()
         outcomes = judge_cells(
             works,
             written.grid,
@@ -308,14 +305,14 @@ class Turn:
             written.removed,
             time.monotonic() - began,
         )
+        if transaction is not None:
+            outcomes = with_moved_rows_together(works, outcomes)
         both = list(zip(works, outcomes, strict=True))
         done = [(work.batch, outcome.result) for work, outcome in both if not outcome.problem]
+        if transaction is not None:
+            position = turn.source.pin.position
+            transaction.take(position, self.run_id, done, written.staged, give_back)
         ledger, leases = self.route.ledger, turn.keeper.leases
-        transaction = leased.target.transaction()
-        if done and transaction is not None:
-            batches = {batch.seq: result for batch, result in done}
-            position = turn.source.pin.position.text
-            transaction.apply(AppliedTurn(position=position, batches=batches), leased.applied)
         with doing(f"committing {len(works):,} cells to the ledger"):
             ledger.commit_cells(leases, done, deletes_allowed=self.allow_deletes)
             note_committed({o.cell.key: o.result.read for o in outcomes if not o.problem})

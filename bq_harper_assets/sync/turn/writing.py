@@ -1,5 +1,6 @@
 """The sixth step of a turn writes rows to the target, and deletes from it last."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -40,6 +41,14 @@ class Written:
     def all_receipts(self) -> list[Receipt]:
         """Returns the receipts of every job that wrote, also of tries that were repeated."""
         return [receipt for part in (*self.parts, *self.given_up) for receipt in part.receipts]
+
+    @property
+    def staged(self) -> Mapping[int, int]:
+        """Counts the rows that were written for each batch, also those that moved elsewhere."""
+        counts: Counter[int] = Counter()
+        for part in self.parts:
+            counts.update(part.written)
+        return counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +135,7 @@ class Writing:
                 try:
                     if ids:
                         self.stop.check()
-                    removal.remove(ids, contract.deletes, pin.plan.primary_key, pin.t)
+                    removal.remove(work.batch, ids, contract.deletes, pin.plan.primary_key, pin.t)
                 except BqhError as error:
                     failed[work.cell] = error
             return Removed(

@@ -1,5 +1,6 @@
 """One Spark job writes all cells of a turn, in few tasks, with no row data in the JVM."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from bq_harper_assets.sync.identity.row_id import hashes_of_ids
 from bq_harper_assets.sync.protocols import Split
 from bq_harper_assets.sync.source.cell_rows import Reading, batches_of
 from bq_harper_assets.sync.spark.hash_blobs import PACKED_DDL, RECEIPTS, unpacked
-from bq_harper_assets.sync.spark.receipts import Receipt
+from bq_harper_assets.sync.spark.receipts import Receipt, merged
 from bq_harper_assets.sync.spark.task_waits import noted_for_driver
 from bq_harper_assets.sync.spark.tasks import task_rows
 from bq_harper_assets.sync.write.write_task import Task, WriteJob, within_limit
@@ -44,6 +45,7 @@ class WriteResult:
     receipts: tuple[Receipt, ...] = ()
     sent: Mapping[int, int] = field(default_factory=dict)  # by place
     distinct: Mapping[int, int] = field(default_factory=dict)
+    written: Mapping[int, int] = field(default_factory=dict)  # by batch
 
 
 def write_all(spark: "SparkSession", job: WriteJob) -> WriteResult:
@@ -71,7 +73,11 @@ def write_all(spark: "SparkSession", job: WriteJob) -> WriteResult:
             place = row["place"]
             sent[place] = sent.get(place, 0) + row["sent"]
             distinct[place] = distinct.get(place, 0) + row["distinct"]
-    return WriteResult(within_limit(receipts, job.table, job.order.most_refused), sent, distinct)
+    written: Counter[int] = Counter()  # several places may have the same batch
+    for place, tally in merged(receipts).items():
+        written[int(job.reading.grid.batches[place])] += tally.written
+    told = within_limit(receipts, job.table, job.order.most_refused)
+    return WriteResult(told, sent, distinct, written)
 
 
 def _count_here(packed: "DataFrame", per_place: int) -> Iterator[Mapping[str, Any]]:

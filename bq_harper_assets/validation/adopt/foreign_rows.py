@@ -13,6 +13,7 @@ from bq_harper_assets.stores.harper.answers import require_ids
 from bq_harper_assets.stores.harper.client import HarperClient, Row
 from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.reading.deep_hash import record_hash, records_of
+from bq_harper_assets.stores.harper.reading.record_comparison import differing_columns
 from bq_harper_assets.stores.harper.reading.target_rows import text_of
 from bq_harper_assets.stores.harper.schema import attributes_of
 from bq_harper_assets.stores.harper.types import HarperType
@@ -22,7 +23,6 @@ from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.diff.rows_by_id import named_rows
 from bq_harper_assets.sync.source.cell_rows import read_here
 from bq_harper_assets.sync.turn_context import SourceReader
-from bq_harper_assets.validation.record_comparison import differing_columns
 from bq_harper_assets.validation.spot.source_sample import rows_at, uncrowded
 from bq_harper_assets.validation.subject import stored_instant
 

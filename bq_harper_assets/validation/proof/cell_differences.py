@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
-from bq_harper_assets.stores.harper.reading.deep_hash import compared_values
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.grid import Part
 from bq_harper_assets.sync.diff.diff_job import CellDiff
@@ -16,7 +13,6 @@ from bq_harper_assets.sync.diff.rows_by_id import NamedRow, name_rows
 from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.sync.spark.receipts import is_nameless
 from bq_harper_assets.sync.turn_context import TurnSource
-from bq_harper_assets.validation.record_comparison import differing_columns
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
 
 MOST_NAMED = 5_000  # rows per cell that are named
@@ -93,20 +89,13 @@ def _explained(
 def _changed(source: TurnSource, rows: list[NamedRow]) -> list[Difference]:
     if not rows:
         return []
-    plan = source.rows
-    ids = [row.id for row in rows]
-    stored = source.target.stored(plan, ids)
+    layout, target = source.rows, source.target
+    stored = target.stored(layout, [row.id for row in rows])
     return [
-        Difference(DifferenceKind.CHANGED, row.id, _columns(row, stored.get(row.id, {}), plan))
+        Difference(
+            DifferenceKind.CHANGED,
+            row.id,
+            target.differing(layout, row.record, stored.get(row.id, {})),
+        )
         for row in rows
     ]
-
-
-def _columns(row: NamedRow, stored: Mapping[str, Any], plan: RowPlan) -> dict[str, tuple[Any, Any]]:
-    found = differing_columns(row.record, stored, plan.columns)
-    if plan.others is not None:
-        wanted, held = compared_values(row.record, plan), compared_values(stored, plan)
-        for name in sorted(wanted.keys() | held.keys()):
-            if name not in found and wanted.get(name) != held.get(name):
-                found[name] = (row.record.get(name), stored.get(name))
-    return found

@@ -12,6 +12,7 @@ import numpy as np
 from bq_harper_assets.contract.identifiers import DELETED_AT
 from bq_harper_assets.stores.harper.client import HarperClient, Row
 from bq_harper_assets.stores.harper.reading.deep_hash import records_of
+from bq_harper_assets.stores.harper.reading.record_comparison import differing_columns
 from bq_harper_assets.stores.harper.reading.target_rows import held_by_id
 from bq_harper_assets.stores.harper.reading.target_times import texts_of_micros
 from bq_harper_assets.sync.arrays.arrow_memory import Bools
@@ -22,7 +23,6 @@ from bq_harper_assets.sync.diff.rows_by_id import NamedRow, named_rows
 from bq_harper_assets.sync.moved.gone_or_moved import times_of_rows
 from bq_harper_assets.sync.source.cell_rows import CellRows, read_here
 from bq_harper_assets.sync.turn_context import SourceReader
-from bq_harper_assets.validation.record_comparison import differing_columns
 from bq_harper_assets.validation.spot.source_sample import read_together
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
 

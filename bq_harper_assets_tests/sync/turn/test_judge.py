@@ -1,6 +1,7 @@
 """When a cell is done, and when its vanished rows must stay: both by counts alone."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -23,6 +24,7 @@ from bq_harper_assets.sync.turn.judge import (
     Removed,
     judge_cells,
     spared_from_deletes,
+    with_moved_rows_together,
 )
 from bq_harper_assets.sync.write.write_job import WriteResult
 from bq_harper_assets_tests.stores.small_tables import utc
@@ -30,6 +32,7 @@ from bq_harper_assets_tests.stores.small_tables import utc
 HOUR = timedelta(hours=1)
 START = utc(2026, 1, 5)
 WINDOW, NEXT = Window(START, START + HOUR), Window(START + HOUR, START + 2 * HOUR)
+LAST = Window(START + 2 * HOUR, START + 3 * HOUR)
 AWAY = Failure("Harper is away", True)
 ONE_ID = np.array([7], np.uint64)
 
@@ -350,3 +353,37 @@ def test_a_cell_with_nothing_to_write_does_not_count_the_rows_of_another() -> No
 def test_a_rejected_row_of_a_cell_that_gains_none_does_not_make_its_loss_smaller() -> None:
     losing = _reconciled(Loss(1_001, 1_001, gained=0))
     assert set(_spared(losing, moved(receipt({}, rejected=(0,))))) == {losing.cell}
+
+
+def moves(*destinations: Window, slice_: int = 0, **more: Any) -> CellWork:
+    cells = {f"row {number}": Cell(window, 0) for number, window in enumerate(destinations)}
+    return work(slice_, destinations=cells, slices=4, **more)
+
+
+def together(*pairs: tuple[CellWork, str | None]) -> list[str | None]:
+    works = [each for each, _ in pairs]
+    outcomes = [replace(judged([each], moved())[0], problem=problem) for each, problem in pairs]
+    return [outcome.problem for outcome in with_moved_rows_together(works, outcomes)]
+
+
+def test_cells_whose_rows_moved_into_one_cell_are_done_together() -> None:
+    good, bad = moves(LAST), moves(LAST, window=NEXT)
+    assert together((good, None), (bad, "Harper is away")) == [
+        "its rows that moved are taken with those of 2026-01-05T01:00|s00, which failed",
+        "Harper is away",
+    ]
+    assert together((good, None), (bad, None)) == [None, None]
+
+
+def test_a_cell_waits_for_another_over_a_third() -> None:
+    first, second, third = moves(WINDOW), moves(WINDOW, NEXT, slice_=1), moves(NEXT, slice_=2)
+    problems = together((first, None), (second, None), (third, "no"))
+    assert [bool(problem) for problem in problems] == [True, True, True]
+
+
+def test_a_cell_does_not_wait_for_one_whose_rows_went_elsewhere_or_nowhere() -> None:
+    good = moves(WINDOW)
+    assert together((good, None), (moves(NEXT), "no")) == [None, "no"]
+    assert together((good, None), (work(), "no")) == [None, "no"]
+    refused = moves(WINDOW, refusal="too many")
+    assert together((good, None), (refused, "too many")) == [None, "too many"]

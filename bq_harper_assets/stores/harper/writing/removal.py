@@ -7,6 +7,7 @@ from typing import Any
 
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.identifiers import DELETED_AT
+from bq_harper_assets.ledger.records import Batch
 from bq_harper_assets.retries.retry import RetryPolicy
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.encoding.text_forms import stored_text
@@ -41,7 +42,12 @@ class HarperRemoval:
         return self._client.last_unanswered_at is None
 
     def remove(
-        self, ids: Sequence[Any], policy: DeletePolicy, primary_key: str, t: datetime
+        self,
+        batch: Batch,
+        ids: Sequence[Any],
+        policy: DeletePolicy,
+        primary_key: str,
+        t: datetime,
     ) -> None:
         """Deletes the rows, marks them as deleted at T, or leaves them, as the policy says."""
         if policy == "keep":

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.stores.harper.reading.record_comparison import differing_columns
 from bq_harper_assets.stores.harper.reading.target_rows import text_of
 from bq_harper_assets.stores.harper.types import Form, HarperColumn
-from bq_harper_assets.validation.record_comparison import differing_columns
 from bq_harper_assets.validation.subject import instant_of
 from bq_harper_assets_tests.stores.small_tables import utc
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bq_harper_assets.contract.identifiers import DELETED_AT
+from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
 from bq_harper_assets.stores.harper.errors import UnreadableValue
+from bq_harper_assets.stores.harper.reading.deep_hash import compared_values
 from bq_harper_assets.stores.harper.reading.from_harper import from_harper
 from bq_harper_assets.stores.harper.types import HarperColumn
 
@@ -21,6 +23,19 @@ def differing_columns(
     # A row that the source has must not be marked as gone from it.
     if actual.get(DELETED_AT) is not None:
         found[DELETED_AT] = (None, actual[DELETED_AT])
+    return found
+
+
+def differing_values(
+    expected: Mapping[str, Any], actual: Mapping[str, Any], plan: RowPlan
+) -> dict[str, tuple[Any, Any]]:
+    """Does what differing_columns() does, and finds what a plan with other paths compares too."""
+    found = differing_columns(expected, actual, plan.columns)
+    if plan.others is not None:
+        wanted, held = compared_values(expected, plan), compared_values(actual, plan)
+        for name in sorted(wanted.keys() | held.keys()):
+            if name not in found and wanted.get(name) != held.get(name):
+                found[name] = (expected.get(name), actual.get(name))
     return found
 
 
