@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bq_harper_assets_tests.history import broken_ledger, broken_rows
+from bq_harper_assets_tests.history import broken_ledger, broken_rows, broken_transaction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,5 +217,53 @@ MUTANTS = (
         name="flag not read back",
         apply=broken_rows.flag_unseen,
         scene="a_row_that_returns_loses_its_flag",
+    ),
+    Mutant(
+        name="guard of a transactional target skipped",
+        apply=broken_transaction.unguarded,
+        elsewhere="sync/test_second_route.py::test_"
+        "nothing_is_taken_if_somebody_else_wrote_meanwhile",
+    ),
+    Mutant(
+        name="ledger before a transactional target",
+        apply=broken_transaction.ledger_before_the_target,
+        elsewhere="sync/test_second_route_faults.py::test_"
+        "what_a_dead_turn_has_staged_is_cleared_by_the_next",
+    ),
+    Mutant(
+        name="batches of a transactional target recognised twice",
+        apply=broken_transaction.recognised_twice,
+        elsewhere="sync/test_second_route.py::test_"
+        "a_turn_killed_between_the_targets_commit_and_the_ledgers_is_recognised_and_recorded_once",
+    ),
+    Mutant(
+        name="transactional target of another ledger taken for one's own",
+        apply=broken_transaction.any_ledger,
+        elsewhere="sync/test_second_route_faults.py::test_"
+        "a_target_that_another_ledger_fills_is_left_alone",
+    ),
+    Mutant(
+        name="batches of a transactional target recognised by number",
+        apply=broken_transaction.recognised_by_number,
+        elsewhere="sync/test_second_route_faults.py::test_"
+        "a_target_whose_batches_the_ledger_has_planned_otherwise_is_left_alone",
+    ),
+    Mutant(
+        name="leases given back before a transactional target has answered",
+        apply=broken_transaction.given_back_before_the_answer,
+        elsewhere="sync/test_second_route_faults.py::test_"
+        "leases_are_kept_while_nobody_knows_whether_the_target_took_the_turn",
+    ),
+    Mutant(
+        name="cells whose rows moved into one cell committed apart",
+        apply=broken_transaction.moved_rows_apart,
+        elsewhere="sync/test_second_route_faults.py::test_"
+        "a_cell_is_not_committed_while_a_row_that_left_it_waits_for_another_cell",
+    ),
+    Mutant(
+        name="transactional target ahead of its source",
+        apply=broken_transaction.target_may_be_ahead,
+        elsewhere="sync/test_second_route_faults.py::test_"
+        "a_target_ahead_of_its_source_stops_the_turn",
     ),
 )

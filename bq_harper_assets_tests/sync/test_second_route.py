@@ -18,12 +18,12 @@ from bq_harper_assets.ledger.records import BatchState, CellState
 from bq_harper_assets.sync.cells.key_range import KeyCut, KeyOrder
 from bq_harper_assets.sync.errors import TargetMoved, TurnFailed
 from bq_harper_assets.sync.ledger_facts import recorded_cut
+from bq_harper_assets.sync.turn.turn_transaction import TurnTransaction
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.sync.changing_table import ROWS
 from bq_harper_assets_tests.sync.second_route import SecondRoute
 from bq_harper_assets_tests.sync.sql_target import (
     UNWANTED,
-    SqlTransaction,
     connected,
 )
 
@@ -176,14 +176,15 @@ def test_nothing_is_taken_if_somebody_else_wrote_meanwhile(
     second.run()
     before = second.held
     second.change("UPDATE T SET name = 'changed' WHERE number = 120")
-    apply = SqlTransaction.apply
+    take = TurnTransaction.take
 
-    def after_another(self: SqlTransaction, turn: Any, after: Any, staged: Any) -> None:
-        apply(self, replace(turn, batches=()), after, staged)
-        apply(self, turn, after, staged)
+    def after_another(self: TurnTransaction, *args: Any) -> None:
+        assert self.before is not None
+        self.transaction.apply(replace(self.before, batches=()), self.before, {})
+        take(self, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(SqlTransaction, "apply", after_another)
+        patch.setattr(TurnTransaction, "take", after_another)
         with pytest.raises(TargetMoved, match="has taken another turn; nothing was written"):
             second.run()
     assert second.held == before

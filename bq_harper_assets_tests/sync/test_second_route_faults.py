@@ -6,6 +6,7 @@ is staged belongs to one lease.
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import pytest
 from bq_harper_assets.errors import BqhError
 from bq_harper_assets.ledger.errors import LeaseHeld
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
-from bq_harper_assets.ledger.records import BatchState, CellState
+from bq_harper_assets.ledger.records import BatchState, CellState, Mode, Wanted
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.slicing import id_hashes, slice_of
 from bq_harper_assets.sync.errors import NotAllStaged, OutOfStep, TargetAhead, TurnFailed
 from bq_harper_assets.sync.lease.keeper import LEASE_LASTS
+from bq_harper_assets.sync.ledger_facts import cell_key
 from bq_harper_assets.validation.verdict import ProofStatus
 from bq_harper_assets_tests.sync.second_route import SecondRoute
 from bq_harper_assets_tests.sync.sql_target import (
@@ -213,6 +215,32 @@ def test_a_target_that_a_ledger_restored_from_a_backup_does_not_know_is_left_alo
     assert (second.held, second.turns) == (before, turns)
 
 
+@pytest.mark.parametrize("second", ["key"], indirect=True)
+def test_a_target_whose_batches_the_ledger_has_planned_otherwise_is_left_alone(
+    second: SecondRoute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second.run()
+    ledger = second.ledger_url.removeprefix("sqlite:///")
+    second.route.ledger.close()
+    kept = Path(ledger).read_bytes()
+    second.change("UPDATE T SET name = 'changed' WHERE number = 120")
+    second.run()
+    second.route.ledger.close()
+    Path(ledger).write_bytes(kept)
+    # Batches of the same numbers, which the target does not have.
+    leases = second.route.ledger.acquire(second.table, [0, 1], "second", LEASE_LASTS)
+    t = max(each.commit.t for each in second.records() if each.commit) + timedelta(seconds=1)
+    wanted = [
+        Wanted(cell=cell_key(cell), mode=Mode.COPY, fingerprint="of other rows")
+        for cell in second.cells
+    ]
+    second.route.ledger.plan(leases, t, 1, wanted, "second")
+    second.let_leases_expire()
+    with pytest.raises(OutOfStep, match="as if it was restored from a backup"):
+        second.run()
+    assert {record.state for record in second.records()} == {CellState.PLANNED}
+
+
 @pytest.mark.parametrize(
     ("column", "bent", "why"),
     [
@@ -269,7 +297,7 @@ def test_what_a_dead_turn_has_staged_is_cleared_by_the_next(
     second.change("DELETE FROM T WHERE number = 180")
     with second.killed_in(monkeypatch, SqlTransaction, "apply"):
         second.run()
-    assert second.staged == 2
+    assert (second.staged, second.batches(BatchState.APPLIED)) == (2, 6)
     second.let_leases_expire()
     second.run([cell for cell in second.cells if cell.range != second.cells[0].range])
     assert second.staged == 0
