@@ -5,13 +5,26 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bq_harper_assets.ledger.records import Batch, LedgerRoute, Mode
 from bq_harper_assets.stores.harper.errors import HarperError
 from bq_harper_assets.stores.harper.writing.removal import HarperRemoval
 from bq_harper_assets.sync.errors import LeaseRanOut
 from bq_harper_assets.sync.protocols import DeletePolicy, LeaseTerms
+from bq_harper_assets_tests.ledger.sample import FACTS, cell
 from bq_harper_assets_tests.stores.memory_harper import ONCE, MemoryHarper
 
 T = datetime(2026, 1, 5, 12, tzinfo=UTC)
+BATCH = Batch(
+    route=LedgerRoute(1, 1, FACTS),
+    seq=1,
+    cell=cell(),
+    mode=Mode.RECONCILE,
+    t=T,
+    rank=1,
+    schema_version=1,
+    epoch=1,
+    upto=T,
+)
 
 
 def removal(memory: MemoryHarper, lasts_s: float = 3600.0) -> HarperRemoval:
@@ -28,7 +41,7 @@ def removal(memory: MemoryHarper, lasts_s: float = 3600.0) -> HarperRemoval:
 def test_every_row_is_deleted_however_many_there_are(memory: MemoryHarper) -> None:
     memory.make("Ships", *({"id": n} for n in range(2_002)))
     with removal(memory) as ours:
-        ours.remove(list(range(2_001)), "mirror", "id", T)
+        ours.remove(BATCH, list(range(2_001)), "mirror", "id", T)
         assert ours.all_answered
     assert [row["id"] for row in memory.rows("Ships")] == [2_001]
     assert [len(asked["ids"]) for asked in memory.of("delete")] == [1_000, 1_000, 1]
@@ -37,7 +50,7 @@ def test_every_row_is_deleted_however_many_there_are(memory: MemoryHarper) -> No
 def test_flagged_rows_stay_with_the_time_at_which_they_were_gone(memory: MemoryHarper) -> None:
     memory.make("Ships", {"mmsi": 1, "name": "a"}, {"mmsi": 2}, key="mmsi")
     with removal(memory) as ours:
-        ours.remove([1], "flag", "mmsi", T)
+        ours.remove(BATCH, [1], "flag", "mmsi", T)
     marked = {"mmsi": 1, "name": "a", "_deletedAt": "2026-01-05T12:00:00.000000Z"}
     assert memory.rows("Ships") == [marked, {"mmsi": 2}]
 
@@ -48,7 +61,7 @@ def test_where_nothing_goes_nothing_is_sent(
 ) -> None:
     memory.make("Ships", {"id": 1})
     with removal(memory) as ours:
-        ours.remove(ids, policy, "id", T)
+        ours.remove(BATCH, ids, policy, "id", T)
     assert memory.asked == []
 
 
@@ -57,7 +70,7 @@ def test_nothing_is_deleted_once_the_lease_is_about_to_end(memory: MemoryHarper)
     memory.make("SyncLease")
     with removal(memory, 0.9) as ours:
         with pytest.raises(LeaseRanOut):
-            ours.remove([1], "mirror", "id", T)
+            ours.remove(BATCH, [1], "mirror", "id", T)
         assert ours.all_answered
     assert memory.rows("Ships") == [{"id": 1}]
 
@@ -67,5 +80,5 @@ def test_a_delete_that_was_not_answered_is_remembered(memory: MemoryHarper) -> N
     memory.refuses = lambda asked: (504, {"error": "a gateway gave up"})
     with removal(memory) as ours:
         with pytest.raises(HarperError):
-            ours.remove([1], "mirror", "id", T)
+            ours.remove(BATCH, [1], "mirror", "id", T)
         assert not ours.all_answered
