@@ -28,6 +28,7 @@ from bq_harper_assets.validation.proof.prover import Prover
 from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, memory_harper
 from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.sync.memory_source import Small, small_table
 
 
 @pytest.fixture(scope="session")
@@ -61,6 +62,13 @@ def memory() -> Iterator[MemoryHarper]:
     """An empty Harper in memory."""
     with memory_harper() as harper:
         yield harper
+
+
+@pytest.fixture
+def small(ledger: Ledger, memory: MemoryHarper) -> Iterator[Small]:
+    """A table that is synced in memory."""
+    with small_table(ledger, memory) as table:
+        yield table
 
 
 @pytest.fixture(scope="session")

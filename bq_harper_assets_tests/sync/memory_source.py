@@ -139,6 +139,7 @@ class MemoryPin:
         self.source.asked.append(("fingerprints", (instant_at(begin), instant_at(end))))
         window = self.source.contract.window
         names = sorted(column.source.name for column in self.plan.columns)
+        told_apart = [c.source.name for c in self.plan.id_columns] or names
         first = TimeCut(window).range_at(begin).start
         found = {}
         for each in windows_between(first, instant_at(end - 1) + window, window):
@@ -148,10 +149,12 @@ class MemoryPin:
             texts = [
                 json.dumps([str(row.get(name)) for name in names]) for row in self._within(*span)
             ]
+            ids = [name for name in names if name in told_apart]
+            different = {tuple(str(row.get(n)) for n in ids) for row in self._within(*span)}
             hashes = [blake2b(text.encode(), digest_size=8).digest() for text in texts]
             numbers = [int.from_bytes(each, "little") for each in hashes]
             found[each.axis_start] = Fingerprint(
-                rows=len(texts), distinct=len(set(texts)), low=sum(numbers)
+                rows=len(texts), distinct=len(different), low=sum(numbers)
             )
         return found
 
