@@ -65,6 +65,7 @@ class MemorySource:
     while_asked_again: Callable[[], None] = lambda: None
     unchanged_since: datetime | None = None  # what it says of every span that was read after
     asked: list[tuple[str, Any]] = field(default_factory=list)
+    pinned_from: list[tuple[datetime, datetime]] = field(default_factory=list)
     bytes_billed: int = 0
     calls_sent: int = 0
 
@@ -90,6 +91,7 @@ class MemorySource:
         self, contract: TableContract, begin: int, end: int, before: TableVersion | None = None
     ) -> Iterator["MemoryPin"]:
         self.bytes_billed += 10
+        self.pinned_from.append((instant_at(begin), instant_at(end)))
         yield MemoryPin(self, self.planned(contract, before), self.now)
 
 

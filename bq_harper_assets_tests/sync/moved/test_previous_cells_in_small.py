@@ -64,9 +64,9 @@ def test_the_latest_row_of_each_other_cell_is_told(small: Small) -> None:
 def test_a_row_in_its_own_cell_or_without_a_time_or_a_version_is_in_no_other(
     small: Small,
 ) -> None:
-    one, two, three, *_ = ONES
-    small.source.put(ship(one, 125), ship(two, 125), ship(three, 185))
-    small.harper.make("Ships", row(one, "02:00:00"), row(two, None))
+    one, two, three, four, *_ = ONES
+    small.source.put(ship(one, 125), ship(two, 125), ship(three, 185), ship(four, 185))
+    small.harper.make("Ships", row(one, "02:00:00"), row(two, None), row(four, "03:05:00"))
     assert search(small) == {}
 
 

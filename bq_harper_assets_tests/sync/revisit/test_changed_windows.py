@@ -34,7 +34,8 @@ def synced(small: Small, *hours: int, **declared: Any) -> None:
 
 
 def test_a_table_that_was_never_synced_has_no_changes(small: Small) -> None:
-    assert looked(small) == SourceChanges()
+    assert looked(small) == SourceChanges({}, 0, 0)
+    assert SourceChanges() == SourceChanges({}, 0, 0)
     assert small.source.asked == []
 
 
@@ -62,6 +63,7 @@ def test_only_the_asked_ranges_are_compared_and_each_costs_one_query(small: Smal
     assert {(at - DAY) // HOUR for at in found.changed} == {0, 2}
     assert (found.windows, found.bytes_billed) == (2, 20)
     spans = [what for how, what in small.source.asked if how == "fingerprints"]
+    assert small.source.pinned_from[-2:] == spans
     assert spans == [(DAY, DAY + HOUR), (DAY + 2 * HOUR, DAY + 3 * HOUR)]
 
 
@@ -115,6 +117,20 @@ def test_fingerprints_told_anew_are_kept_once_the_change_is_recorded(small: Smal
     assert [how for how, _ in small.source.asked].count("at") == 0
 
 
+def test_a_column_that_was_away_for_a_moment_has_changed_nothing(small: Small) -> None:
+    synced(small, 0, 1)
+    small.source.columns = COLUMNS[:2]
+    assert changed(small) == set()
+    small.source.columns = COLUMNS
+    assert changed(small) == set()
+
+
+def test_a_range_of_many_windows_is_pinned_whole(small: Small) -> None:
+    synced(small, 2, 4, 3)
+    looked(small)
+    assert small.source.pinned_from[-1] == (DAY + 2 * HOUR, DAY + 5 * HOUR)
+
+
 def test_a_refused_window_is_due_again_only_when_its_source_changed(small: Small) -> None:
     small.declare(slices=1)
     small.source.put(*(ship(n, n / 100) for n in range(1_100)))
@@ -139,6 +155,30 @@ def test_equal_rows_that_a_gone_column_numbered_are_synced_again(small: Small) -
     assert "numbers its equal rows by a column that is gone" in found.changed[DAY].fingerprint
     small.source.unchanged_since = DAY
     assert changed(small) == {0}
+
+
+def test_different_rows_of_a_keyless_table_are_not_numbered_by_a_gone_column(
+    small: Small,
+) -> None:
+    synced(small, 0, key=None)
+    small.source.columns = (*COLUMNS, MORE)
+    small.source.put({**ship(0, 5), "more": "a"}, {**ship(1, 6), "more": "b"})
+    small.run(0)
+    small.source.columns = COLUMNS
+    assert changed(small) == set()
+
+
+@pytest.mark.parametrize("key", [None, ["n"]])
+def test_equal_rows_whose_columns_are_all_there_are_not_numbered_otherwise(
+    small: Small, key: list[str] | None
+) -> None:
+    small.declare(key=key)
+    same = ship(0, 5)
+    small.source.put(same, *([same] if key is None else []))
+    small.run(0)
+    assert changed(small) == set()
+    small.source.unchanged_since = DAY
+    assert looked(small).windows == 0
 
 
 def test_a_column_that_came_back_may_have_left_old_values(small: Small) -> None:
