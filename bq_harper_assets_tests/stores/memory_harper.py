@@ -184,7 +184,11 @@ def memory_harper() -> Iterator[MemoryHarper]:
             else:
                 content = self.rfile.read(int(self.headers["Content-Length"]))
             status, said = harper.answer(json.loads(content))
-            body = said if isinstance(said, bytes) else json.dumps(said, separators=(",", ":")).encode()
+            body = (
+                said
+                if isinstance(said, bytes)
+                else json.dumps(said, separators=(",", ":")).encode()
+            )
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

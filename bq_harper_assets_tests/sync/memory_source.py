@@ -1,6 +1,6 @@
 """A source in memory, and whole turns from it into a Harper in memory, without Spark's JVM.
 
-It implements sync/protocols.py as a store would: its rows are lists of values, one list per instant.
+It implements sync/protocols.py as a store would; it has one list of rows per instant.
 """
 
 import json
@@ -106,7 +106,9 @@ class MemorySplit:
     def batches(self) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([(each.name, TYPES[each.kind]) for each in self.columns])
         for first in range(0, len(self.rows), 2):
-            yield pa.RecordBatch.from_pylist([dict(r) for r in self.rows[first : first + 2]], schema)
+            yield pa.RecordBatch.from_pylist(
+                [dict(r) for r in self.rows[first : first + 2]], schema
+            )
 
 
 @dataclass(frozen=True, eq=False)

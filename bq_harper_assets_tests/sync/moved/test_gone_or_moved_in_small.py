@@ -12,7 +12,7 @@ from bq_harper_assets.sync.moved.gone_or_moved import (
     find_vanished,
     times_of_rows,
 )
-from bq_harper_assets_tests.sync.memory_source import DAY, HOUR, MemoryPin, Small, ship
+from bq_harper_assets_tests.sync.memory_source import DAY, MemoryPin, Small, ship
 
 START = micros_at(DAY)
 
@@ -118,4 +118,3 @@ def test_more_rows_than_one_query_names_are_all_looked_up(small: Small) -> None:
     assert len(found) == count
     again = [len(keys) for how, keys in small.source.asked if how == "asked_again"]
     assert again == [KEYS_AT_ONCE, 3]
-    assert HOUR == small.route.contract.window

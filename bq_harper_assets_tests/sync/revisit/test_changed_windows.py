@@ -47,9 +47,7 @@ def test_windows_with_the_rows_of_their_sync_have_not_changed(small: Small) -> N
 
 def test_new_changed_and_deleted_rows_are_each_found_in_their_window(small: Small) -> None:
     synced(small, 0, 1, 2, 3, 4)
-    small.source.put(
-        ship(0, 5), ship(1, 65, "y"), ship(2, 125), ship(3, 185), ship(7, 186)
-    )
+    small.source.put(ship(0, 5), ship(1, 65, "y"), ship(2, 125), ship(3, 185), ship(7, 186))
     assert changed(small) == {1, 3, 4}
     small.run(1, 3, 4)
     assert changed(small) == set()

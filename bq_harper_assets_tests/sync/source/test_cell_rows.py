@@ -33,7 +33,9 @@ from bq_harper_assets_tests.sync.memory_source import (
 CUT = TimeCut(HOUR)
 
 
-def reading(*rows: Any, tasks: int = 1, hours: tuple[int, ...] = (0, 1), **declared: Any) -> Reading:
+def reading(
+    *rows: Any, tasks: int = 1, hours: tuple[int, ...] = (0, 1), **declared: Any
+) -> Reading:
     contract = small_contract(slices=1, **declared)
     source = MemorySource(contract)
     windows = [each for n in hours for each in windows_between(DAY + n * HOUR, DAY + (n + 1) * HOUR, HOUR)]  # fmt: skip # noqa: E501

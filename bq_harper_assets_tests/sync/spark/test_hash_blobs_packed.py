@@ -83,7 +83,11 @@ def test_the_rows_of_a_target_keep_their_keys() -> None:
         )
         for number, rows in by_bin([packed])
     }
-    assert found == {0: ([3], [30], ["c"]), 1: ([TOP], [20], ["b"]), 2: ([1, 4], [10, 40], ["a", "d"])}
+    assert found == {
+        0: ([3], [30], ["c"]),
+        1: ([TOP], [20], ["b"]),
+        2: ([1, 4], [10, 40], ["a", "d"]),
+    }
 
 
 def test_keys_of_several_parts_are_joined_in_their_order() -> None:

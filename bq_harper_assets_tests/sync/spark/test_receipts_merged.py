@@ -28,6 +28,9 @@ def test_the_tallies_of_a_cell_are_added_up_over_all_tasks() -> None:
     assert found == {0: Tally(11, 22, 33, Digest(1, 2, 3) + Digest(1, 5, 6)), 2: Tally(9, 8, 7)}
     assert first.tallies[0] == Tally(1, 2, 3, Digest(1, 2, 3))
     assert merged([]) == {}
+    sum_ = Tally(1)
+    sum_ += Tally(2, 3)
+    assert sum_ == Tally(3, 3)
 
 
 def test_a_receipt_is_read_back_as_it_was() -> None:
@@ -72,6 +75,7 @@ def test_the_driver_raises_what_the_task_told() -> None:
 
 def test_a_row_without_an_id_is_told_from_one_whose_id_looks_like_it() -> None:
     assert is_nameless(nameless_id("0123456789ABC"))
+    assert nameless_id("0123456789ABC") == "no-id:0123456789ABC"
     assert is_nameless(None)
     assert not is_nameless("no-id:0123456789ABCD")
     assert not is_nameless("x no-id:0123456789ABC")

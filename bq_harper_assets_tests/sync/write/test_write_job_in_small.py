@@ -1,6 +1,5 @@
 """What a job wrote is counted by its receipts and, apart from them, by the ids that were sent."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,14 @@ from bq_harper_assets.sync.source.cell_rows import CellRows, Reading
 from bq_harper_assets.sync.spark.hash_blobs import PACKED, receipt_row
 from bq_harper_assets.sync.spark.receipts import RejectedRow, merged
 from bq_harper_assets.sync.write import write_job
-from bq_harper_assets.sync.write.write_job import WriteResult, counted_bin, numbered, write_all
+from bq_harper_assets.sync.write.write_job import (
+    WriteResult,
+    counted_bin,
+    numbered,
+    numbered_here,
+    shared_contents,
+    write_all,
+)
 from bq_harper_assets.sync.write.write_task import Chosen, WriteJob
 from bq_harper_assets_tests.history.local_frames import Attempt, LocalSpark
 from bq_harper_assets_tests.stores.small_tables import utc
@@ -73,10 +79,10 @@ class NotingWriter:
 
 
 @pytest.fixture
-def attempt(monkeypatch: pytest.MonkeyPatch) -> Iterator[Attempt]:
+def attempt(monkeypatch: pytest.MonkeyPatch) -> Attempt:
     made = Attempt()
     monkeypatch.setattr(TaskContext, "_taskContext", made)
-    yield made
+    return made
 
 
 def job(target: NotingTarget, reading: Reading, **changes: Any) -> WriteJob:
@@ -128,9 +134,7 @@ def test_rows_with_one_id_show_in_the_count_of_ids(attempt: Attempt) -> None:
 
 def test_only_chosen_rows_are_written_and_all_are_read(attempt: Attempt) -> None:
     target = NotingTarget()
-    chosen = Chosen(
-        np.array([False, True]), np.sort(id_hashes(pa.array([1, 77]), keyless=False))
-    )
+    chosen = Chosen(np.array([False, True]), np.sort(id_hashes(pa.array([1, 77]), keyless=False)))
     result = written(job(target, reading(*ROWS), chosen=chosen), attempt)
     assert sorted(target.written) == [1, 3, 4, 5]
     assert merged(result.receipts)[0].read == 3
@@ -153,6 +157,7 @@ def test_refused_rows_are_told_and_too_many_of_them_fail_the_tasks(attempt: Atte
     assert merged(result.receipts)[0].written == 2
     result = written(job(NotingTarget(), reading(*rows), most_refused=2), attempt)
     assert result.receipts[0].failure is not None
+    assert "bad" in result.receipts[0].failure.error
 
 
 def test_an_error_ends_the_task_with_a_receipt_of_what_was_done(attempt: Attempt) -> None:
@@ -185,9 +190,38 @@ def test_equal_rows_are_numbered_by_a_job_as_they_are_here(attempt: Attempt) -> 
     target = NotingTarget()
     result = written(job(target, ours), attempt)
     assert (result.sent, result.distinct) == ({0: 4}, {0: 4})
-    assert set(ours.numbers) == set(write_job.numbered_here(some).numbers)
+    assert set(ours.numbers) == set(numbered_here(some).numbers)
     layout: RowPlan = some.layout
     assert layout.key == ()
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_many_contents_are_numbered_each_by_itself(attempt: Attempt, here: bool) -> None:
+    rows = [ship(n, n) for n in range(40) for _ in range(1 + n % 3)]
+    some = reading(*rows, tasks=2, key=None)
+    spark: Any = LocalSpark(attempt)
+    ours = numbered_here(some) if here else numbered(spark, some)
+    result = written(job(NotingTarget(), ours), attempt)
+    assert result.sent == result.distinct == {0: len(rows)}
+
+
+def test_only_contents_that_some_rows_share_are_numbered() -> None:
+    def blob(*numbers: int) -> bytes:
+        return np.array(numbers, np.uint64).tobytes()
+
+    top = 2**64 - 1
+    rows = pa.table(
+        {
+            "bin": [0, 0],
+            "stream": ["one", "two"],
+            "ids": [blob(5, 6, 7, 7), blob(top, 5, top)],
+            "hashes": [blob(50, 60, 70, 70), blob(1, 51, 1)],
+        }
+    )
+    found = {tuple(row.values()) for row in shared_contents(rows).to_pylist()}
+    assert found == {
+        (5, 50, "one", 1), (5, 51, "two", 1), (7, 70, "one", 2), (-1, 1, "two", 2),
+    }  # fmt: skip
 
 
 def test_receipts_are_passed_on_one_by_one() -> None:

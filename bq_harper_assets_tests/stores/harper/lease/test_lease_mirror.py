@@ -11,9 +11,7 @@ from bq_harper_assets.stores.harper.mirror.tables import MIRRORED_LEASES
 from bq_harper_assets_tests.ledger.sample import FACTS, START
 from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, memory_harper
 
-LEASES = Leases(
-    LedgerRoute(1, 1, FACTS), "me", (Lease(0, 4, START, 9.0), Lease(3, 6, START, 9.0))
-)
+LEASES = Leases(LedgerRoute(1, 1, FACTS), "me", (Lease(0, 4, START, 9.0), Lease(3, 6, START, 9.0)))
 
 
 def mirror(memory: MemoryHarper, hurried: MemoryHarper | None = None) -> HarperLeaseMirror:

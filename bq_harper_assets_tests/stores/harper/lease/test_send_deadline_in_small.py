@@ -23,9 +23,7 @@ class Two:
         self.monotonic.now = 5.0
         given = {"epochs": {2: 7, 3: 8}, "deadline": START + 100, "max_clock_skew_s": 3.0} | terms
         lease = LeaseTerms(target="Ships", effect_within_s=45, **given)
-        self.ask: Callable[[], None] = Deadline(
-            lease, memory.client(), self.wall, self.monotonic
-        )
+        self.ask: Callable[[], None] = Deadline(lease, memory.client(), self.wall, self.monotonic)
 
     def passes(self, seconds: float) -> None:
         self.wall.now += seconds

@@ -11,7 +11,9 @@ from bq_harper_assets_tests.stores.small_tables import utc
 NOON, ONE = "2026-01-05T12:00:00.123456789Z", "2026-01-05T13:00:00Z"
 
 
-def node(row_id: str, until: str | None, table: str | None = "ships", **more: Any) -> dict[str, Any]:
+def node(
+    row_id: str, until: str | None, table: str | None = "ships", **more: Any
+) -> dict[str, Any]:
     return {"id": row_id, "tableId": table, "lastTimestamp": until, **more}
 
 

@@ -47,9 +47,7 @@ def numbers(memory: MemoryHarper, ledger: Ledger, **asked: Any) -> list[int]:
         return [each["n"] for each in read_rows_as(client, ledger, ORDERS, **asked)]
 
 
-def test_more_rows_than_a_page_has_are_read_each_once(
-    memory: MemoryHarper, ledger: Ledger
-) -> None:
+def test_more_rows_than_a_page_has_are_read_each_once(memory: MemoryHarper, ledger: Ledger) -> None:
     synced(ledger)
     memory.make("Orders", *(row(n, n // 3) for n in range(2 * PAGE + 7)))
     assert numbers(memory, ledger) == list(range(2 * PAGE + 7))
@@ -89,9 +87,7 @@ def test_rows_of_a_time_begin_with_its_start_and_end_before_its_end(
     assert numbers(memory, ledger, end=start) == [0]
 
 
-def test_rows_that_are_marked_as_deleted_are_left_out(
-    memory: MemoryHarper, ledger: Ledger
-) -> None:
+def test_rows_that_are_marked_as_deleted_are_left_out(memory: MemoryHarper, ledger: Ledger) -> None:
     synced(ledger)
     memory.make("Orders", row(1, 1, _deletedAt="2026"), row(2, 2, _deletedAt=None), row(3, 3))
     assert numbers(memory, ledger) == [2, 3]
