@@ -31,6 +31,7 @@ from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, memory_harper
 from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.sync.changing_table import HOUR, ROWS
+from bq_harper_assets_tests.sync.memory_source import Small, small_table
 from bq_harper_assets_tests.sync.second_route import BOUNDS, SecondRoute
 from bq_harper_assets_tests.sync.sql_target import BigQueryToSql
 
@@ -66,6 +67,13 @@ def memory() -> Iterator[MemoryHarper]:
     """An empty Harper in memory."""
     with memory_harper() as harper:
         yield harper
+
+
+@pytest.fixture
+def small(ledger: Ledger, memory: MemoryHarper) -> Iterator[Small]:
+    """A table that is synced in memory."""
+    with small_table(ledger, memory) as table:
+        yield table
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """A source in memory, and whole turns from it into a Harper in memory, without Spark's JVM.
 
-It implements sync/protocols.py as a store would: its rows are lists of values, one list per instant.
+It implements sync/protocols.py as a store would; it has one list of rows per instant.
 """
 
 import json
@@ -65,6 +65,7 @@ class MemorySource:
     while_asked_again: Callable[[], None] = lambda: None
     unchanged_since: datetime | None = None  # what it says of every span that was read after
     asked: list[tuple[str, Any]] = field(default_factory=list)
+    pinned_from: list[tuple[datetime, datetime]] = field(default_factory=list)
     bytes_billed: int = 0
     calls_sent: int = 0
 
@@ -90,6 +91,7 @@ class MemorySource:
         self, contract: TableContract, begin: int, end: int, before: TableVersion | None = None
     ) -> Iterator["MemoryPin"]:
         self.bytes_billed += 10
+        self.pinned_from.append((instant_at(begin), instant_at(end)))
         yield MemoryPin(self, self.planned(contract, before), self.now)
 
 
@@ -141,6 +143,7 @@ class MemoryPin:
         self.source.asked.append(("fingerprints", (instant_at(begin), instant_at(end))))
         window = self.source.contract.window
         names = sorted(column.source.name for column in self.plan.columns)
+        told_apart = [c.source.name for c in self.plan.id_columns] or names
         first = TimeCut(window).range_at(begin).start
         found = {}
         for each in windows_between(first, instant_at(end - 1) + window, window):
@@ -150,10 +153,12 @@ class MemoryPin:
             texts = [
                 json.dumps([str(row.get(name)) for name in names]) for row in self._within(*span)
             ]
+            ids = [name for name in names if name in told_apart]
+            different = {tuple(str(row.get(n)) for n in ids) for row in self._within(*span)}
             hashes = [blake2b(text.encode(), digest_size=8).digest() for text in texts]
             numbers = [int.from_bytes(each, "little") for each in hashes]
             found[each.axis_start] = Fingerprint(
-                rows=len(texts), distinct=len(set(texts)), low=sum(numbers)
+                rows=len(texts), distinct=len(different), low=sum(numbers)
             )
         return found
 

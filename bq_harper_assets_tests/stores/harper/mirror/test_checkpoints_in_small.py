@@ -1,4 +1,4 @@
-"""Each slice's checkpoint is copied as the ledger has it, and a Harper that is away does no harm."""
+"""Each slice's checkpoint is copied as the ledger has it; a Harper that is away does no harm."""
 
 from datetime import timedelta
 

@@ -158,3 +158,15 @@ def test_rows_that_harper_leaves_out_are_an_error(
     assert "skipped 1" in str(failed.value)
     assert ours.written.sum() == 0
     ours.close()
+
+
+def test_an_error_of_any_request_is_raised_also_if_a_later_one_is_fine(
+    memory: MemoryHarper,
+) -> None:
+    ours = writer(memory)
+    memory.refuses = lambda asked: (
+        (403, {"error": "no"}) if asked["records"][0]["id"] == 1 else None
+    )
+    with pytest.raises(HarperUnauthorized):
+        ours.write(records(1, 2), np.zeros(2, np.int64), 1)
+    ours.close()
