@@ -88,6 +88,11 @@ def test_a_windows_differences_are_those_of_its_cells_together() -> None:
         CellDiff(ids=1, read=20, equal=20, vanished=["a", "b", "c", "d"]),
     )
     assert diff == WindowDiff(window=FIRST, rows=30, equal=27, missing=1, changed=2, phantom=4)
+    nothing = WindowDiff(window=FIRST)
+    assert nothing == _of()
+    assert (nothing.rows, nothing.equal, nothing.missing, nothing.changed, nothing.phantom) == (
+        (0,) * 5
+    )
 
 
 @pytest.mark.parametrize(

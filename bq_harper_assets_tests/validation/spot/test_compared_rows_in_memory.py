@@ -126,3 +126,18 @@ def test_equal_rows_of_a_table_without_a_key_are_all_compared() -> None:
     with comparing(source, [], wanted={CELL: 9}) as rows:
         ids = {each.difference.id for each in rows if each.difference}
     assert len(ids) == len(rows) == 3
+
+
+def test_a_row_that_cannot_be_stored_belongs_in_quarantine() -> None:
+    source = SourceInMemory(ships(key=None), [(1, 2**60), (1, 2)])
+    with comparing(source, [], wanted={CELL: 9}) as rows:
+        told = sorted((each.outcome.value, each.difference is None) for each in rows)
+    assert told == [("different", False), ("unstorable", True)]
+
+
+def test_a_row_of_a_table_without_a_key_that_the_source_lacks_is_a_phantom() -> None:
+    source = SourceInMemory(ships(key=None), [(1, 1), (2, 2)])
+    held = stored(1, 9)
+    with comparing(source, [held], found=[(CELL, held)]) as rows:
+        [row] = rows
+    assert row.difference == Difference(DifferenceKind.PHANTOM, 9)
