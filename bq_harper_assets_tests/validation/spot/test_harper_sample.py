@@ -3,7 +3,10 @@
 from random import Random
 from typing import Any
 
+import pytest
+
 from bq_harper_assets.ledger.questions.status import CellCommit
+from bq_harper_assets.stores.harper.errors import HarperError
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.validation.spot.harper_sample import ROWS_PER_SEARCH, harper_rows
@@ -95,3 +98,20 @@ def test_windows_are_searched_each_by_itself() -> None:
         wanted = {first: 1, second: 1}
         rows = list(harper_rows(client, reader, commits, wanted, Random(1)))
     assert [(each, row["id"]) for each, row in rows] == [(first, 1), (second, 2)]
+
+
+def test_a_row_without_its_id_is_no_answer() -> None:
+    harper = HarperInMemory({"Orders": [{"id": None, "event_time": at(1)}]})
+    with pytest.raises(HarperError):
+        picked(harper, {cell(0, 1): 1})
+
+
+def test_as_many_searches_are_made_as_the_slice_that_wants_most() -> None:
+    harper = holding((1, 1))
+    picked(harper, {cell(0, 0): 1, cell(0, 1): 9})
+    after = [
+        each
+        for each in harper.operations("search_by_conditions")
+        if each["conditions"][0]["value"][1] == at(5)
+    ]
+    assert len(after) == 9
