@@ -70,7 +70,6 @@ TRIED_BY = {
     "cli/main.py": "cli/test_exit_codes.py",
     "cli/output/young_rows.py": "cli/test_equal_now.py",
     "cli/schema/cleanup.py": "cli/schema/test_group.py",
-    "defs/tables/materialisations.py": "defs/tables/test_asset.py",
     "ledger/verbs/transitions.py": "ledger/verbs/test_cell_commits.py",
     "local/emulator.py": "local/test_emulator_gaps.py",
     "local/emulator_launcher.py": "local/test_emulator_gaps.py",
@@ -84,9 +83,6 @@ TRIED_BY = {
     "sync/spark/session.py": "sync/spark/test_errors.py",
     "sync/turn/writing.py": "sync/turn/test_turn.py",
     "sync/turn_context.py": "sync/turn/test_turn.py",
-    "validation/adopt/existing_table.py": "cli/commands/test_adopt.py",
-    "validation/adopt/foreign_rows.py": "cli/commands/test_adopt.py",
-    "validation/spot/harper_sample.py": "validation/spot/test_spot_check.py",
 }
 AT_LEAST = 0.85
 

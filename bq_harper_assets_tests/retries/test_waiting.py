@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bq_harper_assets.retries import waiting
 from bq_harper_assets.retries.waiting import TERMINAL, WAITS, Waits, clock_text
 
 
@@ -162,14 +163,15 @@ def test_waits_that_begin_after_others_have_ended_are_told_all(waits: Waits, clo
     assert [line.partition(",")[0] for line in heard] == [f"waits for {n}" for n in (1, 3, 4)]
 
 
-def test_a_board_that_nobody_listens_to_is_not_watched(waits: Waits) -> None:
-    before = threading.active_count()
-    for _ in range(2):  # it is watched anew for whoever comes later
-        with waits.listen(lambda line: None):
-            with waits.listen(lambda line: None):
-                assert threading.active_count() == before + 1
-            assert threading.active_count() == before + 1
-        for thread in threading.enumerate():
-            if thread is not threading.current_thread() and thread.daemon:
-                thread.join(0.1)
-        assert threading.active_count() == before
+def test_a_board_is_watched_anew_for_whoever_listens_after_all_others_have_left(
+    waits: Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "LOOK_EVERY_S", 0.01)
+    for _ in range(2):
+        heard, first = threading.Event(), threading.Event()
+        with waits.listen(lambda line, event=heard: event.set()):  # type: ignore[misc]
+            with waits.listen(lambda line, event=first: event.set()):  # type: ignore[misc]
+                pass
+            with waits.waiting("x", "y", since_s=6.0):
+                assert heard.wait(5)
+        assert not first.is_set()

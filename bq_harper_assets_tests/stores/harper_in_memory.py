@@ -130,7 +130,7 @@ def client_of(harper: HarperInMemory) -> Iterator[HarperClient]:
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             status, told = harper.answer(asked)
-            body = json.dumps(told).encode()
+            body = json.dumps(told, separators=(",", ":")).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

@@ -30,10 +30,14 @@ def test_a_run_is_told_once_with_all_its_slices_and_what_it_has_left(
     assert (ann.owner, ann.slices, ann.cells, ann.left) == ("ann", (0, 2), 4, 2)
     assert (bob.owner, bob.slices, bob.cells, bob.left) == ("bob", (1,), 0, 0)
     assert ann.is_live
-    assert began <= ann.since <= bob.since <= ledger.now()
+    assert began <= ann.since < bob.since <= ledger.now()
     assert (ann.until, bob.until) == (leases.held[0].expires_at, other.held[0].expires_at)
-    ledger.release(other)
-    ledger.release(leases)
+    later = ledger.acquire(table, [3], "ann", 2 * TTL)
+    ann, _ = ledger.workers(table)
+    assert (ann.slices, ann.since < bob.since) == ((0, 2, 3), True)
+    assert ann.until == later.held[0].expires_at > leases.held[0].expires_at
+    for each in (other, leases, later):
+        ledger.release(each)
     assert ledger.workers(table) == ()
 
 

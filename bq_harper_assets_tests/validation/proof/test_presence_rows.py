@@ -43,7 +43,7 @@ def test_neighbouring_windows_are_read_together_as_far_as_an_answer_goes(
             cell=CellKey.of_window(start, end, 0), state=CellState.SYNCED, commit=commit, marks=0
         )
 
-    found = list(time_ranges([record(0, 10), record(5, 10), record(10, 1), record(30, 1)]))
+    found = list(time_ranges([record(30, 1), record(5, 10), record(0, 10), record(10, 1)]))
     minutes = [((a - START) // MINUTE, (b - START) // MINUTE, rows) for a, b, rows in found]
     assert minutes == [(0, 10, 20), (10, 15, 1), (30, 35, 1)]
 

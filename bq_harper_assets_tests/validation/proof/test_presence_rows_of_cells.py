@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bq_harper_assets.activity import now_doing
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.schema.logical import Kind
@@ -56,8 +57,7 @@ def looking(
             contract=contract,
             primary_key="id",
             kind=Kind.TIMESTAMP,
-            keyed=True,
-            **more,
+            **({"keyed": True} | more),
         )
 
 
@@ -92,14 +92,24 @@ def test_rows_are_counted_by_where_their_times_are(ledger: Ledger) -> None:
 def test_a_row_that_its_window_does_not_find_is_lost_in_each_page(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(presence_rows, "ROWS_PER_PAGE", 2)
+    monkeypatch.setattr(presence_rows, "ROWS_PER_PAGE", 3)
     known = ships()
     committed(ledger, known, 0, 10)
     harper = holding(*((n, n) for n in range(7)))
+    said: set[str] = set()
+
+    def listen(asked: dict[str, Any]) -> None:
+        if step := now_doing():
+            said.add(step.what)
+
+    harper.before_answer = listen
     harper.unfindable = {1, 2, 6}
     found = counted(harper, ledger, known)
     assert (found.held, found.in_cells, found.lost) == (7, 7, Some(3, (1, 2, 6)))
     assert found.unjudged == found.kept == 0
+    counting = "counting the rows of Orders in the order of ids"
+    told = {counting, f"{counting}, 3 so far", f"{counting}, 6 so far"}
+    assert said == {*told, "looking for the rows of Orders in their windows"}
 
 
 def test_no_more_than_some_are_named_and_all_are_counted(
@@ -169,8 +179,30 @@ def test_each_slice_has_cells_of_its_own(ledger: Ledger) -> None:
     known = ships(slices=2)
     committed(ledger, known, 0, 5, slices=[0])
     committed(ledger, known, 5, 10, slices=[0, 1])
-    found = counted(holding((13, 1), (14, 1)), ledger, known)  # of the slices 0 and 1
-    assert (found.in_cells, found.stray) == (1, Some(1, (14,)))
+    committed(ledger, known, 10, 15, slices=[0])
+    rows = (13, 1), (14, 1), (1, 11), (2, 16)  # of the slices 0, 1, 1 and 1
+    found = counted(holding(*rows), ledger, known)
+    assert (found.in_cells, found.stray) == (1, Some(2, (1, 14)))
+    assert found.younger == 1
+
+
+@pytest.mark.parametrize(("keyed", "slices"), [(True, {0, 1}), (False, {1})])
+def test_rows_that_are_equal_are_in_the_slice_of_what_their_ids_share(
+    keyed: bool, slices: set[int], ledger: Ledger
+) -> None:
+    known = ships(slices=2)
+    committed(ledger, known, 0, 5, slices=[1])
+    same = "0" * 25  # the hash of a row without a key; its number among its equals follows
+    harper = HarperInMemory(
+        {"Orders": [{"id": f"{same}-{n}", "event_time": at(1)} for n in range(9)]}
+    )
+    harper.unfindable = {f"{same}-7"}
+    with looking(harper, ledger, known, keyed=keyed) as look:
+        found = look.counted()
+    in_cells = found.in_cells if keyed else found.in_cells + found.stray.count
+    assert (0 < in_cells < 9) if keyed else found.in_cells in (0, 9)
+    if found.in_cells == 9:
+        assert found.lost == Some(1, (f"{same}-7",))
 
 
 def test_a_declared_start_says_from_where_on_windows_are_wanted(ledger: Ledger) -> None:
@@ -180,6 +212,9 @@ def test_a_declared_start_says_from_where_on_windows_are_wanted(ledger: Ledger) 
     later = ships(sync={"start_timestamp": DAY + 13 * MINUTE})
     found = counted(harper, ledger, later)
     assert (found.before, found.stray) == (1, Some(2, (2, 3)))
+    much_later = ships(sync={"start_timestamp": DAY + 60 * MINUTE})
+    found = counted(holding((1, 7), (2, 30), (3, 61)), ledger, much_later)
+    assert (found.before, found.younger, found.stray.count) == (2, 1, 0)
     undeclared = ships(sync={})
     ledger.record_start(undeclared.id, DAY + 17 * MINUTE)
     found = counted(harper, ledger, undeclared)
@@ -193,6 +228,7 @@ def test_a_time_in_another_form_is_not_lost_in_an_adopted_table_unless_a_sync_wr
     committed(ledger, known, 0, 5)
     other = "2026-01-05 00:03:00Z"
     harper = holding((1, other), (2, 1), (3, "garbage"))
+    harper.attributes = [{"attribute": "id"}]
     found = counted(harper, ledger, known)
     assert (found.other_form, found.in_cells, found.lost.count) == (1, 1, 0)
     assert found.timeless == Some(1, (3,))
@@ -213,11 +249,15 @@ def test_a_table_without_a_committed_cell_has_no_rows_in_cells(ledger: Ledger) -
     assert counted(holding(), ledger, known) == Counted()
 
 
-def test_a_look_ends_between_two_requests(ledger: Ledger) -> None:
+@pytest.mark.parametrize("rows", [0, 3])
+def test_a_look_ends_between_two_requests(
+    rows: int, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presence_rows, "ROWS_PER_PAGE", 1)
     known = ships()
     committed(ledger, known, 0, 5)
     stop = Stop()
-    harper = holding((1, 1))
+    harper = holding(*((n, n) for n in range(rows)))
     stop.ask()
     with looking(harper, ledger, known, stop=stop) as look, pytest.raises(RunStopped):
         look.counted()

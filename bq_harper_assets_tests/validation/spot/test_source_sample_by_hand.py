@@ -88,8 +88,10 @@ def test_times_with_few_rows_are_read_and_one_too_many_is_left_out(
 
 
 def test_one_session_reads_as_many_rows_and_times_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = dict(zip(reversed(TIMES), [4, 6, 1, 0, 12], strict=True))
     monkeypatch.setattr(source_sample, "MOST_SAMPLED_ROWS", 10)
+    full = dict(zip(reversed(TIMES), [4, 9, 1, 6, 4], strict=True))
+    assert list(read_together(full)) == [TIMES[:2], TIMES[2:4], [TIMES[4]]]
+    counts = dict(zip(reversed(TIMES), [4, 6, 1, 0, 12], strict=True))
     assert list(read_together(counts)) == [[TIMES[0]], [TIMES[2], TIMES[3]], [TIMES[4]]]
     monkeypatch.setattr(source_sample, "MOST_SAMPLED_ROWS", 100)
     monkeypatch.setattr(source_sample, "TIMES_PER_QUERY", 2)
