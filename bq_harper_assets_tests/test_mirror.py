@@ -69,7 +69,6 @@ PLAIN_UP_TO = 12
 TRIED_BY = {
     "cli/commands/demo.py": "maritime/test_synced.py",  # its steps; nobody types the command
     "cli/main.py": "cli/test_exit_codes.py",
-    "cli/output/young_rows.py": "cli/test_equal_now.py",
     "defs/tables/materialisations.py": "defs/tables/test_asset.py",
     "ledger/errors.py": "ledger/store/test_database.py",
     "ledger/verbs/transitions.py": "ledger/verbs/test_cell_commits.py",
