@@ -68,8 +68,6 @@ PLAIN_UP_TO = 12
 TRIED_BY = {
     "cli/commands/demo.py": "maritime/test_synced.py",  # its steps; nobody types the command
     "cli/main.py": "cli/test_exit_codes.py",
-    "cli/output/young_rows.py": "cli/test_equal_now.py",
-    "cli/schema/cleanup.py": "cli/schema/test_group.py",
     "ledger/verbs/transitions.py": "ledger/verbs/test_cell_commits.py",
     "local/emulator.py": "local/test_emulator_gaps.py",
     "local/emulator_launcher.py": "local/test_emulator_gaps.py",

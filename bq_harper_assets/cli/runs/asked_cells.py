@@ -25,12 +25,13 @@ def cells_between(
     from_: datetime | None,
     to: datetime | None,
     slices: str | None,
+    now: datetime | None = None,
 ) -> "list[Cell]":
     """Returns the closed cells of the range; of a live table without --to, the open ones too."""
     from bq_harper_assets.sync.cells.cell import Cell
     from bq_harper_assets.sync.cells.window import windows_between
 
-    closed = datetime.now(UTC) - contract.safety_lag
+    closed = (now or datetime.now(UTC)) - contract.safety_lag
     first = max(start, from_.replace(tzinfo=UTC)) if from_ else start
     last = min(closed, to.replace(tzinfo=UTC)) if to else closed
     takes_open = contract.live and to is None

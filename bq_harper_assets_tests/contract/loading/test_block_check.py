@@ -45,3 +45,24 @@ def test_a_wrong_key_that_is_required_is_not_also_called_missing(key: str, disk:
     told = disk.tables(f"tables:\n  -\n{lines}\n").refusal()
     assert told.startswith("1 problem ")
     assert "is missing" not in told
+
+
+def test_a_key_that_is_given_in_both_spellings_is_told(one_table: OneTable) -> None:
+    told = one_table("safetyLag: 5m\nsafety_lag: 6m").refusal()
+    assert told.startswith("1 problem ")
+    assert "tables[0].safety_lag" in told
+    assert "is given twice, as safetyLag and safety_lag: keep one" in told
+
+
+@pytest.mark.parametrize("value", ["5", "[a]"])
+def test_a_block_that_is_none_is_told(value: str, one_table: OneTable) -> None:
+    told = one_table(f"sync: {value}\nschemaOverrides: {value}").refusal()
+    assert told.count("must be a block of keys, each on its own line below it") == 2
+
+
+def test_the_keys_of_each_column_in_a_block_are_looked_at(one_table: OneTable) -> None:
+    told = one_table("schemaOverrides:\n  city: {indxed: true, type: number}").refusal()
+    assert "schemaOverrides.city.indxed (table orders)" in told
+    assert "is not a key; did you mean indexed?" in told
+    good = one_table("schemaOverrides:\n  city: {indexed: true}").load().tables[0]
+    assert good.schema_overrides["city"].indexed is True

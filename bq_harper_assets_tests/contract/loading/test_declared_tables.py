@@ -56,3 +56,11 @@ def test_a_clash_is_told_even_if_a_table_is_wrong_elsewhere(disk: Disk) -> None:
     assert told.startswith("3 problems ")
     for path in ("tables[0].slices", "tables[1].id", "tables[1].targetTable"):
         assert path in told
+
+
+@pytest.mark.parametrize("given", ["dataset: shop", "table: orders"])
+def test_half_of_a_source_is_no_source_that_two_tables_could_share(given: str, disk: Disk) -> None:
+    tables = (f"  - {{id: {n}, {given}, timestampColumn: t, targetTable: {n}}}\n" for n in "ab")
+    told = disk.tables("tables:\n" + "".join(tables)).refusal()
+    assert told.startswith("2 problems ")
+    assert told.count("is missing") == 2

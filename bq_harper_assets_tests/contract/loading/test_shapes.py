@@ -47,3 +47,36 @@ def test_shared_sync_defaults_that_are_wrong_are_told_once(disk: Disk) -> None:
     told = disk.tables(f"{text}sync:\n  pollInterval: 30\n").refusal()
     assert told.count("pollInterval") == 1
     assert "config/tables.yaml:29: sync.pollInterval = 30" in told
+
+
+@pytest.mark.parametrize("value", ["5", "[a]", "text"])
+def test_a_bigquery_block_that_is_none_is_told_once(value: str, disk: Disk) -> None:
+    told = disk.tables(f"bigquery: {value}\n").refusal()
+    assert told.startswith("1 problem ")
+    assert f"bigquery = {value}" in told
+    assert "must be a block of keys, such as projectId and tables" in told
+
+
+def test_a_table_that_is_none_is_told_with_its_place(disk: Disk) -> None:
+    told = disk.tables("tables:\n  - orders\n  - 5\n").refusal()
+    assert told.startswith("2 problems ")
+    for at, value in enumerate(("orders", "5")):
+        assert f"tables[{at}] = {value}" in told
+    assert told.count("must be a table with keys such as id, dataset and table") == 2
+
+
+def test_a_single_table_keeps_the_id_and_target_that_it_names(disk: Disk) -> None:
+    text = "bigquery: {dataset: shop, table: orders, timestampColumn: t"
+    (bare,) = disk.tables(f"{text}}}\n").load().tables
+    (named,) = disk.tables(f"{text}, id: sales, target_table: Sales}}\n").load().tables
+    (half,) = disk.tables(f"{text}, id: sales}}\n").load().tables
+    assert (named.id, named.target_table) == ("sales", "Sales")
+    assert (half.id, half.target_table) == ("sales", bare.target_table)
+    assert bare.id == "default"
+
+
+def test_shared_defaults_do_not_hide_that_a_tables_own_sync_is_none(disk: Disk) -> None:
+    table = "{id: a, dataset: d, table: t, timestampColumn: t, targetTable: A, sync: 5}"
+    told = disk.tables(f"sync: {{pollInterval: 60000}}\ntables:\n  - {table}\n").refusal()
+    assert told.startswith("1 problem ")
+    assert "tables[0].sync = 5" in told

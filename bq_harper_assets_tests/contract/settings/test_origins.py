@@ -10,6 +10,7 @@ from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.settings.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.settings.root import find_project_root
 from bq_harper_assets_tests.contract.conftest import Disk
+from bq_harper_assets_tests.contract.test_table import OneTable
 
 TOP = "bigquery:\n  projectId: from-file\n  credentials: key.json\n"
 
@@ -230,3 +231,42 @@ def test_a_password_file_that_is_no_text_counts_as_none(
 def test_a_home_of_nobody_is_taken_as_it_is(tmp_path: Path) -> None:
     root = find_project_root({"BQH_HOME": "~nobody-of-this-name/x"}, tmp_path)
     assert root.name == "x"
+
+
+def test_every_setting_is_shown_as_a_user_writes_it(one_table: OneTable) -> None:
+    disk = one_table(
+        "columns: [created_at, total]\nlive: false\nsafetyLag: 90s\nwindow: 1d\n"
+        "sync: {startTimestamp: 2026-01-05}"
+    )
+    shown = {each.name: each.value for each in disk.load().settings}
+    wanted = {
+        "columns": "created_at, total",
+        "live": "false",
+        "latest": "false",
+        "safetyLag": "90s",
+        "window": "1d",
+        "key": "not set",
+        "renames": "not set",
+        "slices": "4",
+        "sync.startTimestamp": "2026-01-05T00:00:00Z",
+    }
+    found = {name: shown[f"tables.orders.{name}"] for name in wanted}
+    assert found == wanted
+    assert shown["harper.token"] == "not set"
+
+
+def test_spark_settings_are_shown_one_by_one_and_secrets_among_them_are_hidden(disk: Disk) -> None:
+    disk.write(
+        "config/profiles/local.yaml",
+        "spark:\n  settings:\n    spark.executor.memory: 4g\n    spark.my.password: hunter2\n",
+    )
+    shown = {each.name: each for each in disk.load().settings}
+    memory = shown["spark.settings.spark.executor.memory"]
+    assert (memory.value, memory.source) == ("4g", "config/profiles/local.yaml:2")
+    assert shown["spark.settings.spark.my.password"].value == "***"
+
+
+def test_profiles_that_there_are_are_offered_in_order(disk: Disk) -> None:
+    for name in ("zebra", "ant", "mole"):
+        disk.write(f"config/profiles/{name}.yaml", "")
+    assert "choose from ant, local, mole, zebra" in disk.refusal(profile="nope")

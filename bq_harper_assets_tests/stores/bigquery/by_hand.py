@@ -121,7 +121,7 @@ class BigQueryByHand:
         where = path.removeprefix(f"/bigquery/v2/projects/{PROJECT}")
         if (method, where) == ("POST", "/jobs"):
             return self._started(body)
-        if match := re.fullmatch(r"/(jobs|queries)/(\w+)", where):
+        if match := re.fullmatch(r"/(jobs|queries)/([\w-]+)", where):
             kind, job = match.groups()
             return 200, self._job(job) if kind == "jobs" else self._page(job, query)
         if (method, where) == ("POST", "/datasets"):
@@ -136,7 +136,8 @@ class BigQueryByHand:
             if method == "DELETE":
                 self.dropped.append(name)
             return (200, self.tables[name]) if name in self.tables else _NOT_FOUND
-        raise AssertionError(f"nobody has written an answer to {method} {path}")
+        unknown = {"code": 400, "message": f"nobody has written an answer to {method} {path}"}
+        return 400, {"error": unknown}
 
     def _started(self, body: _Described) -> "_Answer":
         configuration = body["configuration"]

@@ -172,3 +172,28 @@ def test_the_primary_key_and_integer_partitions_are_read(
         calls=BigQueryCalls(connection),
     )
     assert (read.primary_key, read.partition_field) == (columns, field)
+
+
+@pytest.mark.parametrize("kind", ["TABLE", "VIEW", "MATERIALIZED_VIEW", "EXTERNAL"])
+def test_only_a_table_is_called_one(kind: str, nowhere: str) -> None:
+    table = bigquery.Table.from_api_repr(
+        {
+            "tableReference": {"projectId": "p", "datasetId": "d", "tableId": "t"},
+            "type": kind,
+            "clustering": {"fields": ["b", "a"]},
+            "timePartitioning": {"type": "DAY", "field": "at"},
+        }
+    )
+    calls = BigQueryCalls(BigQueryConnection(project="p", endpoint=nowhere))
+    read = read_schema(Answering(table), "p", "d", "t", calls=calls)  # type: ignore[arg-type]
+    assert read.is_table is (kind == "TABLE")
+    assert (read.clustering, read.partition_field) == (("b", "a"), "at")
+
+
+def test_the_fields_of_a_struct_are_columns_of_their_own() -> None:
+    field = bigquery.SchemaField
+    inner = field("n", "INTEGER", mode="REPEATED")
+    (column,) = columns_of([field("s", "RECORD", fields=[field("t", "STRUCT", fields=[inner])])])
+    assert [each.name for each in column.fields] == ["t"]
+    [deep] = column.fields[0].fields
+    assert (deep.name, deep.kind, deep.repeated) == ("n", Kind.INT64, True)
