@@ -119,10 +119,9 @@ def _states(table: TableStatus) -> Iterator[str]:
     for state in states:
         count = table.cells.get(state, 0) + table.cells_open.get(state, 0)
         if state == REFUSED:
-            yield (
-                f"  refused by the delete guard: {_cells(count)}; if BigQuery is right, type: "
-                f"bqh sync {table.table} --changed --allow-deletes"
-            )
+            command = f"bqh sync {table.table} --changed --allow-deletes"
+            then = "" if table.out_of_step else f"; if BigQuery is right, type: {command}"
+            yield f"  refused by the delete guard: {_cells(count)}{then}"
         elif state != SYNCED:
             then = f"; type: bqh sync {table.table} --changed" if table.is_advised else ""
             yield f"  {state}: {_cells(count)}{then}"
