@@ -51,6 +51,8 @@ def repair(
     ran: RunResults | None = None
     after: Equality | None = None
     with proving(project, contract, from_, to, slices) as looking:
+        if looking.out_of_step:
+            raise looking.out_of_step
         before = prove(looking, looking.cells, output, deep=deep, show=True, repairs=True)
         # A sync makes a cell equal to what BigQuery has now, whether or not its past can be had.
         not_equal = {ProofStatus.DIFFERS, ProofStatus.SOURCE_CHANGED}

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -51,15 +51,28 @@ def status(table: str | None, folder: Path | None, profile: str | None, output: 
 
 
 def table_states(root: Path, profile: str | None, name: str | None) -> list[TableStatus]:
-    """Reads the state of one table or of all from the ledger; no other store is asked."""
+    """Reads the state of one table or of all from the ledger.
+
+    Harper, if it answers, is only asked whether it is in step with the ledger.
+    """
     # Here and not above: a stack is shown without waiting for SQLAlchemy.
+    from bq_harper_assets.cli.runs.ended_runs import ended_runs
+    from bq_harper_assets.cli.runs.readiness import find_out_of_step
     from bq_harper_assets.ledger.ledger import open_ledger
 
     project = load_project(root, profile=profile)
     with open_ledger(project.ledger.url) as ledger:
         now = ledger.now()
         wanted = [contract_named(project, name)] if name else project.tables
-        return [table_state(contract, ledger, now) for contract in wanted]
+        ended = ended_runs(project, ledger, wanted)
+        states = [table_state(contract, ledger, now, ended) for contract in wanted]
+    out_of_step = find_out_of_step(project, wanted)
+    return [
+        replace(state, out_of_step=str(out_of_step[state.table]))
+        if state.table in out_of_step
+        else state
+        for state in states
+    ]
 
 
 def _server_lines(found: StackStatus) -> Iterator[str]:

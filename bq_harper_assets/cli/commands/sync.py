@@ -15,6 +15,7 @@ from bq_harper_assets.cli.output.sync_summary import remarks, summary
 from bq_harper_assets.cli.output.young_rows import young_rows
 from bq_harper_assets.cli.runs.asked_cells import cells_between, require_range
 from bq_harper_assets.cli.runs.asked_table import contract_named, open_project
+from bq_harper_assets.cli.runs.due_windows import DueCells, find_due
 from bq_harper_assets.cli.runs.ranged_runs import run_cells
 from bq_harper_assets.cli.runs.reachability import require_servers
 from bq_harper_assets.cli.runs.readiness import require_ready, require_source
@@ -68,9 +69,8 @@ def sync(
             f" {start:%FT%H:%M} UTC, and one can be synced once it has begun, or, of a table that"
             " is not live, once it has closed"
         )
+    due: DueCells | None = None
     if changed:
-        from bq_harper_assets.cli.runs.due_windows import find_due
-
         say = click.echo if output == "text" else _nothing
         say(f"looking at {len(cells):,} cells of {contract.id} in BigQuery and in the ledger")
         due = find_due(project, contract, start, cells)
@@ -80,10 +80,12 @@ def sync(
         f"syncing {contract.id}", project, contract, cells, output, allow_deletes=allow_deletes
     )
     if output == "json":
-        click.echo(json.dumps(sync_json(contract, ran), indent=2))
+        click.echo(json.dumps(sync_json(contract, ran, due), indent=2))
     elif cells:
         _tell(project, contract, ran, has_newest=to is None and not changed)
-    sys.exit(ran.exit_code)
+    if due and (not_judged := due.told_at_the_end()):
+        click.echo(f"error: {not_judged}", err=True)
+    sys.exit(due.exit_code(ran.exit_code) if due else ran.exit_code)
 
 
 def _nothing(line: str) -> None:
@@ -103,7 +105,13 @@ def _tell(project: Project, contract: TableContract, ran: RunResults, *, has_new
     ran.tell_outcome(contract.id)
 
 
-def sync_json(contract: TableContract, ran: RunResults) -> dict[str, Any]:
+def sync_json(contract: TableContract, ran: RunResults, due: DueCells | None) -> dict[str, Any]:
     """Returns what a sync did as programs read it."""
-    told = {"table": contract.id, "target": contract.target.table, "not_synced": ran.not_synced}
+    told: dict[str, Any] = {
+        "table": contract.id,
+        "target": contract.target.table,
+        "not_synced": ran.not_synced,
+    }
+    at_work = due.at_work if due else {}
+    told["not_judged"] = {run_id: [cell.key for cell in cells] for run_id, cells in at_work.items()}
     return told | ran.as_json()

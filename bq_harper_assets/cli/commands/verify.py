@@ -48,4 +48,8 @@ def verify(
         click.echo(f"  {found.presence.message}")
         for row in found.presence.rows:
             click.echo(f"  {diff_line(row)}")
+    if output == "text" and found.out_of_step:
+        click.echo(
+            f"{contract.id} is out of step, as said above; type: bqh reconcile {contract.id}"
+        )
     sys.exit(found.exit_code)

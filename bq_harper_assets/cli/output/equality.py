@@ -64,6 +64,7 @@ class Equality:
     unseen: Unseen
     deep: bool = False
     presence: "Verdict | None" = None  # of the whole table, if that was looked at
+    out_of_step: str | None = None  # how ledger and Harper contradict each other
 
     @property
     def exit_code(self) -> ExitCode:
@@ -79,6 +80,8 @@ class Equality:
             return ExitCode.ERROR
         judged = {ProofStatus.PROVED, ProofStatus.OPEN, ProofStatus.SOURCE_CHANGED}
         if statuses - judged:
+            return ExitCode.PARTLY
+        if self.out_of_step:  # of what the ledger does not know, nothing was compared
             return ExitCode.PARTLY
         if self.changed:
             return ExitCode.CHANGED_SINCE
@@ -127,18 +130,22 @@ class Equality:
             windows = some_windows(proof.cell.window for proof in differing)
             # What only the deep form sees, only the deep repair mends.
             deep = " --deep" if self.deep else ""
-            then = "" if repairs else f"; type: bqh repair {name}{deep}"
+            then = "" if repairs else self._advice(f"repair {name}{deep}")
             yield f"  rows differ in {_cells(differing)} ({windows}){then}"
         if rows := sum(proof.quarantined for proof in self.proofs):
             told = "1 row" if rows == 1 else f"{rows:,} rows"
             yield f"  cannot be stored, in quarantine: {told}; see: bqh quarantine list {name}"
         if self.changed:
-            then = f"type: bqh sync {name} --changed"
-            yield f"  changed in BigQuery since: {some_windows(self.changed)}; {then}"
+            then = self._advice(f"sync {name} --changed")
+            yield f"  changed in BigQuery since: {some_windows(self.changed)}{then}"
         if self.unseen:
             is_due = self.unseen.never_synced or self.unseen.closed_since
-            then = f"; type: bqh sync {name} --changed" if is_due else ""
+            then = self._advice(f"sync {name} --changed") if is_due else ""
             yield f"  not looked at: {self.unseen}{then}"
+
+    def _advice(self, command: str) -> str:
+        """Names what to type; nothing while every sync is refused."""
+        return "" if self.out_of_step else f"; type: bqh {command}"
 
     @property
     def moving(self) -> bool:
@@ -149,9 +156,10 @@ class Equality:
     def not_judged(self) -> str:
         """Says how many cells were not judged, why, and what to type if nobody moves them."""
         cells = _cells(self._with("moving"))
+        advice = f"; if no run is at work, type: bqh sync {self.contract.id} --changed"
         return (
-            f"not judged, because a run is writing them or has to: {cells}; if no run is at"
-            f" work, type: bqh sync {self.contract.id} --changed"
+            f"not judged, because a run is writing them or has to: {cells}"
+            f"{'' if self.out_of_step else advice}"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -159,6 +167,7 @@ class Equality:
         return {
             "verdict": self.word,
             "looked_at": self.at.isoformat(),
+            "out_of_step": self.out_of_step,
             "equal_cells": len(self.equal),
             "changed_since": [window.key for window in self.changed],
             "not_looked_at": {

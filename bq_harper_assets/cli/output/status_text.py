@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from bq_harper_assets.ledger.questions.workers import Worker
 
 SYNCED, REFUSED = "synced", "refused"
+# What another turn has marked, and what was synced while its window was open.
+DUE_AGAIN = ("dirty", "closed_since")
 _HEADER = ("slice", "synced until (UTC)", "behind", "phase", "rows/request", "rows")
 LEFT = 4  # columns of text; figures stand to the right
 
@@ -19,11 +21,13 @@ def table_lines(tables: Sequence[TableStatus]) -> Iterator[str]:
     """Writes some lines for each table."""
     for table in tables:
         yield f"{table.table} -> {table.target}"
+        if table.out_of_step:
+            yield f"  out of step: {table.out_of_step}"
         if table.declared_otherwise:
             yield f"  {table.declared_otherwise}"
         if table.newest_t is None or table.synced_until is None:
             started = "the first sync goes on" if table.is_at_work else "nothing synced yet"
-            then = "" if table.is_at_work else f". Start with: bqh sync {table.table}"
+            then = f". Start with: bqh sync {table.table}" if table.is_advised else ""
             yield f"  {started}{then}"
         else:
             yield from _progress(table)
@@ -35,7 +39,8 @@ def table_lines(tables: Sequence[TableStatus]) -> Iterator[str]:
 
 
 def _progress(table: TableStatus) -> Iterator[str]:
-    synced = table.cells.get(SYNCED, 0)
+    # What the ledger calls synced can be due all the same: then it is counted there.
+    synced = table.cells.get(SYNCED, 0) - sum(table.due.get(reason, 0) for reason in DUE_AGAIN)
     is_all = synced == table.cells_due
     # A run that planned cells anew and did not end leaves what was committed before.
     reach = "all until" if is_all else "and what was committed reaches without a gap until"
@@ -63,7 +68,7 @@ def _progress(table: TableStatus) -> Iterator[str]:
     )
     if table.due:
         due = ", ".join(f"{count:,} {reason}" for reason, count in table.due.items())
-        then = "" if table.is_at_work else f"; to sync them, type: bqh sync {table.table} --changed"
+        then = f"; to sync them, type: bqh sync {table.table} --changed" if table.is_advised else ""
         yield f"  cells due: {due}{then}"
 
 
@@ -91,17 +96,21 @@ def _slices(table: TableStatus) -> Iterator[str]:
 
 
 def _worker(table: TableStatus, worker: "Worker") -> Iterator[str]:
-    if worker.is_live:
+    then = f": bqh sync {table.table} --changed" if table.is_advised else ""
+    takes = f"the next run takes up its {_cells(worker.left)}{then}"
+    if table.works(worker):
         what = f"on {_cells(worker.cells)}" if worker.cells else "and has planned no cell yet"
         yield (
             f"  run {worker.owner} has been at work since {worker.since:%F %T} UTC {what}; if it"
             f" died, its lease ends at {worker.until:%T} UTC, and the next run takes its cells up"
         )
+    elif worker.is_live:
+        then = f", and then {takes}" if worker.left else ""
+        yield f"  {table.ended[worker.owner]}; its lease ends at {worker.until:%T} UTC{then}"
     elif worker.left:
-        then = "" if table.is_at_work else f": bqh sync {table.table} --changed"
         yield (
-            f"  run {worker.owner} ended without a word; its lease ran out at "
-            f"{worker.until:%F %T} UTC, and the next run takes up its {worker.left:,} cells{then}"
+            f"  run {worker.owner} is not at work any more: its lease ran out at "
+            f"{worker.until:%F %T} UTC, and {takes}"
         )
 
 
@@ -110,12 +119,11 @@ def _states(table: TableStatus) -> Iterator[str]:
     for state in states:
         count = table.cells.get(state, 0) + table.cells_open.get(state, 0)
         if state == REFUSED:
-            yield (
-                f"  refused by the delete guard: {_cells(count)}; if BigQuery is right, type: "
-                f"bqh sync {table.table} --changed --allow-deletes"
-            )
+            command = f"bqh sync {table.table} --changed --allow-deletes"
+            then = "" if table.out_of_step else f"; if BigQuery is right, type: {command}"
+            yield f"  refused by the delete guard: {_cells(count)}{then}"
         elif state != SYNCED:
-            then = "" if table.is_at_work else f"; type: bqh sync {table.table} --changed"
+            then = f"; type: bqh sync {table.table} --changed" if table.is_advised else ""
             yield f"  {state}: {_cells(count)}{then}"
 
 

@@ -1,6 +1,6 @@
 """The ledger alone says how far a table has come; neither BigQuery nor Harper is asked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -63,17 +63,33 @@ class TableStatus:
     leases: tuple[HeldSlice, ...] = ()
     slices: tuple[SliceStatus, ...] = ()
     workers: "tuple[Worker, ...]" = ()
+    ended: dict[str, str] = field(default_factory=dict)  # what became of runs that hold leases
     rows_outside: OutsideRows | None = None
     declared_otherwise: str | None = None
+    out_of_step: str | None = None  # how ledger and Harper contradict each other
+
+    @property
+    def is_advised(self) -> bool:
+        """Says whether a sync helps: nobody is at work, and it would not be refused."""
+        return not self.is_at_work and self.out_of_step is None
 
     @property
     def is_at_work(self) -> bool:
         """Says whether a run may be writing now."""
-        return any(worker.is_live for worker in self.workers)
+        return any(self.works(worker) for worker in self.workers)
+
+    def works(self, worker: "Worker") -> bool:
+        """Says whether the run holds its lease and has not ended."""
+        return worker.is_live and worker.owner not in self.ended
 
 
-def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> TableStatus:
-    """Says how far the table is at `now`; its cells are counted as synced, not as declared."""
+def table_state(
+    contract: TableContract, ledger: "Ledger", now: datetime, ended: Mapping[str, str] | None = None
+) -> TableStatus:
+    """Says how far the table is at `now`; its cells are counted as synced, not as declared.
+
+    `ended` says what became of runs that still hold a lease and have ended.
+    """
     from bq_harper_assets.instants import floor_to_window
     from bq_harper_assets.ledger.questions.progress import WindowState
     from bq_harper_assets.sync.cells.window import windows_between
@@ -101,7 +117,7 @@ def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> Tab
     phase = phase_of(lag, contract.sync)
     otherwise = _declared_otherwise(contract, table)
     # What is due is found by the contract's windows and slices.
-    stands = None if otherwise else standing(ledger, contract, first, now)
+    stands = None if otherwise else standing(ledger, contract, first, now, ended=ended or {})
     counts = ledger.cell_counts(table, first, closed)
     still_open = [each for each in counts if each.window is WindowState.OPEN and each.synced_upto]
     return TableStatus(
@@ -129,7 +145,8 @@ def table_state(contract: TableContract, ledger: "Ledger", now: datetime) -> Tab
             if lease.is_live and lease.owner and lease.expires_at
         ),
         slices=_slices(contract, ledger, table, first, now),
-        workers=ledger.workers(table),
+        workers=(workers := ledger.workers(table)),
+        ended={each.owner: ended[each.owner] for each in workers if ended and each.owner in ended},
         rows_outside=outside_rows(contract, ledger),
         declared_otherwise=otherwise,
     )

@@ -1,30 +1,35 @@
 """BigQuery's fingerprints as they are now, and the ledger, say which cells of a table are due."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from bq_harper_assets.cli.exit_codes import ExitCode
 from bq_harper_assets.cli.output.windows_text import some_windows
+from bq_harper_assets.cli.runs.ended_runs import ended_runs
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
 
 if TYPE_CHECKING:
-    from bq_harper_assets.ledger.ledger import Ledger
     from bq_harper_assets.sync.cells.cell import Cell
+    from bq_harper_assets.sync.revisit.horizon import TableStanding
 
 OPEN = "open"
 WORDS = {
     "source_changed": "changed in BigQuery since their sync",
     "missing": "never synced",
     "failed": "failed in their last run",
-    "planned_left": "left by a run that ended without a word",
+    "planned_left": "left undone by a run that has ended",
     "refused": "refused by the delete guard",
     "forgotten": "refused only for what other runs deleted, which no longer counts",
     "dirty": "marked, because a row moved between windows",
     "closed_since": "synced while their window was open, which has closed",
     OPEN: "of the open window, where rows came or changed",
 }
+
+
+SHOWN_OF_ID = 8  # of a run's, as Dagster shows it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +40,8 @@ class DueCells:
     looked_at: int  # cells
     at: datetime
     by_reason: "Mapping[str, Sequence[Cell]]"
-    at_work: int = 0  # cells that a run is writing now, which are not judged
+    # Cells that a run is writing now, by its id: they are not judged.
+    at_work: "Mapping[str, Sequence[Cell]]" = field(default_factory=dict)
 
     @property
     def cells(self) -> "list[Cell]":
@@ -43,9 +49,9 @@ class DueCells:
         return sorted(cell for cells in self.by_reason.values() for cell in cells)
 
     def __str__(self) -> str:
-        working = f"{self.at_work:,} cells that a run is writing now are not judged"
+        working = f"{self.not_judged:,} that a run is writing now are not judged"
         if not self.cells:
-            equal = self.looked_at - self.at_work
+            equal = self.looked_at - self.not_judged
             told = (
                 f"nothing of {self.table} is due: {equal:,} of its {self.looked_at:,} cells are as "
                 f"BigQuery has them at {self.at:%F %T} UTC"
@@ -58,6 +64,31 @@ class DueCells:
         if self.at_work:
             lines.append(f"  {working}")
         return "\n".join(lines)
+
+    @property
+    def not_judged(self) -> int:
+        """Counts the cells that a run is writing now."""
+        return sum(len(cells) for cells in self.at_work.values())
+
+    def told_at_the_end(self) -> str | None:
+        """Says which cells were not judged, who writes them, and what to type; None if all were."""
+        told = [
+            f"{len(cells):,} that run {run_id[:SHOWN_OF_ID]} is writing now"
+            f" ({some_windows(cell.window for cell in cells)})"
+            for run_id, cells in self.at_work.items()
+        ]
+        if not told:
+            return None
+        return (
+            f"cells of {self.table} are not judged: {'; '.join(told)}. Once that has ended, type:"
+            f" bqh sync {self.table} --changed"
+        )
+
+    def exit_code(self, of_runs: ExitCode) -> ExitCode:
+        """Gives the code of the runs, or the one that says that not all cells were judged."""
+        if not self.at_work or of_runs in (ExitCode.ERROR, ExitCode.DIFFERS):
+            return of_runs
+        return ExitCode.PARTLY if self.not_judged < self.looked_at else ExitCode.ERROR
 
 
 def find_due(
@@ -89,32 +120,29 @@ def find_due(
             first, last = min(closed).window.start, max(closed).window.end
             changed = dict(look(ledger, source, contract, [(first, last)]).changed)
         by_reason: dict[str, list[Cell]] = {}
-        for due in standing(ledger, contract, start, now, changed).due:
+        ended = ended_runs(project, ledger, [contract])
+        stands = standing(ledger, contract, start, now, changed, ended)
+        for due in stands.due:
             if due.cell in wanted:
                 by_reason.setdefault(due.reason.value, []).append(due.cell)
-        at_work = _at_work(ledger, contract, cells) - {
-            cell for cells_due in by_reason.values() for cell in cells_due
-        }
-        still_open = [cell for cell in cells if cell.window.end > until]
+        at_work = _at_work(stands, cells)
+        written = {cell for of_run in at_work.values() for cell in of_run}
+        still_open = [c for c in cells if c.window.end > until and c not in written]
         if still_open and (due_there := open_cells_due(ledger, source, contract, still_open)):
             by_reason[OPEN] = due_there
     return DueCells(
-        table=contract.id, looked_at=len(cells), at=now, by_reason=by_reason, at_work=len(at_work)
+        table=contract.id, looked_at=len(cells), at=now, by_reason=by_reason, at_work=at_work
     )
 
 
-def _at_work(ledger: "Ledger", contract: TableContract, cells: "Sequence[Cell]") -> "set[Cell]":
-    """Finds the cells that some run has planned and not committed."""
-    from bq_harper_assets.ledger.records import CellState
+def _at_work(stands: "TableStanding", cells: "Sequence[Cell]") -> "dict[str, list[Cell]]":
+    """Lists by run which of these cells it is writing, and that are due for no other reason."""
     from bq_harper_assets.sync.ledger_facts import cell_key
 
-    table = ledger.find_route(contract.id)
-    if table is None or not cells:
-        return set()
-    first, last = min(cells).window.start, max(cells).window.end
-    planned = {
-        record.cell
-        for record in ledger.cells(table, first, last)
-        if record.state is CellState.PLANNED
-    }
-    return {cell for cell in cells if cell_key(cell) in planned}
+    due = {each.cell for each in stands.due}
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        run_id = stands.at_work.get(cell_key(cell))
+        if run_id is not None and cell not in due:
+            found.setdefault(run_id, []).append(cell)
+    return found

@@ -16,6 +16,7 @@ from bq_harper_assets.cli.output.outside_rows import outside_lines
 from bq_harper_assets.cli.output.proof_text import PROOF_HEADER, window_lines
 from bq_harper_assets.cli.runs.asked_cells import cells_between, require_range, slices_asked
 from bq_harper_assets.cli.runs.reachability import require_servers
+from bq_harper_assets.cli.runs.readiness import find_out_of_step
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
     from bq_harper_assets.ledger.questions.status import CellRecord
     from bq_harper_assets.sync.cells.cell import Cell
+    from bq_harper_assets.sync.errors import OutOfStep
     from bq_harper_assets.sync.revisit.due_cells import Due
     from bq_harper_assets.validation.proof.cell_proof import CellProof
     from bq_harper_assets.validation.proof.prover import Prover
@@ -44,6 +46,7 @@ class Proving:
     prover: "Prover"
     harper: HarperConnection
     due: "Sequence[Due]" = ()  # of closed windows in the range, that need work by the ledger
+    out_of_step: "OutOfStep | None" = None  # ledger and Harper contradict each other
 
     def unseen(self, cells: "Sequence[Cell]", *, given_up: int) -> Unseen:
         """Says what a proof of `cells` leaves out of what it was asked for, and of the table."""
@@ -109,9 +112,13 @@ def proving(
     to: datetime | None,
     slices: str | None,
 ) -> Iterator[Proving]:
-    """Opens what is synced in the range; TableChanged if its cells are not the contract's."""
+    """Opens what is synced in the range; TableChanged if its cells are not the contract's.
+
+    Raises OutOfStep if the ledger knows of no cell there, and contradicts Harper.
+    """
     require_range(from_, to)
     require_servers(project)
+    out_of_step = find_out_of_step(project, [contract]).get(contract.id)
     # Here and not above: dagster and google's libraries take seconds to import.
     from bq_harper_assets.defs.resources import build_resources
     from bq_harper_assets.ledger.ledger import open_ledger
@@ -123,7 +130,12 @@ def proving(
     with open_ledger(project.ledger.url) as ledger:
         if ledger.find_route(contract.id):
             ledger.register_route(table_facts(contract, bigquery.project))
-        cells = synced_cells(contract, ledger, from_, to, slices)
+        try:
+            cells = synced_cells(contract, ledger, from_, to, slices)
+        except click.UsageError:
+            if out_of_step:
+                raise out_of_step from None
+            raise
         due = _due(project, contract, ledger, from_, to, slices)
         resources = build_resources(project)
         route = BigQueryToHarper(Stores(bigquery, harper, ledger), contract)
@@ -136,6 +148,7 @@ def proving(
             prover=prover,
             harper=harper,
             due=due,
+            out_of_step=out_of_step,
         )
 
 
@@ -151,6 +164,8 @@ def prove(
     """Makes and records the proofs; tells each window once it is known, unless programs listen."""
     console = Console(stderr=output == "json")
     say = _nothing if output == "json" else _printer(console)
+    if looking.out_of_step:
+        say(f"{looking.contract.id} is out of step: {looking.out_of_step}")
     say(f"verifying {len(cells):,} cells of {looking.contract.id}")
     say(PROOF_HEADER)
     proofs: list[CellProof] = []
@@ -162,7 +177,14 @@ def prove(
     for warning in looking.record(proofs):
         click.echo(f"warning: {warning}", err=True)
     unseen = looking.unseen(cells, given_up=len(cells) - len(proofs))
-    found = Equality(contract=looking.contract, at=at, proofs=proofs, unseen=unseen, deep=deep)
+    found = Equality(
+        contract=looking.contract,
+        at=at,
+        proofs=proofs,
+        unseen=unseen,
+        deep=deep,
+        out_of_step=str(looking.out_of_step) if looking.out_of_step else None,
+    )
     for line in (*found.lines(repairs=repairs), *outside_lines(looking.contract, looking.ledger)):
         say(line)
     for proof in proofs:
@@ -186,7 +208,10 @@ def _due(
 
     start = first_window_start(project.bigquery, contract, ledger)
     asked = set(cells_between(contract, start, from_, to, slices))
-    due = standing(ledger, contract, start, ledger.now()).due
+    table = ledger.find_route(contract.id)
+    # What a run writes now is not synced either.
+    writing = [left.run_id for left in ledger.left_over(table)] if table else []
+    due = standing(ledger, contract, start, ledger.now(), ended=writing).due
     return [each for each in due if each.cell in asked]
 
 

@@ -60,6 +60,12 @@ def require_servers(project: Project, *, harper: bool = True, bigquery: bool = T
         _require_login(project.harper, ends)
 
 
+def harper_listens(project: Project) -> bool:
+    """Says whether something takes a connection at Harper's address."""
+    address = _address("Harper", project.harper.url)
+    return listens(address.host, address.port)
+
+
 def listens(host: str, port: int) -> bool:
     """Says whether something takes a connection there, at one of the addresses of that name."""
     try:

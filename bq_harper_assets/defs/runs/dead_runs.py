@@ -1,6 +1,6 @@
 """Runs that were killed are ended in Dagster, and told to whoever takes up their cells again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from dagster import DagsterEventType, DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
@@ -84,6 +84,11 @@ def clear_the_way(
     return [*told.values(), *(f"{_died(instance, run)}, in {run.job_name}" for run in others)]
 
 
+def fates_of_ended_runs(instance: DagsterInstance, lefts: Iterable[LeftOver]) -> dict[str, str]:
+    """Says of each of these runs that has ended what became of it; nothing is changed."""
+    return {left.run_id: _fate(instance, left) for left in lefts if not _is_at_work(instance, left)}
+
+
 def _is_at_work(instance: DagsterInstance, left: LeftOver) -> bool:
     run = instance.get_run_by_id(left.run_id)
     if run is None:  # of another Dagster with the same ledger: it works if it holds a lease
@@ -97,6 +102,8 @@ def _fate(instance: DagsterInstance, left: LeftOver) -> str:
         return f"run {_short(left.run_id)} of another Dagster did not end"
     if run.status is DagsterRunStatus.CANCELED:
         return f"run {_short(left.run_id)} was stopped"
+    if run.status is DagsterRunStatus.SUCCESS:  # an answer that is missing keeps its lease
+        return f"run {_short(left.run_id)} has ended"
     if instance.all_logs(left.run_id, of_type=DagsterEventType.STEP_FAILURE):
         return f"run {_short(left.run_id)} failed"
     return _died(instance, run, left.planned_at)

@@ -22,7 +22,7 @@ from bq_harper_assets.defs.resources import LedgerResource
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way
 from bq_harper_assets.defs.runs.early_end import execute_stoppably, told_as_stopped
 from bq_harper_assets.defs.runs.run_process import tags_of_this_process
-from bq_harper_assets.local.dagster_home import make_dagster_home
+from bq_harper_assets.local.dagster_home import dagster_home, make_dagster_home
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.validation.proof.cell_proof import PROOF_CHECK
 from bq_harper_assets.validation.proof.table_proof import STATUS_OF_RUN, THIS_RUN
@@ -77,6 +77,18 @@ def project_instance(root: Path) -> Iterator[DagsterInstance]:
     with DagsterInstance.get() as instance:
         if settings := lacking(instance):
             say_beside(f"warning: {what_it_means(home)}. Write there: {'; '.join(settings)}")
+        yield instance
+
+
+@contextmanager
+def instance_if_made(root: Path) -> Iterator[DagsterInstance | None]:
+    """Opens the same instance without a word; None if no run was ever recorded on this machine."""
+    home = dagster_home(root, os.environ)
+    if not home.is_dir():
+        yield None
+        return
+    os.environ["DAGSTER_HOME"] = str(home)
+    with DagsterInstance.get() as instance:
         yield instance
 
 

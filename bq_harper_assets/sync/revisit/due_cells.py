@@ -8,7 +8,7 @@ from enum import StrEnum
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.questions.status import CellRecord
-from bq_harper_assets.ledger.records import CellState
+from bq_harper_assets.ledger.records import CellKey, CellState
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.ledger_facts import cell_key
@@ -19,7 +19,7 @@ class Reason(StrEnum):
 
     MISSING = "missing"
     FAILED = "failed"
-    PLANNED_LEFT = "planned_left"  # by a run that ended without a report
+    PLANNED_LEFT = "planned_left"  # by a run that has ended
     REFUSED = "refused"  # by the guard: a person decides
     FORGOTTEN = "forgotten"  # was refused for deletes of others, which no longer count
     DIRTY = "dirty"  # another cell's turn wrote or took a row of it
@@ -56,15 +56,15 @@ def due_cells(
     windows: Iterable[Window],
     slices: int,
     records: Sequence[CellRecord],
-    leased: Collection[int] = (),
+    at_work: Collection[CellKey] = (),
     seen: Mapping[datetime, WindowFingerprint] | None = None,
     now: datetime | None = None,
 ) -> list[Due]:
     """Returns the cells of these closed windows that need work, in the order of the windows.
 
-    `leased` slices are at work, so what is planned there is not left over. `seen` has fingerprints
-    by the start of a window; one that is older than a cell's commit does not count. Without `now`
-    no refusal is old enough to be tried again.
+    Runs are `at_work` on some cells, so what is planned of these is not left over. `seen` has
+    fingerprints by the start of a window; one that is older than a cell's commit does not count.
+    Without `now` no refusal is old enough to be tried again.
     """
     known = {record.cell: record for record in records}
     found = []
@@ -73,7 +73,7 @@ def due_cells(
         for number in range(slices):
             cell = Cell(window, number)
             record = known.get(cell_key(cell))
-            reason = _reason(record, number in leased, sight, now)
+            reason = _reason(record, cell_key(cell) in at_work, sight, now)
             if reason is not None:
                 found.append(Due(cell, reason, _sign(reason, record, sight)))
     return found
@@ -87,12 +87,15 @@ def is_comparable(record: CellRecord) -> bool:
 
 
 def _reason(
-    record: CellRecord | None, is_leased: bool, seen: WindowFingerprint | None, now: datetime | None
+    record: CellRecord | None,
+    is_at_work: bool,
+    seen: WindowFingerprint | None,
+    now: datetime | None,
 ) -> Reason | None:
     if record is None:
         return Reason.MISSING
     if record.state is CellState.PLANNED:
-        return None if is_leased else Reason.PLANNED_LEFT
+        return None if is_at_work else Reason.PLANNED_LEFT
     if record.state is CellState.FAILED:
         return Reason.FAILED
     if record.state is CellState.REFUSED:

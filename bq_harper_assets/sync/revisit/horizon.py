@@ -4,14 +4,14 @@ Windows inside the horizon are compared each time, and of all older ones a part,
 them is compared once within the scrub period.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.instants import floor_to_window
 from bq_harper_assets.ledger.ledger import Ledger
-from bq_harper_assets.ledger.records import CellState
+from bq_harper_assets.ledger.records import CellKey, CellState, LedgerRoute
 from bq_harper_assets.sync.cells.window import Span, windows_between
 from bq_harper_assets.sync.phases import Phase, phase_of
 from bq_harper_assets.sync.revisit.due_cells import (
@@ -41,6 +41,8 @@ class TableStanding:
     phase: Phase
     due: tuple[Due, ...]  # cells of closed windows
     until: datetime  # the end of the newest closed window
+    # Which run is at work on a cell, which is not judged before it has ended.
+    at_work: Mapping[CellKey, str] = field(default_factory=dict)
 
     @property
     def by_reason(self) -> dict[Reason, int]:
@@ -58,10 +60,12 @@ def standing(
     start: datetime,
     now: datetime,
     changed: Mapping[datetime, WindowFingerprint] | None = None,
+    ended: Collection[str] = (),
 ) -> TableStanding:
     """Returns the standing at `now`; neither source nor target is asked.
 
-    `changed` are the windows that the last comparison with the source found.
+    `changed` are the windows that the last comparison with the source found, `ended` the runs that
+    are known to have ended, though their leases have not expired yet.
     """
     until = closed_until(contract, now)
     table = ledger.find_route(contract.id)
@@ -76,16 +80,27 @@ def standing(
         first = floor_to_window(
             min(progress.synced_until, *(changed or ()), until), contract.window
         )
+    at_work = _at_work(ledger, table, ended)
     due = due_cells(
         windows_between(first, until, contract.window),
         contract.slices,
         ledger.cells(table, first, until),
-        [lease.slice for lease in ledger.leases(table) if lease.is_live],
+        at_work,
         changed,
         now,
     )
     phase = phase_of(max(now - progress.synced_until, timedelta(0)), contract.sync)
-    return TableStanding(phase, tuple(due), until)
+    return TableStanding(phase, tuple(due), until, at_work)
+
+
+def _at_work(ledger: Ledger, table: LedgerRoute, ended: Collection[str]) -> dict[CellKey, str]:
+    """Says which run is at work on a cell: one that holds a lease and has not ended."""
+    return {
+        cell: left.run_id
+        for left in ledger.left_over(table)
+        if left.held_until is not None and left.run_id not in ended
+        for cell in left.cells
+    }
 
 
 def known_after(

@@ -1,7 +1,8 @@
 """`bqh reconcile`: what a user types when the ledger and Harper do not tell the same story."""
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from bq_harper_assets.contract.settings.addresses import read_addresses, write_a
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.stores.harper.client import HarperClient
+from bq_harper_assets.sync.errors import OutOfStep
+from bq_harper_assets_tests.cli.commands.test_verify import named_rows
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.harper_clients import admin
@@ -36,6 +39,12 @@ def lost(ledger: Path) -> None:
     """With what SQLite keeps beside it."""
     for path in ledger.parent.glob(f"{ledger.name}*"):
         path.unlink()
+
+
+def copied(ledger: Path, to: Path) -> None:
+    """As a tool for backups would, while it is in use."""
+    with closing(sqlite3.connect(ledger)) as source, closing(sqlite3.connect(to)) as target:
+        source.backup(target)
 
 
 @contextmanager
@@ -99,3 +108,47 @@ def test_a_lost_ledger_and_a_lost_table_are_told_and_mended_by_one_command(
     typed_well("reconcile", name)
     assert held(harper_connection, target) == set(range(40)) - {3}
     typed_well("verify", name, "--deep", *span)
+
+
+def test_an_older_ledger_is_told_first_by_verify_and_status_and_repair_refuses(
+    project: TemporaryProject, tables: SmallTables
+) -> None:
+    start = hours_ago(4)
+    source = tables.make_from(named_rows(start))
+    [ships] = project.declare(table(source, start, key=["number"], slices=1, live=False)).tables
+    name, span = ships.id, ("--to", f"{start + 2 * HOUR:%FT%H:%M}")
+    typed_well("sync", name, *span)
+    url = load_project(project.root).ledger.url.get_secret_value()
+    now, older = Path(url.removeprefix("sqlite:///")), project.root / "older.db"
+    copied(now, older)
+    assert "out of step" not in typed_well("verify", name, *span)
+    assert "out of step" not in typed_well("status", name)
+    tables.run(f"UPDATE {source.sql} SET name = 'later' WHERE number = 5")
+    typed_well("sync", name, "--changed", *span)
+    lost(now)
+    copied(older, now)
+
+    why = f"the ledger is older than Harper's table {ships.target_table}"
+    said = typed_well("verify", name, *span, code=3).splitlines()
+    assert said[0].startswith(f"{name} is out of step: {why}")
+    assert said[0].endswith(f"type: bqh reconcile {name}")
+    assert said[-1] == f"{name} is out of step, as said above; type: bqh reconcile {name}"
+    assert "bqh repair" not in "\n".join(said)
+    assert "bqh sync" not in "\n".join(said)
+    assert told("verify", name, *span, code=3)["out_of_step"].startswith(why)
+    equal = ("--from", f"{start + HOUR:%FT%H:%M}", *span)
+    assert "rows differ" not in typed_well("verify", name, *equal, code=4)
+    refused = typed("repair", name)
+    assert isinstance(refused.exception, OutOfStep), refused.output
+    assert str(refused.exception).startswith(why)
+    shown = typed_well("status", name)
+    _, first, *_ = shown.partition(f"{name} -> ")[2].splitlines()
+    assert first.startswith(f"  out of step: {why}")
+    assert "bqh sync" not in shown
+
+    lost(now)
+    for command in ("verify", "repair"):
+        assert "is kept by the ledger" in str(typed(command, name).exception)
+    shown = typed_well("status", name)
+    assert "is kept by the ledger" in shown
+    assert "bqh sync" not in shown

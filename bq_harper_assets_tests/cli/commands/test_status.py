@@ -1,23 +1,39 @@
 """`bqh status`: figures that add up, how far each slice is, and who is at work; by the ledger."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from dagster import DagsterRunStatus, job, op
+from dagster._core.utils import make_new_run_id
 
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.defs.runs.launch import project_instance
+from bq_harper_assets.defs.runs.run_process import PID, STARTED, tags_of_this_process
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import CellKey, Leases, LedgerRoute, Mode, Wanted
 from bq_harper_assets.ledger.verbs.audit import Note
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets.sync.ledger_facts import table_facts
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
+from bq_harper_assets_tests.empty_dagster import empty_dagster
 from bq_harper_assets_tests.ledger.sample import result
 from bq_harper_assets_tests.temporary_project import HOUR, TemporaryProject, hours_ago, table
 
 TTL = timedelta(minutes=3)
 START = hours_ago(5)
+
+
+@op
+def do_nothing() -> None:
+    pass
+
+
+@job
+def nothing() -> None:
+    do_nothing()
 
 
 @pytest.fixture
@@ -145,5 +161,45 @@ def test_while_a_run_is_at_work_nothing_is_advised_and_a_dead_run_is_told(
         while ledger.now() <= leases.held[0].expires_at:
             pass
     shown = typed_well("status")
-    assert "  run run-dead ended without a word; its lease ran out at " in shown
-    assert "and the next run takes up its 1 cells: bqh sync ships --changed\n" in shown
+    assert "  run run-dead is not at work any more: its lease ran out at " in shown
+    assert "and the next run takes up its 1 cell: bqh sync ships --changed\n" in shown
+
+
+def test_a_run_that_has_ended_is_not_at_work_though_its_lease_has_not_expired(
+    declared: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", empty_dagster(tmp_path / "dagster"))
+    with project_instance(declared.root) as instance:
+        stopped = instance.create_run_for_job(nothing, status=DagsterRunStatus.CANCELED)
+        gone_id = make_new_run_id()
+        gone = {**tags_of_this_process(gone_id), STARTED: "another process of that id"}
+        instance.create_run_for_job(
+            nothing, run_id=gone_id, status=DagsterRunStatus.STARTED, tags=gone
+        )
+    with open_ledger(declared.ledger.url) as ledger:
+        _, found = known(declared, ledger)
+        plan(ledger, ledger.acquire(found, [0], stopped.run_id, TTL), range(3), range(1))
+        ledger.acquire(found, [1], gone_id, TTL)
+        shown = typed_well("status")
+        assert f"  run {stopped.run_id[:8]} was stopped; its lease ends at " in shown
+        assert "and then the next run takes up its 3 cells: bqh sync ships --changed\n" in shown
+        assert f"  run {gone_id[:8]} (process {gone[PID]} on " in shown
+        assert "at work" not in shown
+        assert "Start with: bqh sync ships\n" in shown
+        assert told("status")["tables"][0]["ended"][stopped.run_id].endswith(" was stopped")
+
+
+def test_cells_that_were_synced_while_their_window_was_open_are_not_counted_as_done(
+    declared: Project,
+) -> None:
+    with open_ledger(declared.ledger.url) as ledger:
+        _, found = known(declared, ledger)
+        leases = ledger.acquire(found, [0, 1], "first-run", TTL)
+        half = START + HOUR + timedelta(minutes=30)
+        batches = plan(ledger, leases, range(2), range(2), upto=half)
+        ledger.commit_cells(leases, [(batch, result(10)) for batch in batches])
+        ledger.release(leases)
+    shown = typed_well("status")
+    assert "  2 of " in shown
+    assert "  4 of " not in shown
+    assert " 2 closed_since; " in shown

@@ -9,13 +9,15 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from dagster import DagsterRunStatus
+from dagster import DagsterRunStatus, job, op
 
-from bq_harper_assets.contract.project import Project
+from bq_harper_assets.cli.exit_codes import ExitCode
+from bq_harper_assets.contract.project import Project, load_project
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.defs.partitions import range_tags
 from bq_harper_assets.defs.runs.launch import project_instance
 from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.ledger.records import CellKey, CellState, Mode, Wanted
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.sync.ledger_facts import table_facts
@@ -26,11 +28,16 @@ from bq_harper_assets_tests.cli.held_up import (
     run_of,
     typed_beside,
 )
+from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.defs.shown import loadable
 from bq_harper_assets_tests.fault_proxy import FaultProxy
+from bq_harper_assets_tests.stores.small_tables import SmallTables
 from bq_harper_assets_tests.temporary_project import (
     HOUR,
+    TemporaryProject,
     hours_ago,
+    numbered_rows,
+    table,
 )
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery, pytest.mark.spark]
@@ -105,6 +112,56 @@ def test_a_run_that_waits_for_a_lease_says_so_at_once_and_is_ended_by_ctrl_c_wit
     assert "are written again by the next run. Next: bqh sync" in typed.said
     assert run_of(declared).status is DagsterRunStatus.CANCELED
     assert [lease.owner for lease in live_leases(declared)] == ["another-run"]
+
+
+def test_what_an_ended_run_has_left_is_due_and_what_another_writes_now_is_named(
+    project: TemporaryProject, tables: SmallTables
+) -> None:
+    start = hours_ago(6)
+    source = tables.make_from(numbered_rows(start))
+    [ships] = project.declare(table(source, start, live=False)).tables
+    span = ("--to", f"{start + 3 * HOUR:%FT%H:%M}")
+    typed_well("sync", ships.id, "--to", f"{start + HOUR:%FT%H:%M}")
+    with project_instance(project.root) as instance:
+        stopped = instance.create_run_for_job(nothing, status=DagsterRunStatus.CANCELED)
+    with open_ledger(load_project(project.root).ledger.url) as ledger:
+        known = ledger.find_route(ships.id)
+        assert known
+        hours = (start + HOUR, start + 2 * HOUR)
+        for number, owner, seconds in ((0, stopped.run_id, 30), (1, "another-run", 600)):
+            leases = ledger.acquire(known, [number], owner, timedelta(seconds=seconds))
+            cells = [CellKey.of_window(hour, hour + HOUR, number) for hour in hours]
+            wanted = [Wanted(cell=cell, mode=Mode.COPY, fingerprint="fp") for cell in cells]
+            ledger.plan(leases, ledger.now(), 1, wanted, owner)
+
+        ended = typed("sync", ships.id, "--changed", *span)
+        assert ended.exit_code == ExitCode.PARTLY, (ended.output, ended.exception)
+        due, left, *_, working = ended.stdout.partition("looking at ")[2].splitlines()[1:4]
+        assert due == f"2 of 6 cells of {ships.id} are due:"
+        assert left.startswith("  2 left undone by a run that has ended: 2 windows, ")
+        assert working == "  2 that a run is writing now are not judged"
+        short = stopped.run_id[:8]
+        assert f"run {short} was stopped; its 2 cells are taken up again, once its" in ended.stderr
+        windows = ", ".join(f"{hour:%FT%H:%M}" for hour in hours)
+        assert ended.stderr.endswith(
+            f"error: cells of {ships.id} are not judged: 2 that run another- is writing now"
+            f" (2 windows, {windows}). Once that has ended, type: bqh sync {ships.id} --changed\n"
+        )
+        states = [record.state for record in ledger.cells(known, start, start + 3 * HOUR)]
+        assert states.count(CellState.SYNCED) == 4
+        again = told("sync", ships.id, "--changed", *span, code=4)
+        assert again["cells"] == 0
+        assert [len(keys) for keys in again["not_judged"].values()] == [2]
+
+
+@op
+def do_nothing() -> None:
+    pass
+
+
+@job
+def nothing() -> None:
+    do_nothing()
 
 
 def _told_after_s(declared: Project, wait: str) -> float:

@@ -1,5 +1,6 @@
 """The answer to "is it equal now?", by what the proofs of the cells say."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -140,6 +141,7 @@ def test_the_answer_for_programs_has_all_that_the_lines_say() -> None:
     assert found.as_json() == {
         "verdict": "differs",
         "looked_at": NOON.isoformat(),
+        "out_of_step": None,
         "equal_cells": 1,
         "changed_since": [cell(hour).window.key for hour in sorted(hours)],
         "not_looked_at": {
@@ -152,3 +154,15 @@ def test_the_answer_for_programs_has_all_that_the_lines_say() -> None:
     }
     without = equality(proof(0)).as_json()
     assert (without["verdict"], without["presence"]) == ("equal", None)
+
+
+def test_nothing_is_advised_that_is_refused_while_the_ledger_is_out_of_step() -> None:
+    unseen = Unseen(never_synced=(cell(20),))
+    changed = proof(1, source_changed=True)
+    wrong = [proof(2, ProofStatus.DIFFERS), proof(3, ProofStatus.MOVING)]
+    found = equality(proof(0), changed, *wrong, unseen=unseen)
+    assert "type: bqh" in "\n".join(found.lines())
+    older = replace(found, out_of_step="the ledger is older")
+    assert "type: bqh" not in "\n".join(older.lines())
+    for proofs in ([proof(0)], [changed]):
+        assert replace(older, proofs=proofs, unseen=Unseen()).exit_code is ExitCode.PARTLY

@@ -141,9 +141,9 @@ def test_a_run_at_work_says_on_how_many_cells_and_when_it_would_be_given_up() ->
     assert " UTC and has planned no cell yet; if it died" in lines(workers=(worker(cells=0),))[-1]
 
 
-def test_a_run_that_ended_without_a_word_is_told_only_if_it_left_cells() -> None:
+def test_a_run_whose_lease_ran_out_is_told_only_if_it_left_cells() -> None:
     assert lines(workers=(worker(is_live=False, left=1_000),))[-1] == (
-        "  run run-7 ended without a word; its lease ran out at 2026-01-05 13:00:00 UTC, and the"
+        "  run run-7 is not at work any more: its lease ran out at 2026-01-05 13:00:00 UTC, and the"
         " next run takes up its 1,000 cells: bqh sync orders --changed"
     )
     assert lines(workers=(worker(is_live=False, left=0),)) == lines()
@@ -161,3 +161,29 @@ def test_another_declaration_comes_first_and_rows_outside_come_last() -> None:
 def test_several_tables_follow_each_other() -> None:
     told = list(table_lines([status(table="a"), status(table="b")]))
     assert [line for line in told if "->" in line] == ["a -> Orders", "b -> Orders"]
+
+
+def test_a_run_that_has_ended_is_told_as_such_while_its_lease_lasts() -> None:
+    ended = {"run-7": "run run-7 was stopped"}
+    assert lines(workers=(worker(left=2),), ended=ended)[-1] == (
+        "  run run-7 was stopped; its lease ends at 13:00:00 UTC, and then the next run takes up"
+        " its 2 cells: bqh sync orders --changed"
+    )
+    assert lines(workers=(worker(left=0),), ended=ended)[-1] == (
+        "  run run-7 was stopped; its lease ends at 13:00:00 UTC"
+    )
+    both = lines(workers=(worker(left=2), worker(owner="run-8")), ended=ended)
+    assert "bqh sync" not in "\n".join(both)
+
+
+def test_cells_that_are_due_again_are_not_counted_as_synced() -> None:
+    told = lines(due={"dirty": 1, "closed_since": 2, "failed": 4}, cells={"synced": 1_020})
+    assert told[1].startswith("  1,017 of 1,024 cells of closed windows synced, and what was ")
+
+
+def test_a_table_that_is_out_of_step_says_so_first_and_advises_no_sync() -> None:
+    told = lines(
+        out_of_step="the ledger is older", due={"failed": 1}, cells={"failed": 1, "refused": 1}
+    )
+    assert told[1] == "  out of step: the ledger is older"
+    assert "bqh sync" not in "\n".join(told)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bq_harper_assets.cli.exit_codes import ExitCode
 from bq_harper_assets.cli.runs.due_windows import OPEN, WORDS, DueCells, find_due
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.instants import floor_to_window, micros_at
@@ -38,23 +39,55 @@ def test_there_are_words_for_every_reason() -> None:
 
 
 def test_cells_that_a_run_is_moving_are_not_called_equal() -> None:
-    told = str(DueCells(table="orders", looked_at=8, at=NOON, by_reason={}, at_work=3))
-    assert told == (
+    at_work = {"9f56d1aa-1": [Cell(CELL.window, number) for number in range(3)]}
+    found = DueCells(table="orders", looked_at=8, at=NOON, by_reason={}, at_work=at_work)
+    assert str(found) == (
         "nothing of orders is due: 5 of its 8 cells are as BigQuery has them at 2026-11-16"
-        " 12:00:00 UTC; 3 cells that a run is writing now are not judged"
+        " 12:00:00 UTC; 3 that a run is writing now are not judged"
     )
+    assert found.told_at_the_end() == (
+        "cells of orders are not judged: 3 that run 9f56d1aa is writing now (1 window,"
+        " 2026-11-16T12:00). Once that has ended, type: bqh sync orders --changed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("looked_at", "of_runs", "code"),
+    [
+        (8, ExitCode.DONE, ExitCode.PARTLY),
+        (8, ExitCode.NOT_PROVED, ExitCode.PARTLY),
+        (8, ExitCode.DIFFERS, ExitCode.DIFFERS),
+        (8, ExitCode.ERROR, ExitCode.ERROR),
+        (3, ExitCode.DONE, ExitCode.ERROR),
+    ],
+)
+def test_a_sync_that_left_out_what_a_run_writes_does_not_say_that_all_is_done(
+    looked_at: int, of_runs: ExitCode, code: ExitCode
+) -> None:
+    at_work = {"9f56d1aa-1": [Cell(CELL.window, number) for number in range(3)]}
+    found = DueCells(table="orders", looked_at=looked_at, at=NOON, by_reason={}, at_work=at_work)
+    assert found.exit_code(of_runs) is code
+    idle = DueCells(table="orders", looked_at=looked_at, at=NOON, by_reason={})
+    assert idle.exit_code(of_runs) is of_runs
+    assert idle.told_at_the_end() is None
 
 
 def test_cells_that_are_due_are_listed_by_reason_and_in_the_order_of_time() -> None:
     later = Cell(Window(NOON + HOUR, NOON + 2 * HOUR), 0)
     reasons = {"failed": [later], "missing": [CELL]}
-    due = DueCells(table="orders", looked_at=1_234, at=NOON, by_reason=reasons, at_work=1_000)
+    due = DueCells(
+        table="orders",
+        looked_at=1_234,
+        at=NOON,
+        by_reason=reasons,
+        at_work={"9f56d1aa-1": [CELL] * 1_000},
+    )
     assert due.cells == [CELL, later]
     assert str(due) == (
         "2 of 1,234 cells of orders are due:\n"
         "  1 failed in their last run: 1 window, 2026-11-16T13:00\n"
         "  1 never synced: 1 window, 2026-11-16T12:00\n"
-        "  1,000 cells that a run is writing now are not judged"
+        "  1,000 that a run is writing now are not judged"
     )
 
 
@@ -113,7 +146,7 @@ class Due:
     def found(self, cells: Sequence[Cell]) -> dict[str, list[Cell]]:
         due = find_due(self.project, self.project.tables[0], self.start, cells)
         assert due.looked_at == len(cells)
-        self.at_work = due.at_work
+        self.not_judged = due.not_judged
         return {reason: list(each) for reason, each in due.by_reason.items()}
 
 
@@ -155,13 +188,13 @@ def test_cells_are_due_that_changed_failed_or_are_new_and_not_those_that_a_run_i
         ledger.fail_batch(batches[6], "Harper said no")
         due.rows = {changed.window.start}
         assert due.found(cells) == {"source_changed": cells[2:4], "failed": [failed]}
-        assert due.at_work == 1
+        assert due.not_judged == 1
         assert due.found([equal, moving]) == {}
-        assert due.at_work == 1
+        assert due.not_judged == 1
         assert due.found([equal, cells[3]]) == {"source_changed": [cells[3]]}
-        assert due.at_work == 0
+        assert due.not_judged == 0
         due.rows = {cells[-1].window.start}
         assert due.found(cells[-2:]) == {OPEN: cells[-2:]}
         ledger.release(leases)
         assert due.found([moving]) == {"planned_left": [moving]}
-        assert due.at_work == 0
+        assert due.not_judged == 0

@@ -122,10 +122,11 @@ def test_a_refusal_that_only_others_caused_ends_when_they_are_forgotten(
     assert [each.reason for each in due_cells([WINDOW], 1, [decided], now=AFTER)] == ["refused"]
 
 
-def test_what_a_run_with_a_live_lease_has_planned_is_not_left_over() -> None:
+def test_what_a_run_at_work_has_planned_is_not_left_over() -> None:
     planned = record(CellState.PLANNED)
-    assert due_cells([WINDOW], 1, [planned], leased=[0]) == []
-    assert len(due_cells([WINDOW], 1, [planned], leased=[1])) == 1
+    assert due_cells([WINDOW], 1, [planned], at_work=[planned.cell]) == []
+    another = replace(planned.cell, slice=1)
+    assert len(due_cells([WINDOW], 1, [planned], at_work=[another])) == 1
 
 
 def test_windows_close_a_safety_lag_after_they_end() -> None:

@@ -1,11 +1,17 @@
-"""Which windows a look compares: those of the horizon, and the scrub's."""
+"""Which windows a look compares, those of the horizon and the scrub's; and what is due."""
 
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from bq_harper_assets.ledger.ledger import open_ledger
+from bq_harper_assets.ledger.records import CellKey, Mode, Wanted
 from bq_harper_assets.sync.cells.window import Window, windows_between
-from bq_harper_assets.sync.revisit.horizon import horizon, scrub_part
+from bq_harper_assets.sync.ledger_facts import table_facts
+from bq_harper_assets.sync.revisit.due_cells import Reason
+from bq_harper_assets.sync.revisit.horizon import horizon, scrub_part, standing
 from bq_harper_assets.sync.revisit.pace import (
     look_delay,
 )
@@ -50,3 +56,22 @@ def test_without_a_horizon_only_the_scrub_looks() -> None:
     part = scrub_part(table, START, START + 3 * HOUR, None)
     assert part is not None
     assert (part.begin, part.end) == (START, START + HOUR)
+
+
+def test_cells_of_a_run_that_has_ended_are_due_while_its_lease_and_another_run_go_on(
+    tmp_path: Path,
+) -> None:
+    orders = contract(slices=2)
+    with open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        known = ledger.register_route(table_facts(orders, "p"))
+        ledger.record_schema(known, {"columns": []}, 0)
+        key = CellKey.of_window(START, START + orders.window, 0)
+        for cell, run_id in ((key, "ended"), (replace(key, slice=1), "works")):
+            leases = ledger.acquire(known, [cell.slice], run_id, timedelta(minutes=1))
+            wanted = [Wanted(cell=cell, mode=Mode.COPY, fingerprint="fp")]
+            ledger.plan(leases, ledger.now(), 1, wanted, run_id)
+        closed = START + orders.window + orders.safety_lag
+        stands = standing(ledger, orders, START, closed, ended={"ended"})
+        assert [(due.cell.slice, due.reason) for due in stands.due] == [(0, Reason.PLANNED_LEFT)]
+        assert stands.at_work == {replace(key, slice=1): "works"}
+        assert standing(ledger, orders, START, closed).due == ()
