@@ -11,13 +11,18 @@ SETTINGS = "dagster.yaml"
 OF_DAGSTER = ("storage", "history", "schedules", "logs")  # Dagster's own folders in its home
 
 
+def dagster_home(root: Path, environ: Mapping[str, str]) -> Path:
+    """Returns DAGSTER_HOME if it is set, else .local/dagster."""
+    return Path(environ.get("DAGSTER_HOME") or local_folder(root) / "dagster").resolve()
+
+
 def make_dagster_home(root: Path, environ: Mapping[str, str]) -> Path:
     """Makes DAGSTER_HOME if it is set, else .local/dagster, with the project's settings in it.
 
     A folder that the user named may have settings of its own; our own folder gets the project's.
     """
     named = environ.get("DAGSTER_HOME")
-    home = Path(named or local_folder(root) / "dagster").resolve()
+    home = dagster_home(root, environ)
     # Logs and results name rows, so the folder is private, unless the user named and made it.
     if not (named and home.is_dir()):
         make_private_folder(home)
