@@ -37,6 +37,7 @@ STORIES = {
     "ledger/test_processes.py": "processes that share a ledger, or die",
     "ledger/test_random_changes.py": "random verbs against a model",
     "ledger/test_random_owners.py": "random owners of leases against a model",
+    "local/test_local_stack_page.py": "docs/local-stack.md",
     "maritime/test_synced.py": "the sample data in Harper",
     "stores/test_clustered_table.py": "BigQuery's clustering as Harper's indexes",
     "stores/test_one_shape.py": "the folders of all stores",
@@ -68,6 +69,7 @@ PLAIN_UP_TO = 12
 TRIED_BY = {
     "cli/commands/demo.py": "maritime/test_synced.py",  # its steps; nobody types the command
     "cli/main.py": "cli/test_exit_codes.py",
+    "contract/settings/addresses.py": "contract/settings/test_origins.py",
     "ledger/verbs/transitions.py": "ledger/verbs/test_cell_commits.py",
     "local/emulator.py": "local/test_emulator_gaps.py",
     "local/emulator_launcher.py": "local/test_emulator_gaps.py",

@@ -15,10 +15,20 @@ from bq_harper_assets.errors import BqhError
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _READ_ONLY = {errno.EROFS}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
+_RIGHTS = "let this user read and write there (the rights of file and folder, or the mount)"
 
 
 class StorageFault(BqhError):
-    """Files of this machine cannot be opened or written."""
+    """Files of this machine cannot be opened or written, and `cure` says what to do about it."""
+
+    def __init__(self, what: str, cure: str) -> None:
+        super().__init__(
+            f"{what}. Cells that are committed are safe, and what was not is done again by the next"
+            f" sync; a run that was cut off is ended by the next command. Next: {cure}, then type"
+            " the same command again"
+        )
+        self.what = what
+        self.cure = cure
 
 
 @contextmanager
@@ -52,22 +62,10 @@ def _fault(error: BaseException) -> StorageFault | None:
             is_closed = code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
             why = f"{why}, in Dagster's storage at {os.environ.get('DAGSTER_HOME', '.local')}"
         if is_full:
-            return _told("a disk is full", why, "Free some space")
+            return StorageFault(f"a disk is full ({why})", "free some space")
         if is_closed:
-            return _told(
-                "files cannot be opened or written",
-                why,
-                "Give this user the right to (the file's and the folder's rights, the mount)",
-            )
+            return StorageFault(f"files cannot be opened or written ({why})", _RIGHTS)
     return None
-
-
-def _told(what: str, why: str, cure: str) -> StorageFault:
-    return StorageFault(
-        f"{what} ({why}). Cells that are committed are safe, and what was not is done again by the"
-        f" next sync; a run that was cut off is ended by the next command. {cure}, then type the"
-        " same command again"
-    )
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

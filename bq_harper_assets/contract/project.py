@@ -83,13 +83,14 @@ def load_project(
     tables = contracts(declared, problems, warnings, now or datetime.now(UTC))
     chosen = choose_profile(profile, variables)
     name = str(chosen.value)
+    stack = _stack(root, name, problems)
     origins = gather_origins(
         variables,
         read_profile(root, chosen, variables, problems),
         {f"bigquery.{key}": entry for key, entry in declared.connection.items()},
-        _stack(root, name, problems),
+        stack,
     )
-    systems = resolve_systems(origins, name, root, problems)
+    systems = resolve_systems(origins, name, root, problems, stack)
     if systems is None or problems:
         raise ConfigError(problems)
     if name != LOCAL and (endpoint := origins["bigquery.endpoint"]):
@@ -129,10 +130,17 @@ def _stack(root: Path, profile: str, problems: list[Problem]) -> StackAddresses 
     if profile != LOCAL:
         return None
     folder = local_folder(root)
+    file = (folder / ADDRESSES_FILE).relative_to(root).as_posix()
     try:
         return read_addresses(folder)
+    except PermissionError as error:
+        message = (
+            f"cannot be read by this user ({error.strerror}): type this as the user who started the"
+            " local stack"
+        )
+        problems.append(Problem(file=file, message=message))
+        return None
     except (ValidationError, OSError, UnicodeDecodeError):
-        file = (folder / ADDRESSES_FILE).relative_to(root).as_posix()
         message = "is not what bqh up writes: delete it, then type bqh up"
         problems.append(Problem(file=file, message=message))
         return None

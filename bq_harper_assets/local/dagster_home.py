@@ -12,7 +12,7 @@ OF_DAGSTER = ("storage", "history", "schedules", "logs")  # Dagster's own folder
 
 
 def dagster_home(root: Path, environ: Mapping[str, str]) -> Path:
-    """Names DAGSTER_HOME if it is set, else .local/dagster; nothing is made."""
+    """Returns DAGSTER_HOME if it is set, else .local/dagster; nothing is made."""
     return Path(environ.get("DAGSTER_HOME") or local_folder(root) / "dagster").resolve()
 
 

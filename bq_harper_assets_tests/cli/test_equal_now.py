@@ -4,6 +4,7 @@ from datetime import datetime
 
 import pytest
 
+from bq_harper_assets.cli.runs.proof_runs import NothingSynced
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
 from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.stores.small_tables import SmallTables
@@ -34,13 +35,20 @@ def test_what_changed_in_bigquery_since_is_named_and_synced_by_one_command(
     contract = table(source, start, key=["number"], live=False)
     [ships] = project.declare(contract).tables
     name, keys = ships.id, [f"{start + n * HOUR:%FT%H:%M}" for n in range(6)]
+    for command in (["verify", name], ["repair", name], ["verify", name, "--from", keys[1]]):
+        early = typed(*command)
+        assert isinstance(early.exception, NothingSynced)
+        assert (early.exception.exit_code, early.output) == (2, "")
+        assert str(early.exception).startswith(f"nothing of {name} is synced ")
+        assert str(early.exception).endswith(f"Next: bqh sync {name}")
     typed_well("sync", name, "--to", keys[4])
     tables.run(f"UPDATE {source.sql} SET number = 1005 WHERE number = 5")
     tables.run(f"DELETE FROM {source.sql} WHERE number IN (45, 46)")
 
     changed = typed_well("verify", name, code=5)
-    assert f"{name} is equal to BigQuery as of " in changed
-    assert "in 4 cells (4 proved by stored hash, --deep compares all values)\n" in changed
+    assert f"{name} is not equal to BigQuery as of " in changed
+    equal = "4 are equal (4 proved by stored hash, --deep compares all values)"
+    assert f" UTC in 4 of 8 cells; {equal}\n" in changed
     then = f"type: bqh sync {name} --changed"
     since = f"  changed in BigQuery since: 2 windows, {keys[0]}, {keys[2]}; {then}\n"
     assert since in changed

@@ -48,7 +48,7 @@ def test_a_full_storage_folder_is_told_in_words(home: Path, project_root: Path) 
         ended = typed("slices", "set", "orders", "2")
     assert isinstance(ended.exception, StorageFault), ended.exception
     assert "a disk is full (" in str(ended.exception)
-    assert "Free some space" in str(ended.exception)
+    assert "Next: free some space, then" in str(ended.exception)
 
 
 def test_what_sqlalchemy_raises_is_told_in_words_too(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_file_that_may_not_be_read_is_named_and_nobody_is_sent_to_a_folder(
     assert f"files cannot be opened or written ([Errno 13] Permission denied: '{file}')" in str(
         told.value
     )
-    assert "Give this user the right to" in str(told.value)
+    assert "Next: let this user read and write there (the rights of" in str(told.value)
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM])

@@ -10,22 +10,23 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from bq_harper_assets.cli.exit_codes import ExitCode
 from bq_harper_assets.cli.options import OUTPUT, PROFILE
 from bq_harper_assets.cli.runs.asked_table import open_project
-from bq_harper_assets.cli.runs.readiness import require_ready
+from bq_harper_assets.cli.runs.readiness import require_ready, require_source
+from bq_harper_assets.cli.storage_errors import StorageFault, storage_errors
 from bq_harper_assets.contract.loading.problems import ConfigError
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.errors import BqhError
-from bq_harper_assets.local.dagster_home import SETTINGS, make_dagster_home
+from bq_harper_assets.local.dagster_home import SETTINGS, dagster_home, make_dagster_home
 from bq_harper_assets.local.errors import SetupError
 from bq_harper_assets.local.java import java_home
 from bq_harper_assets.retries.retry import RetryPolicy
-from bq_harper_assets.stores.bigquery.probe import probe_bigquery
+from bq_harper_assets.stores.bigquery.probe import BEFORE_TABLES, probe_bigquery
 from bq_harper_assets.stores.finding import Finding
 from bq_harper_assets.stores.harper.client import HarperClient
 from bq_harper_assets.stores.harper.mirror.tables import (
@@ -36,6 +37,7 @@ from bq_harper_assets.stores.harper.mirror.tables import (
 from bq_harper_assets.stores.harper.probe import probe_harper
 
 LOW_SPACE_BYTES = 2 * 1024**3
+_WIDE = 10_000  # columns
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
@@ -120,12 +122,18 @@ def system_tables(project: Project, findings: list[Finding]) -> tuple[SystemTabl
 
 def _ready(project: Project, findings: list[Finding]) -> Iterator[Finding]:
     """Says whether each table can be synced as it is declared and as both stores stand."""
-    if any(found.verdict == "fail" and ": settings" in found.subject for found in findings):
+    failed = {found.subject for found in findings if found.verdict == "fail"}
+    if any(": settings" in subject for subject in failed):
         return
     for contract in project.tables:
         subject = f"table {contract.id}"
         try:
             readiness = require_ready(project, contract)
+            if wrong := sorted(failed & {f"bigquery: {contract.id}", *BEFORE_TABLES}):
+                told = f"cannot be synced as long as this fails: {wrong[0]}"
+                yield Finding(subject, "fail", told)
+                continue
+            require_source(project, contract)
         except BqhError as error:
             yield Finding(subject, "fail", str(error))
         else:
@@ -137,11 +145,15 @@ def dagster_finding(project: Project) -> Finding:
     # Here and not above: dagster takes seconds to import.
     from bq_harper_assets.defs.instance_settings import lacking_at, what_it_means
 
-    subject, home = "dagster: settings", make_dagster_home(project.root, os.environ)
+    subject, home = "dagster: settings", dagster_home(project.root, os.environ)
     try:
-        settings = lacking_at(home)
+        with storage_errors():
+            settings = lacking_at(make_dagster_home(project.root, os.environ))
+    except StorageFault as fault:
+        return Finding(subject, "fail", f"Dagster does not open {home}: {fault.what}", fault.cure)
     except Exception as error:  # whatever its storage, its launcher or its own settings raise
-        return Finding(subject, "fail", f"Dagster does not open {home}: {error}")
+        why = str(error).partition("\n[SQL")[0]  # what follows is SQLAlchemy's
+        return Finding(subject, "fail", f"Dagster does not open {home}: {why}")
     if not settings:
         return Finding(subject, "ok", f"runs that are killed are noticed ({home})")
     advice = f"write into {home / SETTINGS}: {'; '.join(settings)}"
@@ -177,14 +189,14 @@ def _unless_unset(subject: str, probe: Callable[[], list[Finding]]) -> list[Find
     try:
         return probe()
     except ConfigError as error:
-        return [Finding(subject, "fail", str(error))]
+        return [Finding(subject, "fail", "; ".join(each.message for each in error.problems))]
 
 
 def _print(project: Project, findings: list[Finding]) -> None:
-    console = Console()
-    settings = Table(
-        "setting", "value", "from", title=f"Profile {project.profile_name}", title_justify="left"
-    )
+    # Nothing is cut: a file or a program gets whole lines, and a narrow terminal folds them.
+    console = Console() if sys.stdout.isatty() else Console(width=_WIDE)
+    columns = (Column(name, overflow="fold") for name in ("setting", "value", "from"))
+    settings = Table(*columns, title=f"Profile {project.profile_name}", title_justify="left")
     for setting in project.settings:
         settings.add_row(setting.name, Text(setting.value), setting.source)
     console.print(settings)

@@ -9,8 +9,11 @@ from pathlib import Path
 import click
 
 from bq_harper_assets.cli.options import PORT_NUMBER, STACK_FOLDER
+from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.settings.addresses import StackAddresses
+from bq_harper_assets.contract.settings.profile import LOCAL
 from bq_harper_assets.contract.settings.root import find_project_root
+from bq_harper_assets.errors import BqhError
 from bq_harper_assets.local.ports import SERVER_TITLES
 from bq_harper_assets.local.stack import LocalStack
 
@@ -48,7 +51,7 @@ def up(folder: Path | None, threads: int | None, **ports: int | None) -> None:
     asked = {name.removesuffix("_port"): port for name, port in ports.items() if port}
     with _progress() as say:
         addresses = _stack(folder, ports=asked, threads=threads).up(say)
-    click.echo(_shown(addresses))
+    click.echo(_shown(addresses, declared_project(addresses)))
 
 
 @click.command()
@@ -87,12 +90,22 @@ def _progress() -> Iterator[Callable[[str], None]]:
         yield lambda line: console.print(line, markup=False)
 
 
-def _shown(addresses: StackAddresses) -> str:
+def declared_project(addresses: StackAddresses) -> str:
+    """Returns the BigQuery project that commands use here, which the emulator need not know."""
+    try:
+        settings = load_project(find_project_root(os.environ, Path.cwd()), profile=LOCAL).settings
+    except BqhError:  # told by the next command that needs the configuration
+        return addresses.bigquery_project
+    declared = {setting.name: setting for setting in settings}["bigquery.project"]
+    return addresses.bigquery_project if declared.source == "default" else declared.value
+
+
+def _shown(addresses: StackAddresses, project: str) -> str:
     return "\n".join(
         (
             f"Harper    {addresses.harper_url}  (user {addresses.harper_user}, "
             f"password in {addresses.harper_password_file})",
-            f"BigQuery  {addresses.bigquery_url}  (project {addresses.bigquery_project}, "
+            f"BigQuery  {addresses.bigquery_url}  (project {project}, "
             f"Storage API {addresses.bigquery_storage})",
             "Stop it with: bqh down",
         )

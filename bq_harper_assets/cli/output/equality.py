@@ -101,20 +101,20 @@ class Equality:
     @property
     def changed(self) -> "list[Window]":
         """Lists the windows that BigQuery has changed since their sync."""
-        from bq_harper_assets.validation.verdict import ProofStatus
-
-        found = {
-            proof.cell.window
-            for proof in self.proofs
-            if proof.source_changed or proof.status is ProofStatus.SOURCE_CHANGED
-        }
-        return sorted(found)
+        return sorted({proof.cell.window for proof in self.proofs if _has_changed(proof)})
 
     def lines(self, *, repairs: bool = False) -> Iterator[str]:
         """Writes the answer and what to type; with `repairs` it does not advise a repair."""
         name = self.contract.id
         as_of = f"as of {self.at:%F %T} UTC"
-        if self.equal:
+        wrong = [p for p in self.proofs if p.status.value == "differs" or _has_changed(p)]
+        if wrong:
+            count = len(self.equal)
+            how = f"{'1 is' if count == 1 else f'{count:,} are'} equal ({self._how()})"
+            cells = f"{len(wrong):,} of {_cells(self.proofs)}"
+            rest = how if self.equal else "none is known to be equal"
+            yield f"{name} is not equal to BigQuery {as_of} in {cells}; {rest}"
+        elif self.equal:
             yield f"{name} is equal to BigQuery {as_of} in {_cells(self.equal)} ({self._how()})"
         else:
             yield f"no cell of {name} is known to be equal to BigQuery {as_of}"
@@ -198,6 +198,11 @@ class Equality:
         else:
             said = [f"{by_values:,} proved by all values"]
         return ", ".join(said)
+
+
+def _has_changed(proof: "CellProof") -> bool:
+    """Says whether BigQuery has changed the cell since its sync."""
+    return proof.source_changed or proof.status.value == "source_changed"
 
 
 def _cells(cells: "Sequence[object]") -> str:

@@ -1,6 +1,6 @@
 """Proofs of cells are printed as lines for a person, and as JSON for programs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +23,18 @@ def window_lines(proofs: "Iterable[CellProof]") -> Iterator[str]:
         counts = (f"{sum(getattr(p, count) for p in of_window):,}" for count in _COUNTS)
         instants = [proof.t for proof in of_window if proof.t]
         t = f"{min(instants):%F %T}" if instants else "-"
-        words = sorted({proof.words for proof in of_window})
-        yield " ".join((window.key, *(c.rjust(_WIDTH) for c in counts), t, ", ".join(words)))
+        words = _words(of_window)
+        yield " ".join((window.key, *(c.rjust(_WIDTH) for c in counts), t, words))
         for proof in of_window:
             yield from _row_lines(proof)
+
+
+def _words(of_window: "Sequence[CellProof]") -> str:
+    """Says how the window's cells were judged; where some differ, how many do."""
+    differing = sum(proof.status.value == "differs" for proof in of_window)
+    if differing and len(of_window) > 1:
+        return f"differs in {differing:,} of {len(of_window):,} cells"
+    return ", ".join(sorted({proof.words for proof in of_window}))
 
 
 def _row_lines(proof: "CellProof") -> Iterator[str]:

@@ -20,6 +20,7 @@ from bq_harper_assets.cli.runs.readiness import find_out_of_step
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.project import Project
 from bq_harper_assets.contract.table import TableContract
+from bq_harper_assets.errors import BqhError
 
 if TYPE_CHECKING:
     from bq_harper_assets.ledger.ledger import Ledger
@@ -34,6 +35,12 @@ if TYPE_CHECKING:
 WINDOWS_AT_ONCE = 96  # read, compared and forgotten together
 SHOWN_ROWS = 20  # of a cell that differs
 _EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+
+
+class NothingSynced(BqhError):
+    """No cell was ever synced of what a proof is asked for."""
+
+    exit_code = 2  # what was asked for cannot be meant, and nothing was started
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,7 +241,7 @@ def synced_cells(
     to: datetime | None,
     slices: str | None,
 ) -> "list[Cell]":
-    """Lists the cells of the range that were committed; a usage error if there is none."""
+    """Lists the cells of the range that were committed; raises NothingSynced if there is none."""
     from bq_harper_assets.instants import floor_to_window
 
     first = floor_to_window(from_.replace(tzinfo=UTC), contract.window) if from_ else _EVER[0]
@@ -243,9 +250,10 @@ def synced_cells(
     known = ledger.cells(table, first, last, slices_asked(contract, slices)) if table else ()
     cells = sorted(synced_of(known))
     if not cells:
-        where = " in that range" if from_ or to or slices else ""
-        raise click.UsageError(
-            f"nothing of {contract.id} is synced{where}; start with: bqh sync {contract.id}"
+        where = " in that range" if from_ or to or slices else " yet"
+        raise NothingSynced(
+            f"nothing of {contract.id} is synced{where}, so there is nothing to compare. Next: bqh"
+            f" sync {contract.id}"
         )
     return cells
 

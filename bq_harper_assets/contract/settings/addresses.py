@@ -27,6 +27,16 @@ class StackAddresses(BaseModel):
         except (OSError, UnicodeDecodeError):
             return None
 
+    def password_refusal(self) -> str | None:
+        """Says why the password's file is there and cannot be read; None if it can, or is gone."""
+        try:
+            self.harper_password_file.open("rb").close()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return error.strerror
+        return None
+
 
 def read_addresses(folder: Path) -> StackAddresses | None:
     """Reads the addresses; None if no stack was ever started with its files in `folder`."""

@@ -17,6 +17,7 @@ from bq_harper_assets.contract.loading.block_check import validated
 from bq_harper_assets.contract.loading.config_entry import ConfigEntry
 from bq_harper_assets.contract.loading.problems import Problem
 from bq_harper_assets.contract.loading.variables import ENVIRONMENT
+from bq_harper_assets.contract.settings.addresses import StackAddresses
 from bq_harper_assets.contract.settings.origins import Entries, Origins
 from bq_harper_assets.contract.settings.profile import (
     LOCAL,
@@ -45,7 +46,11 @@ class Systems:
 
 
 def resolve_systems(
-    origins: Origins, name: str, root: Path, problems: list[Problem]
+    origins: Origins,
+    name: str,
+    root: Path,
+    problems: list[Problem],
+    stack: StackAddresses | None = None,
 ) -> Systems | None:
     """Makes the systems of the settings that count; None if one of them is wrong."""
     winners = {setting: entries[0] for setting, entries in origins.items() if entries}
@@ -66,7 +71,7 @@ def resolve_systems(
     return Systems(
         profile=profile,
         bigquery=_bigquery(profile.bigquery, name, credentials),
-        harper=_harper(profile.harper, name),
+        harper=_harper(profile.harper, name, stack),
         spark=_spark(profile.spark),
         ledger=_ledger(profile.ledger, root),
         emulated=emulated,
@@ -110,9 +115,17 @@ def _bigquery(
     )
 
 
-def _harper(found: HarperProfile, name: str) -> HarperConnection | Problem:
+def _harper(
+    found: HarperProfile, name: str, stack: StackAddresses | None
+) -> HarperConnection | Problem:
     if found.password is None and found.token is None:
-        if name == LOCAL:
+        is_of_stack = stack is not None and found.url == stack.harper_url
+        if stack is not None and is_of_stack and (why := stack.password_refusal()):
+            message = (
+                f"this user cannot read Harper's password in {stack.harper_password_file} ({why}):"
+                " type this as the user who started the local stack, or set OPERATIONSAPI_PASS"
+            )
+        elif name == LOCAL:
             message = (
                 "no password for Harper: start the local stack with bqh up, or set "
                 "OPERATIONSAPI_PASS (with OPERATIONSAPI_URL and OPERATIONSAPI_USER) "

@@ -12,6 +12,8 @@ from bq_harper_assets.stores.bigquery.errors import Feature
 from bq_harper_assets.stores.finding import Finding
 
 _TIMEOUT_S = 15
+_REACH, _QUERY = "bigquery: reach", "bigquery: run a query"
+BEFORE_TABLES = (_REACH, _QUERY)  # without these no table is looked at
 TIME_TYPES = ("TIMESTAMP", "DATETIME", "DATE")
 
 
@@ -20,17 +22,17 @@ def probe_bigquery(
 ) -> list[Finding]:
     """Returns the findings in a useful order, and stops where the next ones would be pointless."""
     where = connection.endpoint or f"project {connection.project!r}"
-    client, failed = _try("bigquery: reach", "", lambda: connect(connection))
+    client, failed = _try(_REACH, "", lambda: connect(connection))
     if failed:
         return [failed]
     _, failed = _try(
-        "bigquery: run a query",
+        _QUERY,
         "bigquery.jobs.create",
         lambda: _dry_run(client, "SELECT 1"),
     )
     if failed:
         return [failed]
-    findings = [Finding("bigquery: run a query", "ok", f"queries may be run in {where}")]
+    findings = [Finding(_QUERY, "ok", f"queries may be run in {where}")]
     for contract in tables:
         findings += _probe_table(client, connection, contract)
     return findings

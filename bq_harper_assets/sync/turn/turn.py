@@ -46,11 +46,6 @@ from bq_harper_assets.sync.turn_context import TurnContext, TurnSource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_UNCOMMITTED = (
-    "None of them is committed; what was written stays and is written again by the next run, which"
-    f" has to wait until the lease runs out, {LEASE_LASTS // timedelta(minutes=1)} minutes at most"
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Leased:
@@ -219,10 +214,9 @@ class Turn:
     @contextmanager
     def _spark_at_work(self, cells: Sequence[Cell]) -> Iterator[None]:
         """Reports what Spark does while it is quiet, explains its errors, and cancels on a stop."""
-        then = f"{_UNCOMMITTED}. Next: bqh sync {self.contract.id}"
         with (
             told_while_quiet(self.spark, f"moving {len(cells)} cells of {self.contract.id}"),
-            errors_of_spark(self.contract.id, cells, then),
+            errors_of_spark(self.contract.id, cells, told_uncommitted(self.contract.id)),
             cancelled_by(self.stop, self.spark),
         ):
             yield
@@ -358,6 +352,15 @@ class Turn:
             schema_is_new=ensured.version_is_new,
             waiting=self._waiting(turn),
         )
+
+
+def told_uncommitted(table: str) -> str:
+    """Says what is left of cells whose Spark job failed, and what to do if no other try follows."""
+    minutes = LEASE_LASTS // timedelta(minutes=1)
+    return (
+        "None of them is committed; what was written stays and is written again. Next: bqh sync"
+        f" {table}, which waits until the lease has run out, {minutes} minutes at most"
+    )
 
 
 def is_on(setting: str) -> bool:

@@ -3,17 +3,28 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from bq_harper_assets.cli.commands.doctor import system_table_finding
 from bq_harper_assets.cli.main import bqh
+from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.loading.problems import ConfigError
+from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.settings.addresses import StackAddresses, write_addresses
 from bq_harper_assets.contract.settings.root import local_folder
 from bq_harper_assets.maritime.warehouse import Warehouse
 from bq_harper_assets.stores.harper.mirror.tables import SystemTable
+from bq_harper_assets_tests.small_disks import read_only
+from bq_harper_assets_tests.stores.small_tables import SmallTables
+from bq_harper_assets_tests.temporary_project import (
+    TemporaryProject,
+    hours_ago,
+    numbered_rows,
+    table,
+)
 
 pytestmark = [pytest.mark.harper, pytest.mark.bigquery]
 
@@ -85,10 +96,57 @@ def test_without_a_stack_it_says_how_to_start_one(project: Path) -> None:
     assert "bqh up" in done.output
 
 
-def _connection(project: Path):  # type: ignore[no-untyped-def]
-    from bq_harper_assets.contract.project import load_project
-
+def _connection(project: Path) -> BigQueryConnection:
     return load_project(project).bigquery
+
+
+def test_a_table_whose_source_or_columns_fail_is_not_ok(
+    project: Path, bigquery_connection: BigQueryConnection
+) -> None:
+    source = SmallTables.at(bigquery_connection).make_from(numbered_rows(hours_ago(2), 5))
+    declared = TemporaryProject(project)
+
+    def of_table(**known: Any) -> tuple[str, str, str]:
+        """The line of its source and of itself."""
+        declared.declare(table(source, hours_ago(2), id="ships", **known))
+        findings = json.loads(_doctor("--output", "json").output)["findings"]
+        found = {each["subject"]: each for each in findings}
+        shown = found["table ships"]
+        return found["bigquery: ships"]["verdict"], shown["verdict"], shown["detail"]
+
+    assert of_table()[:2] == ("ok", "ok")
+    assert of_table(timestampColumn="tss") == (
+        "fail",
+        "fail",
+        "cannot be synced as long as this fails: bigquery: ships",
+    )
+    source_line, own_line, told = of_table(key=["nummer"])
+    assert (source_line, own_line) == ("ok", "fail")
+    assert "nummer" in told
+
+
+def test_what_cannot_be_written_fails_in_our_words_and_all_else_is_checked(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "dagster"
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    assert "dagster: settings: the dagster.yaml of" in _doctor().output  # it makes the files
+    with read_only(home):
+        done = _doctor()
+    assert "\nok   harper: log in" in done.output
+    [line] = [line for line in done.output.splitlines() if "dagster: settings" in line]
+    assert line.startswith(f"fail dagster: settings: Dagster does not open {home}: files cannot be")
+    assert "sqlalche" not in done.output.lower()
+    assert "     next: let this user read and write there" in done.output
+
+
+def test_nothing_is_cut_however_narrow_it_is(project: Path) -> None:
+    piped = CliRunner().invoke(bqh, ["doctor"], env={"COLUMNS": "80"}).output
+    settings = load_project(project).settings
+    for setting in settings:
+        assert f" {setting.name} " in piped
+        assert f" {setting.value} " in piped
+    assert "…" not in piped
 
 
 def test_the_one_table_that_runs_need_is_not_called_needless() -> None:

@@ -17,6 +17,7 @@ from google.api_core.client_options import ClientOptions
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery
 
+from bq_harper_assets.contract.project import load_project
 from bq_harper_assets.contract.settings.addresses import StackAddresses, read_addresses
 from bq_harper_assets.local.stack import LocalStack
 from bq_harper_assets_tests.conftest import PROJECT_ROOT, environ_without_settings
@@ -109,6 +110,9 @@ def test_two_ups_at_once_give_one_stack_and_a_third_finds_it(
     assert "Harper is ready" in first
     assert "the BigQuery emulator is ready" in first
     assert "the local stack is running already\n" in second
+    project = load_project(PROJECT_ROOT, profile="local").settings
+    [declared] = [each.value for each in project if each.name == "bigquery.project"]
+    assert f"  (project {declared}, Storage API 127.0.0.1:" in second
     before = servers(folder)
     assert bqh(*again).startswith("the local stack is running already\n")
     assert servers(folder) == before

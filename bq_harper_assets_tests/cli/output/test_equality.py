@@ -81,8 +81,8 @@ def test_every_cell_is_told_as_what_it_is_with_what_to_type() -> None:
         unseen=Unseen(never_synced=(cell(6), cell(6, 1)), outside=8),
     )
     assert list(told.lines()) == [
-        f"{name} is equal to BigQuery as of 2026-11-16 12:00:00 UTC in 2 cells (1 proved by stored "
-        "hash, 1 by all values)",
+        f"{name} is not equal to BigQuery as of 2026-11-16 12:00:00 UTC in 2 of 6 cells; 2 are "
+        "equal (1 proved by stored hash, 1 by all values)",
         "  equal so far, in a window that is still open: 1 cell",
         "  not judged, because a run is writing them or has to: 1 cell; if no run is at work, type:"
         f" bqh sync {name} --changed",
@@ -94,7 +94,8 @@ def test_every_cell_is_told_as_what_it_is_with_what_to_type() -> None:
 
 
 def test_many_windows_are_counted_and_only_the_first_are_named() -> None:
-    [_, line] = equality(*(proof(hour, source_changed=True) for hour in range(8))).lines()
+    [first, line] = equality(*(proof(hour, source_changed=True) for hour in range(8))).lines()
+    assert first.endswith(" UTC in 8 of 8 cells; none is known to be equal")
     assert "since: 8 windows, 2026-11-16T12:00, 2026-11-16T13:00, " in line
     assert "2026-11-16T16:00 and 3 more; type: bqh sync" in line
 

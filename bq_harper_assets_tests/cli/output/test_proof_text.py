@@ -64,6 +64,13 @@ def test_the_cells_of_a_window_are_summed_and_the_rows_that_differ_stand_below_t
     ]
 
 
+def test_a_window_some_of_whose_cells_differ_is_not_called_proved_as_well() -> None:
+    [line, *_] = window_lines([DIFFERS, _proof(1, 1, ProofStatus.PROVED, t=NOON + 2 * HOUR)])
+    assert line.endswith(" 2026-01-05 14:00:00 differs in 1 of 2 cells")
+    [alone, *_] = window_lines([DIFFERS])
+    assert alone.endswith(" 2026-01-05 14:00:00 differs")
+
+
 def test_programs_read_the_sums_and_each_cell() -> None:
     told = equality_json(equality(*PROOFS))
     assert (told["table"], told["rows"], told["changed"]) == ("ships", 2234, 3)

@@ -71,6 +71,22 @@ def test_without_a_password_another_profile_names_the_variable(disk: Disk) -> No
     assert "bqh up" not in str(told.value)
 
 
+def test_a_password_that_this_user_cannot_read_is_not_a_stack_that_was_never_started(
+    disk: Disk, stack_files: StackAddresses
+) -> None:
+    password = stack_files.harper_password_file
+    password.unlink()
+    with pytest.raises(ConfigError, match="start the local stack with bqh up"):
+        _ = disk.load().harper
+    password.mkdir()  # which nobody can read as a file, not even root
+    with pytest.raises(ConfigError) as told:
+        _ = disk.load().harper
+    assert f"this user cannot read Harper's password in {password} (Is a directory)" in str(
+        told.value
+    )
+    assert "bqh up" not in str(told.value)
+
+
 @pytest.mark.promise("A13")
 def test_environment_beats_dotenv_beats_file_beats_stack(
     disk: Disk, stack_files: StackAddresses

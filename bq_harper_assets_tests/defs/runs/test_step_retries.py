@@ -16,6 +16,7 @@ from bq_harper_assets.defs.runs.step_retries import retried
 from bq_harper_assets.retries.retry import Call, RetryPolicy
 from bq_harper_assets.sync.errors import RunStopped
 from bq_harper_assets.sync.stop_request import Stop
+from bq_harper_assets.sync.turn.turn import told_uncommitted
 
 CONTEXT: Any = SimpleNamespace(log=logging.getLogger(__name__))
 TEN_MINUTES = timedelta(minutes=10)
@@ -43,6 +44,23 @@ def test_what_may_heal_is_tried_again_and_what_cannot_is_not(
         "tries again in 0 s, 2 of 3: Harper is away",
     ]
     assert retried(CONTEXT, Stop(), once, TEN_MINUTES) == 4
+
+
+def test_a_step_that_goes_on_by_itself_does_not_speak_of_what_a_person_would_have_to_wait_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(step_retries, "WAITS_S", (0.0,))
+
+    def once() -> None:
+        raise Failure(f"Java is gone. {told_uncommitted('ships')}", allow_retries=True)
+
+    with pytest.raises(Failure) as gave_up:
+        retried(CONTEXT, Stop(), once, TEN_MINUTES)
+    said = "Java is gone. None of them is committed; what was written stays and is written again."
+    assert caplog.messages == [f"tries again in 0 s, 1 of 1: {said}"]
+    assert gave_up.value.description == (
+        f"{said} Next: bqh sync ships, which waits until the lease has run out, 3 minutes at most"
+    )
 
 
 def test_tries_that_find_nothing_but_503_end_with_the_steps_deadline(
