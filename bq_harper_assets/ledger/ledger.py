@@ -190,6 +190,7 @@ class Ledger:
     leases = reading_method(status.leases)
     mirrored = reading_method(mirrored_facts.copies_known)
     newest = reading_method(mirrored_facts.newest_of)
+    newest_commit = reading_method(mirrored_facts.newest_commit_of)
     workers = reading_method(workers.workers)
     left_over = reading_method(left_overs.left_over)
     claim = writing_method(claims.claim)

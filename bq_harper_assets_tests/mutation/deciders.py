@@ -143,6 +143,7 @@ DECIDERS = (
     ),
     Decider("stores/harper/reading/conversions", "stores/harper/reading/test_conversions"),
     Decider("sync/turn/judge", "sync/turn/test_judge"),
+    Decider("sync/turn/turn_transaction", "sync/turn/test_turn_transaction"),
     Decider("stores/harper/reading/from_harper", "stores/harper/reading/test_from_harper"),
     Decider("stores/bigquery/errors", "stores/bigquery/test_errors"),
     Decider(

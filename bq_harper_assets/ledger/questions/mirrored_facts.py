@@ -52,6 +52,12 @@ def newest_of(connection: Connection, route: LedgerRoute) -> Newest:
     )
 
 
+def newest_commit_of(connection: Connection, route: LedgerRoute) -> int:
+    """Gives the newest batch that a cell is committed by; 0 if none is committed."""
+    query = select(func.max(CELLS.c.batch)).where(CELLS.c.route_id == route.id)
+    return connection.execute(query).scalar_one() or 0
+
+
 def rows_surely_held(connection: Connection, route: LedgerRoute) -> int:
     """Counts the rows that the target holds in synced cells without marks."""
     cells = (

@@ -70,7 +70,7 @@ def recognise(
     ]
     if not planned:
         return ()
-    slices = sorted({row.slice for row in planned})
+    slices = {row.slice for row in planned}
     _, now = slice_leases.lock_live(connection, leases, slices, "recognise batches")
     done = [(_planned_batch(route, row), results[row.seq]) for row in planned]
     for batch, result in done:

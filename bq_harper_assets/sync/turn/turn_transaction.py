@@ -88,6 +88,7 @@ def begin_transaction(
                 f"{table.name}: {len(done)} cells that an earlier run had written and not recorded"
                 " are committed now"
             )
+    _require_not_older(table, ledger.newest_commit(table), before)
     transaction.clear(keeper.terms)
     return TurnTransaction(table=table, ledger=own, transaction=transaction, before=before)
 
@@ -99,6 +100,19 @@ def _require_this_ledger(table: LedgerRoute, own: str, before: AppliedTurn) -> N
             f"the target's table {table.facts.target} is kept by the ledger {before.ledger}, and"
             f" this is the ledger {own}",
             "If that ledger is still there, point ledger.url to it. ",
+        )
+
+
+def _require_not_older(table: LedgerRoute, committed: int, before: AppliedTurn | None) -> None:
+    """Raises OutOfStep if the ledger has commits that the target has not taken."""
+    # Batches are numbered in the order in which the turns of a route take their leases.
+    newest = max((each.seq for each in before.batches), default=committed) if before else 0
+    if newest < committed:
+        raise OutOfStep(
+            table,
+            f"the target's table {table.facts.target} is older than the ledger, as if it was"
+            f" restored from a backup: its newest batch is {newest}, and the ledger has committed"
+            f" batch {committed}",
         )
 
 

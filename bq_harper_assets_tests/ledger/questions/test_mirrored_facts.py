@@ -46,4 +46,5 @@ def test_the_newest_epochs_and_batch_are_those_of_the_table(
     ledger.plan(leases, T, 1, [copy(cell(0, 1))], "run")
     assert ledger.newest(table) == Newest({0: 0, 1: 1, 2: 1, 3: 0}, 1, True, False)
     assert ledger.newest(other) == Newest({0: 1, 1: 0, 2: 0, 3: 0}, 3, True, True)
+    assert (ledger.newest_commit(table), ledger.newest_commit(other)) == (0, 3)
     assert ledger.rows_surely_held(table) == 0

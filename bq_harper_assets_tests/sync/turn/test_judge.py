@@ -375,6 +375,18 @@ def test_cells_whose_rows_moved_into_one_cell_are_done_together() -> None:
     assert together((good, None), (bad, None)) == [None, None]
 
 
+def test_a_cell_names_the_first_of_those_that_it_waits_for() -> None:
+    good = moves(WINDOW, NEXT)
+    others = [
+        (moves(window, window=LAST, slice_=n), "no") for n, window in ((2, WINDOW), (1, NEXT))
+    ]
+    first, *_ = together((good, None), *others)
+    assert first is not None
+    assert "those of 2026-01-05T02:00|s01" in first
+    first, *_ = together((good, None), *reversed(others))
+    assert "those of 2026-01-05T02:00|s01" in str(first)
+
+
 def test_a_cell_waits_for_another_over_a_third() -> None:
     first, second, third = moves(WINDOW), moves(WINDOW, NEXT, slice_=1), moves(NEXT, slice_=2)
     problems = together((first, None), (second, None), (third, "no"))

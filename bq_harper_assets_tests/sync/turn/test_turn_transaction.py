@@ -164,6 +164,30 @@ def test_what_others_have_staged_is_cleared(stage: Stage) -> None:
             assert sql.execute(f"SELECT COUNT(*) FROM {name}").fetchone() == (0,)
 
 
+def test_a_target_that_is_older_than_the_ledger_stops_the_turn(stage: Stage) -> None:
+    with stage.keeper() as keeper:
+        for hour in (0, 1):
+            stage.take(stage.begin(keeper), stage.plan(keeper.leases, hour))
+        stage.begin(keeper)
+        with connected(stage.file) as sql:
+            sql.execute("DELETE FROM turns WHERE number = 2")
+        with pytest.raises(OutOfStep, match=r"its newest batch is 1, .* has committed batch 2"):
+            stage.begin(keeper)
+        with connected(stage.file) as sql:
+            sql.execute("DELETE FROM turns")
+        with pytest.raises(OutOfStep, match=r"its newest batch is 0, .* has committed batch 2"):
+            stage.begin(keeper)
+
+
+def test_a_turn_without_batches_makes_no_target_older(stage: Stage) -> None:
+    with stage.keeper() as keeper:
+        stage.take(stage.begin(keeper), stage.plan(keeper.leases))
+        begun = stage.begin(keeper)
+        assert begun.before is not None
+        stage.target.transaction().apply(replace(begun.before, batches=()), begun.before, {})
+        stage.begin(keeper)
+
+
 def test_a_target_of_another_ledger_or_of_an_older_one_stops_the_turn(
     stage: Stage,
 ) -> None:

@@ -1,12 +1,17 @@
 """What makes two records differ, and how a time is spelled for Harper's ranges."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
 
 from bq_harper_assets.schema.logical import Kind
-from bq_harper_assets.stores.harper.reading.record_comparison import differing_columns
+from bq_harper_assets.stores.harper.encoding.row_plan import RowPlan
+from bq_harper_assets.stores.harper.reading.record_comparison import (
+    differing_columns,
+    differing_values,
+)
 from bq_harper_assets.stores.harper.reading.target_rows import text_of
 from bq_harper_assets.stores.harper.types import Form, HarperColumn
 from bq_harper_assets.validation.subject import instant_of
@@ -79,3 +84,13 @@ def test_a_bound_is_the_first_text_at_or_after_its_instant(
     assert text_of(kind, moment) == text
     assert instant_of(kind, text) >= moment
     assert text_of(kind, instant_of(kind, text)) == text
+
+
+def test_attributes_that_no_sync_wrote_differ_where_all_are_compared() -> None:
+    plan = RowPlan(columns=(NUMBER,), timestamp="c")
+    wanted, held = {"c": 1}, {"c": 2, "z": 3, "known": 4, "y": [5], "_hash": "x"}
+    assert differing_values(wanted, held, plan) == {"c": (1, 2)}
+    found = differing_values(wanted, held, replace(plan, others=frozenset({"known"})))
+    assert list(found.items()) == [("c", (1, 2)), ("y", (None, [5])), ("z", (None, 3))]
+    same = {"c": 1, "z": None}
+    assert differing_values(wanted, same, replace(plan, others=frozenset())) == {}
