@@ -242,4 +242,5 @@ DECIDERS = (
     Decider("sync/source/cell_rows", "sync/source/test_cell_rows"),
     Decider("sync/spark/hash_blobs", "sync/spark/test_hash_blobs_packed"),
     Decider("sync/spark/receipts", "sync/spark/test_receipts_merged sync/spark/test_receipts"),
+    Decider("sync/plan/retention", "sync/plan/test_retention"),
 )
