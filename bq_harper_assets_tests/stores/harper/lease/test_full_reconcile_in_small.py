@@ -8,9 +8,9 @@ import pytest
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LedgerRoute
+from bq_harper_assets.stores.harper.errors import HarperInUse
 from bq_harper_assets.stores.harper.lease.full_reconcile import distrust_everything
 from bq_harper_assets.stores.harper.lease.ledger_agreement import require_in_step
-from bq_harper_assets.sync.errors import HarperInUse
 from bq_harper_assets_tests.stores.memory_harper import MemoryHarper
 from bq_harper_assets_tests.sync.memory_source import DAY, HOUR, small_contract
 

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bq_harper_assets.stores.harper.errors import HarperNotFound, HarperUnauthorized
+from bq_harper_assets.stores.harper.errors import HarperNotFound, HarperUnauthorized, NotAllWritten
 from bq_harper_assets.stores.harper.writing.harper_writer import PAYLOAD_CHARACTERS, Writer
-from bq_harper_assets.sync.errors import NotAllWritten, TooManyRefused
+from bq_harper_assets.sync.errors import TooManyRefused
 from bq_harper_assets_tests.stores.memory_harper import Asked, MemoryHarper, Said
 
 PLENTY = 100_000
