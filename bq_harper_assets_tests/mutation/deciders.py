@@ -190,11 +190,6 @@ DECIDERS = (
     Decider("defs/partitions", "defs/test_partitions defs/test_partitions_ranges"),
     Decider("stores/harper/conditions", "stores/harper/test_conditions"),
     Decider("stores/harper/encoding/column_values", "stores/harper/encoding/test_column_values"),
-    Decider(
-        "stores/harper/encoding/exact_integers",
-        "stores/harper/encoding/test_exact_integers"
-        " stores/harper/encoding/test_exact_integers_at_their_limits",
-    ),
     Decider("stores/harper/encoding/intervals", "stores/harper/encoding/test_intervals"),
     Decider("stores/harper/encoding/request_body", "stores/harper/encoding/test_request_body"),
     Decider(
