@@ -217,11 +217,6 @@ DECIDERS = (
     Decider("stores/harper/mirror/schemas", "stores/harper/mirror/test_schemas"),
     Decider("stores/harper/mirror/tables", "stores/harper/mirror/test_tables_in_small"),
     Decider(
-        "stores/harper/reading/rows_as_version",
-        "stores/harper/reading/test_rows_as_version_in_pages"
-        " stores/harper/reading/test_rows_as_version",
-    ),
-    Decider(
         "stores/harper/reading/target_rows",
         "stores/harper/reading/test_target_rows stores/harper/reading/test_target_rows_read",
     ),
