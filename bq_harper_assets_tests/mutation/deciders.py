@@ -189,4 +189,49 @@ DECIDERS = (
     Decider("cli/exit_codes", "cli/test_exit_codes"),
     Decider("cli/output/equality", "cli/output/test_equality"),
     Decider("defs/partitions", "defs/test_partitions defs/test_partitions_ranges"),
+    Decider("stores/harper/conditions", "stores/harper/test_conditions"),
+    Decider("stores/harper/encoding/column_values", "stores/harper/encoding/test_column_values"),
+    Decider("stores/harper/encoding/intervals", "stores/harper/encoding/test_intervals"),
+    Decider("stores/harper/encoding/request_body", "stores/harper/encoding/test_request_body"),
+    Decider(
+        "stores/harper/encoding/row_plan",
+        "stores/harper/encoding/test_row_plan stores/harper/encoding/test_row_plan_of_tables",
+    ),
+    Decider(
+        "stores/harper/encoding/text_forms",
+        "stores/harper/encoding/test_text_forms stores/harper/encoding/test_text_forms_both_ways",
+    ),
+    Decider("stores/harper/encoding/times", "stores/harper/encoding/test_times"),
+    Decider(
+        "stores/harper/lease/full_reconcile", "stores/harper/lease/test_full_reconcile_in_small"
+    ),
+    Decider("stores/harper/lease/lease_mirror", "stores/harper/lease/test_lease_mirror"),
+    Decider(
+        "stores/harper/lease/ledger_agreement",
+        "stores/harper/lease/test_ledger_agreement_in_small",
+    ),
+    Decider("stores/harper/lease/send_deadline", "stores/harper/lease/test_send_deadline_in_small"),
+    Decider("stores/harper/mirror/checkpoints", "stores/harper/mirror/test_checkpoints_in_small"),
+    Decider(
+        "stores/harper/mirror/plugin_checkpoints", "stores/harper/mirror/test_plugin_checkpoints"
+    ),
+    Decider("stores/harper/mirror/schemas", "stores/harper/mirror/test_schemas"),
+    Decider("stores/harper/mirror/tables", "stores/harper/mirror/test_tables_in_small"),
+    Decider(
+        "stores/harper/reading/target_rows",
+        "stores/harper/reading/test_target_rows stores/harper/reading/test_target_rows_read",
+    ),
+    Decider(
+        "stores/harper/reading/target_times",
+        "stores/harper/reading/test_target_times stores/harper/reading/test_target_times_as_texts",
+    ),
+    Decider("sync/ledger_facts", "sync/test_ledger_facts"),
+    Decider("sync/moved/gone_or_moved", "sync/moved/test_gone_or_moved_in_small"),
+    Decider("sync/moved/previous_cells", "sync/moved/test_previous_cells_in_small"),
+    Decider("sync/plan/recomputed_fingerprints", "sync/revisit/test_changed_windows"),
+    Decider("sync/revisit/changed_open_window", "sync/revisit/test_changed_open_window"),
+    Decider("sync/source/cell_rows", "sync/source/test_cell_rows"),
+    Decider("sync/spark/hash_blobs", "sync/spark/test_hash_blobs_packed"),
+    Decider("sync/spark/receipts", "sync/spark/test_receipts_merged sync/spark/test_receipts"),
+    Decider("sync/plan/retention", "sync/plan/test_retention"),
 )

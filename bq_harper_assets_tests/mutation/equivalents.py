@@ -356,4 +356,18 @@ EQUIVALENTS = (
         "2",
         "Every cell has the same share either way.",
     ),
+    Equivalent(
+        "stores/harper/lease/full_reconcile",
+        "if (until := max(others, default=0.0)) > time.time():",
+        "(until := max(others, default=0.0)) > time.time()",
+        "(until := max(others, default=0.0)) >= time.time()",
+        "The clock has gone on when it is asked.",
+    ),
+    Equivalent(
+        "stores/harper/lease/full_reconcile",
+        "if (until := max(others, default=0.0)) > time.time():",
+        "0.0",
+        "1.0",
+        "Both are long ago.",
+    ),
 )

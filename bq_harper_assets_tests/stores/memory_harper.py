@@ -182,7 +182,11 @@ def memory_harper() -> Iterator[MemoryHarper]:
             if self.headers.get("Transfer-Encoding") == "chunked":
                 content = b"".join(_chunks(self.rfile))
             else:
-                content = self.rfile.read(int(self.headers["Content-Length"]))
+                size = int(self.headers["Content-Length"])
+                content = self.rfile.read(size)
+                if len(content) < size:  # the client has thought better of it
+                    self.close_connection = True
+                    return
             status, said = harper.answer(json.loads(content))
             body = (
                 said

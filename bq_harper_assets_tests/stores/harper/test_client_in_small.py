@@ -11,7 +11,10 @@ from bq_harper_assets.stores.harper.conditions import Condition
 from bq_harper_assets.stores.harper.errors import HarperNotFound, HarperUnauthorized
 from bq_harper_assets_tests.stores.memory_harper import MemoryHarper
 
-HIDDEN = {"error": "no", "invalid_schema_items": ["Table 'data.Ships' does not exist"]}
+HIDDEN: dict[str, Any] = {
+    "error": "no",
+    "invalid_schema_items": ["Table 'data.Ships' does not exist"],
+}
 
 
 def sent(memory: MemoryHarper) -> dict[str, Any]:
@@ -68,9 +71,13 @@ def test_a_table_that_the_role_may_not_see_is_told_from_a_missing_one(
         )
         with pytest.raises(HarperUnauthorized):
             client.describe_table("Other")
-        memory.refuses = lambda asked: (403, {"error": "no"})
-        with pytest.raises(HarperUnauthorized):
-            client.describe_table("Ships")
+        for items in ([], [*HIDDEN["invalid_schema_items"], "another right"]):
+            said = {"error": "no", "invalid_schema_items": items}
+            memory.refuses = lambda asked, said=said: (
+                (403, said) if asked["operation"] == "describe_table" else None
+            )
+            with pytest.raises(HarperUnauthorized):
+                client.describe_table("Ships")
 
 
 def test_rows_are_written_and_deleted_in_the_database_of_the_client(memory: MemoryHarper) -> None:

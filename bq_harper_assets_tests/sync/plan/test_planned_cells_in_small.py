@@ -82,6 +82,7 @@ def test_a_top_up_adds_to_the_digest_of_what_was_there(small: Small) -> None:
         (61, {"live": False}, "is open until 2026-01-05 01:02:00 UTC"),
         (-1, {"live": False}, "is open until"),
         (1, {}, "begins at 2026-01-05 00:02:00 UTC"),
+        (2 - 1 / 60, {}, "begins at"),  # a turn comes a second later
     ],
 )
 def test_a_window_that_cannot_be_read_yet_says_when(
@@ -95,9 +96,11 @@ def test_a_window_that_cannot_be_read_yet_says_when(
     assert "Ships" not in small.harper.tables or small.harper.rows("Ships") == []
 
 
-def test_a_window_can_be_read_as_soon_as_the_lag_after_its_end(small: Small) -> None:
-    small.declare(safety_lag="120s")
+@pytest.mark.parametrize("live", [True, False])
+def test_a_window_can_be_read_as_soon_as_the_lag_after_its_end(small: Small, live: bool) -> None:
+    small.declare(safety_lag="120s", live=live)
     small.source.put(ship(1, 59.9))
+    small.source.history[0] = (DAY, small.source.history[0][1])
     small.source.now = DAY + 62 * MINUTE - timedelta(seconds=1)  # a turn comes a second later
     assert {cell.is_open for cell in small.run(0).cells} == {False}
     assert small.held == small.wanted

@@ -8,9 +8,9 @@ import pytest
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.ledger.ledger import Ledger
 from bq_harper_assets.ledger.records import LedgerRoute
+from bq_harper_assets.stores.harper.errors import HarperInUse
 from bq_harper_assets.stores.harper.lease.full_reconcile import distrust_everything
 from bq_harper_assets.stores.harper.lease.ledger_agreement import require_in_step
-from bq_harper_assets.sync.errors import HarperInUse
 from bq_harper_assets_tests.stores.memory_harper import MemoryHarper
 from bq_harper_assets_tests.sync.memory_source import DAY, HOUR, small_contract
 
@@ -35,8 +35,7 @@ def test_every_window_is_compared_next_above_all_epochs_and_batches(
     before = time.time()
     table = distrusted(ledger, memory)
     newest = ledger.newest(table)
-    assert min(newest.epochs.values()) >= 50
-    assert newest.batch >= 70
+    assert (newest.epochs, newest.batch) == ({0: 51, 1: 51}, 70)
     cells = ledger.cells(table, 0, 1 << 62)
     assert len(cells) == 6
     assert not any(cell.is_clean for cell in cells)
@@ -51,9 +50,23 @@ def test_every_window_is_compared_next_above_all_epochs_and_batches(
         require_in_step(ledger, client, table, adopted=True)
 
 
-def test_a_table_without_copies_gets_its_own(memory: MemoryHarper, ledger: Ledger) -> None:
-    distrusted(ledger, memory)
+@pytest.mark.parametrize(("copies", "epoch"), [([], 1), ([copy("s00", batch=None)], 31)])
+def test_a_table_without_copies_gets_its_own(
+    memory: MemoryHarper, ledger: Ledger, copies: list[dict[str, Any]], epoch: int
+) -> None:
+    memory.make("SyncLease", *copies)
+    newest = ledger.newest(distrusted(ledger, memory))
+    assert (newest.epochs, newest.batch) == ({0: epoch, 1: epoch}, 0)
     assert [row["id"] for row in memory.rows("SyncLease")] == ["Ships|s00", "Ships|s01"]
+
+
+def test_the_first_lease_of_a_ledger_that_knows_none_is_a_newer_copy_of_it(
+    memory: MemoryHarper, ledger: Ledger
+) -> None:
+    own = copy("s09", ledger=str(ledger.identity()), epoch=1, deadline=time.time() + 60)
+    memory.make("SyncLease", own)
+    with pytest.raises(HarperInUse):
+        distrusted(ledger, memory)
 
 
 @pytest.mark.parametrize("owner", ["another ledger", "a newer copy of this one"])

@@ -73,6 +73,14 @@ def test_a_table_that_neither_knows_is_in_step(
     assert said(memory, ledger, table) == ""
 
 
+def test_a_copy_of_an_older_release_names_no_batch_and_is_not_newer(
+    memory: MemoryHarper, ledger: Ledger, table: LedgerRoute
+) -> None:
+    ledger.acquire(table, [0, 1], "me", TTL)
+    show(memory, ledger, s00={"batch": None}, s01={"batch": None})
+    assert said(memory, ledger, table) == ""
+
+
 def test_the_copies_of_all_slices_that_any_ledger_may_have_are_read(
     memory: MemoryHarper, ledger: Ledger, table: LedgerRoute
 ) -> None:
