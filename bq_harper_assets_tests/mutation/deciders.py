@@ -188,20 +188,8 @@ DECIDERS = (
     Decider("cli/exit_codes", "cli/test_exit_codes"),
     Decider("cli/output/equality", "cli/output/test_equality"),
     Decider("ledger/records", "ledger/test_records"),
-    Decider("ledger/errors", "ledger/test_errors"),
     Decider("validation/subject", "validation/test_subject validation/test_subject_of_ledger"),
     Decider("validation/smoke", "validation/test_smoke_in_words"),
-    Decider("validation/proof/presence", "validation/proof/test_presence_in_words"),
-    Decider(
-        "validation/proof/presence_rows",
-        "validation/proof/test_presence_rows validation/proof/test_presence_rows_of_cells",
-    ),
-    Decider(
-        "validation/progress/stuck_reasons",
-        "validation/progress/test_stuck_reasons_told",
-        "colliding_keys",
-    ),
-    Decider("validation/spot/source_sample", "validation/spot/test_source_sample_by_hand"),
     Decider(
         "validation/adopt/adoption_check",
         "validation/adopt/test_adoption_check validation/adopt/test_adoption_check_of_tables",
@@ -211,10 +199,6 @@ DECIDERS = (
         "defs/checks/deep_proofs",
         "defs/checks/test_deep_proofs defs/checks/test_deep_proofs_by_notes",
         "build_deep_proof_job prove_deeply deep_proof look_for_lost_rows _told",
-    ),
-    Decider(
-        "defs/checks/evaluations",
-        "defs/checks/test_evaluations defs/checks/test_evaluations_filed",
     ),
     Decider("defs/partitions", "defs/test_partitions defs/test_partitions_ranges"),
 )
