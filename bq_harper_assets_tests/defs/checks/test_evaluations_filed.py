@@ -52,23 +52,16 @@ def test_a_verdict_is_told_with_its_word_its_figures_and_no_rows_if_none_differ(
     assert verdict_metadata(WRONG) == {"status": "differs", "message": "1 missing", "missing": 1}
 
 
-def test_the_first_rows_that_differ_are_shown_and_long_ones_are_cut(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(evaluations, "_SHOWN", 2)
-    monkeypatch.setattr(evaluations, "_LONGEST", 14)
-    rows = (
-        Difference(DifferenceKind.CHANGED, 7, {"name": ("a", None), "speed": (1, 2)}),
-        Difference(DifferenceKind.LOST, "x"),
-        Difference(DifferenceKind.LOST, "y"),
-    )
-    shown = verdict_metadata(replace(WRONG, rows=rows))["differing_rows"]
+def test_the_first_rows_that_differ_are_shown_and_long_ones_are_cut() -> None:
+    long = Difference(DifferenceKind.CHANGED, 7, {"name": ("a", "x" * 300), "speed": (1, 2)})
+    lost = [Difference(DifferenceKind.LOST, f"{n}") for n in range(20)]
+    shown = verdict_metadata(replace(WRONG, rows=(long, *lost)))["differing_rows"]
     assert isinstance(shown, TableMetadataValue)
-    told = [each.data for each in shown.records]
-    assert told == [
-        {"kind": "changed", "id": "7", "columns": "name: 'a' -> N"},
-        {"kind": "lost", "id": "x", "columns": ""},
-    ]
+    first, second, *others = [each.data for each in shown.records]
+    assert (first["kind"], first["id"]) == ("changed", "7")
+    assert first["columns"] == f"name: 'a' -> '{'x' * 300}"[:300]
+    assert second == {"kind": "lost", "id": "0", "columns": ""}
+    assert len(others) == 18
     assert [each.name for each in shown.schema.columns] == ["kind", "id", "columns"]
 
 
@@ -90,12 +83,20 @@ def filed(
     return [each.get_dagster_event().asset_check_evaluation_data for each in logs]
 
 
-def test_each_result_names_the_materialisation_that_it_looked_at() -> None:
+def test_each_result_names_the_materialisation_that_it_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(evaluations, "SAY_EVERY_S", 0.0)
     proofs = [moving(Cell(Window(DAY, DAY + 5 * MINUTE), part)) for part in (0, 1)]
     with DagsterInstance.ephemeral() as instance:
         for partition in (proofs[0].cell.key, "another"):
             instance.report_runless_asset_event(AssetMaterialization(KEY, partition=partition))
         found = filed(instance, lambda context: file_verdicts(context, KEY, proofs, [WRONG, FINE]))
+        [run] = instance.get_runs()
+        said = [each.user_message for each in instance.all_logs(run.run_id)]
+    told = [each for each in said if each.startswith("writing check results")]
+    assert told[0] == "writing check results, 1 of 4"
+    assert told[-1] == "writing check results, 4 of 4"
     names = [(each.check_name, each.partition) for each in found]
     assert names == [
         (PER_PARTITION, proofs[0].cell.key),

@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from dagster import DagsterInstance, DagsterRunStatus, job
+from dagster import DagsterInstance, DagsterRunStatus, job, op
 from pydantic import SecretStr
 from sqlalchemy import text
 
 from bq_harper_assets.defs.runs.dead_runs import clear_the_way, end_dead_runs, was_found_dead
+from bq_harper_assets.defs.runs.launch import QUIET
 from bq_harper_assets.defs.runs.run_process import GONE_AFTER_S, HOST, PID, RUN, SEEN, STARTED
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import CellKey, Mode, Wanted
@@ -76,11 +77,13 @@ def let_leases_expire(url: str) -> None:
 def test_a_run_that_died_is_ended_and_what_it_left_is_taken_up(
     instance: DagsterInstance, ledger: Ledger
 ) -> None:
-    dead = run_of(instance, STARTED_NOW, silent_s=GONE_AFTER_S + 60)
+    dead = run_of(instance, STARTED_NOW, silent_s=GONE_AFTER_S + 3_600)
     until = leave(ledger, dead, 0, 5)
+    before = datetime.now(UTC)
     [line] = clear_the_way(instance, ledger, ships(), CELLS)
     assert line.startswith(f"run {dead[:8]} (process 7 on far, last seen at ")
-    assert ") died at " in line
+    died = line.partition(") died at ")[2][:5]  # not before it has planned its cells
+    assert died in {f"{before - MINUTE:%H:%M}", f"{before:%H:%M}", f"{datetime.now(UTC):%H:%M}"}
     assert line.endswith(
         f"UTC; its 2 cells are taken up again, once its lease has expired at {until:%T} UTC"
     )
@@ -148,3 +151,20 @@ def test_dead_runs_that_left_nothing_are_told_with_their_job(
     assert run
     assert run.status is DagsterRunStatus.CANCELED
     assert end_dead_runs(instance) == []
+
+
+def test_a_run_that_failed_is_told_as_such(instance: DagsterInstance, ledger: Ledger) -> None:
+    @op
+    def fail() -> None:
+        raise ValueError("Harper was away")
+
+    @job
+    def sync_ports() -> None:
+        fail()
+
+    failed = sync_ports.execute_in_process(
+        instance=instance, raise_on_error=False, run_config=QUIET
+    ).run_id
+    leave(ledger, failed, 0)
+    [line] = clear_the_way(instance, ledger, ships(), CELLS)
+    assert line.startswith(f"run {failed[:8]} failed; its 1 cells are taken up again")

@@ -11,6 +11,7 @@ from bq_harper_assets.activity import now_doing
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.schema.logical import Kind
+from bq_harper_assets.sync.cells.slicing import KEYLESS_LENGTH
 from bq_harper_assets.sync.errors import RunStopped
 from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.validation.proof import presence_rows
@@ -186,23 +187,18 @@ def test_each_slice_has_cells_of_its_own(ledger: Ledger) -> None:
     assert found.younger == 1
 
 
-@pytest.mark.parametrize(("keyed", "slices"), [(True, {0, 1}), (False, {1})])
-def test_rows_that_are_equal_are_in_the_slice_of_what_their_ids_share(
-    keyed: bool, slices: set[int], ledger: Ledger
+@pytest.mark.parametrize(("keyed", "count"), [(True, 6), (False, 9)])
+def test_equal_rows_without_a_key_are_in_one_slice_and_others_where_their_id_is(
+    keyed: bool, count: int, ledger: Ledger
 ) -> None:
     known = ships(slices=2)
     committed(ledger, known, 0, 5, slices=[1])
-    same = "0" * 25  # the hash of a row without a key; its number among its equals follows
-    harper = HarperInMemory(
-        {"Orders": [{"id": f"{same}-{n}", "event_time": at(1)} for n in range(9)]}
-    )
-    harper.unfindable = {f"{same}-7"}
-    with looking(harper, ledger, known, keyed=keyed) as look:
-        found = look.counted()
-    in_cells = found.in_cells if keyed else found.in_cells + found.stray.count
-    assert (0 < in_cells < 9) if keyed else found.in_cells in (0, 9)
-    if found.in_cells == 9:
-        assert found.lost == Some(1, (f"{same}-7",))
+    ids = [f"{'1' * KEYLESS_LENGTH}-{n}" for n in range(9)]  # a hash, and a number among equals
+    harper = HarperInMemory({"Orders": [{"id": each, "event_time": at(1)} for each in ids]})
+    harper.unfindable = {ids[7]}
+    found = counted(harper, ledger, known, keyed=keyed)
+    assert (found.in_cells, found.stray.count) == (count, 9 - count)
+    assert found.lost == Some(1, (ids[7],))
 
 
 def test_a_declared_start_says_from_where_on_windows_are_wanted(ledger: Ledger) -> None:
