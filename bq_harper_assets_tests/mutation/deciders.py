@@ -164,7 +164,6 @@ DECIDERS = (
         "stores/bigquery/test_client stores/bigquery/test_read_session_answered_by_hand",
     ),
     Decider("stores/bigquery/fingerprint", "stores/bigquery/test_fingerprint_answered_by_hand"),
-    Decider("stores/bigquery/job_settings", "stores/bigquery/test_job_settings_made"),
     Decider("stores/bigquery/key_lookup", "stores/bigquery/test_key_lookup_answered_by_hand"),
     Decider(
         "stores/bigquery/materialised_query",
@@ -217,12 +216,10 @@ DECIDERS = (
     Decider("routes/bigquery_to_harper", "routes/test_bigquery_to_harper", "target"),
     Decider("cli/output/aligned_columns", "cli/output/test_aligned_columns"),
     Decider("cli/output/equality", "cli/output/test_equality"),
-    Decider("cli/output/outside_rows", "cli/output/test_outside_rows"),
     Decider("cli/output/run_results", "cli/output/test_run_results"),
     Decider("cli/output/status_text", "cli/output/test_status_text"),
     Decider("cli/output/sync_summary", "cli/output/test_sync_summary"),
-    Decider("cli/output/table_status", "cli/output/test_table_status"),
     Decider("cli/output/windows_text", "cli/output/test_windows_text"),
-    Decider("cli/output/young_rows", "cli/output/test_young_rows"),
+    Decider("cli/runs/asked_cells", "cli/runs/test_asked_cells"),
     Decider("defs/partitions", "defs/test_partitions defs/test_partitions_ranges"),
 )
