@@ -73,6 +73,13 @@ def test_a_table_that_is_synced_says_how_far_and_how_fast_and_advises_nothing() 
     ]
 
 
+def test_where_nothing_is_synced_any_more_the_count_is_zero() -> None:
+    assert lines(cells={"failed": 2}, lag_s=None)[1].startswith(
+        "  0 of 1,024 cells of closed windows synced, and what was committed reaches without a gap"
+        " until 2026-01-05 12:00 UTC: 0:00:00 behind"
+    )
+
+
 def test_slices_stand_in_columns_with_figures_to_the_right() -> None:
     assert lines(slices=SLICES)[3:6] == [
         "    slice  synced until (UTC)   behind          phase    rows/request       rows",

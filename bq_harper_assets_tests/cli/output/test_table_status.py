@@ -44,6 +44,8 @@ def test_a_table_that_was_never_synced_has_cells_to_sync_and_nothing_else(ledger
     assert table_state(SHIPS, ledger, START + 3 * HOUR + LAG).cells_due == 3 * 4
     assert (found.cells, found.synced_until, found.workers) == ({}, None, ())
     assert not found.is_at_work
+    counted = (found.cells_before_start, found.batch_size, found.windows_per_run)
+    assert (*counted, found.rows, found.quarantined) == (0, 0, 0, 0, 0)
     without_start = SHIPS.model_copy(update={"sync": contract().sync})
     assert table_state(without_start, ledger, START + 3 * HOUR).cells_due == 0
 
@@ -94,6 +96,23 @@ def test_figures_are_those_of_the_ledger(ledger: Ledger) -> None:
     assert found.slices[3].batch_size == SHIPS.sync.catchup_batch_size
     ledger.release(leases)
     assert table_state(SHIPS, ledger, now).leases == ()
+
+
+def test_the_open_window_is_synced_as_far_as_its_slice_that_is_least_far(ledger: Ledger) -> None:
+    table = registered(ledger)
+    leases = ledger.acquire(table, [0, 1], "run-1", TTL)
+    quarter = timedelta(minutes=15)
+    wanted = [
+        Wanted(cell=cell(0, part), mode=Mode.COPY, fingerprint="fp", upto=START + upto)
+        for part, upto in ((0, 2 * quarter), (1, quarter))
+    ]
+    batches = ledger.plan(leases, T, 1, wanted, "run-1")
+    ledger.commit_cells(leases, [(each, result(1)) for each in batches])
+    assert table_state(SHIPS, ledger, START + HOUR / 2).open_upto == START + quarter
+    ledger.release(leases)
+    later = ledger.acquire(table, [1], "run-2", timedelta(microseconds=1))
+    assert table_state(SHIPS, ledger, START + HOUR / 2).leases == ()  # it has run out
+    assert later.owner == "run-2"
 
 
 def test_a_clock_that_is_behind_makes_no_negative_lag(ledger: Ledger) -> None:

@@ -195,6 +195,8 @@ def test_cells_are_due_that_changed_failed_or_are_new_and_not_those_that_a_run_i
         assert due.not_judged == 0
         due.rows = {cells[-1].window.start}
         assert due.found(cells[-2:]) == {OPEN: cells[-2:]}
+        due.rows = {cells[-3].window.start}  # the newest that has closed
+        assert cells[-3] in due.found(cells[-4:])["source_changed"]
         ledger.release(leases)
         assert due.found([moving]) == {"planned_left": [moving]}
         assert due.not_judged == 0

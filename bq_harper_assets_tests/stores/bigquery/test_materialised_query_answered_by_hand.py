@@ -89,6 +89,18 @@ def test_a_dataset_that_is_there_is_not_made() -> None:
     assert service.made == []
 
 
+def test_a_dataset_that_another_run_makes_meanwhile_is_used() -> None:
+    with (
+        BigQueryByHand(the_time, datasets={"results"}) as service,
+        FaultProxy(service.endpoint) as proxy,
+    ):
+        proxy.on(refusal(404, "notFound"), matching=lambda seen: seen.method == "GET")
+        proxy.on(refusal(409, "duplicate"), matching=lambda seen: "/datasets" in seen.path)
+        with service.queries(endpoint=proxy.url) as queries:
+            kept = materialise(queries, contract(), "TRUE", "results")
+    assert kept.table.dataset == "results"
+
+
 def test_the_rows_of_some_keys_are_kept_alike() -> None:
     with BigQueryByHand(the_time) as service, service.queries() as queries:
         kept = materialise_keys(queries, contract(), KEY, [["1"], ["2"]], "results", ["k"])

@@ -84,6 +84,12 @@ def asked_for(made: BigQueryByHand, key_file: Path) -> Mapping[str, datetime]:
         return partition_times(queries, TABLE)
 
 
+def test_an_emulator_is_asked_nothing() -> None:
+    with BigQueryByHand() as made, made.queries() as queries:
+        assert partition_times(queries, TABLE) == {}
+    assert made.asked == []
+
+
 def test_bigquery_is_asked_for_the_times_of_one_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
