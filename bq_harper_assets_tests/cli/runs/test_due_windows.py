@@ -200,3 +200,18 @@ def test_cells_are_due_that_changed_failed_or_are_new_and_not_those_that_a_run_i
         ledger.release(leases)
         assert due.found([moving]) == {"planned_left": [moving]}
         assert due.not_judged == 0
+
+
+def test_an_open_cell_that_a_run_writes_is_counted_once_and_one_that_it_left_is_due(
+    due: Due,
+) -> None:
+    open_cells = due.cells[-2:]
+    with open_ledger(due.project.ledger.url) as ledger:
+        leases = ledger.acquire(due.known(ledger), [0, 1], "run-1", TTL)
+        due.plan(ledger, leases, *open_cells)
+        due.rows = {open_cells[0].window.start}
+        assert due.found(open_cells) == {}
+        assert due.not_judged == 2
+        ledger.release(leases)
+        assert due.found(open_cells) == {OPEN: open_cells}
+        assert due.not_judged == 0
