@@ -139,7 +139,7 @@ def proving(
             ledger.register_route(table_facts(contract, bigquery.project))
         try:
             cells = synced_cells(contract, ledger, from_, to, slices)
-        except click.UsageError:
+        except NothingSynced:
             if out_of_step:
                 raise out_of_step from None
             raise
