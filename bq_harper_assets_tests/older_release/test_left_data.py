@@ -4,6 +4,7 @@ Nobody has synced them for months, so BigQuery keeps no past of them that reache
 was synced then is known by the fingerprints in the ledger and by the hashes in Harper alone.
 """
 
+import json
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from bq_harper_assets.stores.bigquery.source import BigQuerySource
 from bq_harper_assets.stores.harper.schema import harper_plan
 from bq_harper_assets.sync.schema_sync.drift import look_for_drift
 from bq_harper_assets_tests.cli.schema.test_group import changed
-from bq_harper_assets_tests.cli.typed import told, typed_well
+from bq_harper_assets_tests.cli.typed import told, typed, typed_well
 from bq_harper_assets_tests.older_release.fill import THREE, TWO
 from bq_harper_assets_tests.older_release.left_data import LeftData
 
@@ -32,7 +33,9 @@ EVOLVED = {
 
 def synced(left: LeftData, table: str, *options: str) -> dict[str, tuple[int, int]]:
     """How many rows were written and deleted in each cell that was synced, and then proved."""
-    ran = told("sync", left.name(table), *UNTIL, *options)
+    ended = typed("sync", left.name(table), *UNTIL, *options, "--output", "json")
+    ran = json.loads(ended.stdout)
+    assert ended.exit_code == (3 if ran["quarantined"] else 0), ended.output
     done: dict[str, Any] = ran["partitions"]
     assert (ran["error"], len(done)) == (None, ran["cells"])
     proved = f"{len(done)} cells: {len(done)} proved by stored hash"

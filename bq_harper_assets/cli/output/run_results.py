@@ -129,6 +129,7 @@ class RunResults:
             "run_ids": [run.run_id for run in self.runs],
             "cells": self.cells,
             "done": len(self.done),
+            "quarantined": self.quarantined,
             "seconds": round(self.seconds, 3),
             "error": self.error,
             "proof": self.proof.message if self.proof else None,

@@ -5,6 +5,7 @@ from datetime import datetime
 import pytest
 
 from bq_harper_assets.cli.runs import proof_runs
+from bq_harper_assets.cli.runs.proof_runs import NothingSynced
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.contract.table import TableContract
 from bq_harper_assets.stores.harper.client import HarperClient
@@ -45,7 +46,8 @@ def test_what_differs_is_named_like_a_diff_and_repaired_and_nothing_else_is_writ
     [ships] = project.declare(table(source, start, key=["number"])).tables
     span = ("--to", f"{start + 3 * HOUR:%FT%H:%M}")
     never = typed("verify", ships.id)
-    assert (never.exit_code, f"bqh sync {ships.id}" in never.stderr) == (2, True)
+    assert isinstance(never.exception, NothingSynced)
+    assert str(never.exception).endswith(f"Next: bqh sync {ships.id}")
     typed_well("sync", ships.id, *span)
 
     with HarperClient(harper_connection) as harper:
@@ -57,7 +59,8 @@ def test_what_differs_is_named_like_a_diff_and_repaired_and_nothing_else_is_writ
         assert "  - missing 3\n" in shown
         assert "  ~ changed 25 name: 'ship 25' -> 'bent'\n" in shown
         assert "  + phantom 1045\n" in shown
-        assert "in 3 cells (3 proved by stored hash, --deep compares all values)\n" in shown
+        equal = "3 are equal (3 proved by stored hash, --deep compares all values)"
+        assert f" UTC in 3 of 6 cells; {equal}\n" in shown
         keys = ", ".join(f"{start + n * HOUR:%FT%H:%M}" for n in range(3))
         then = f"type: bqh repair {ships.id}\n"
         assert f"  rows differ in 3 cells (3 windows, {keys}); {then}" in shown
@@ -99,7 +102,8 @@ def test_a_view_that_changed_since_its_sync_is_not_called_different_and_is_broug
     tables.run(f"UPDATE {source.sql} SET name = 'later' WHERE number = 25")
     changed = typed("verify", ships.id)
     assert changed.exit_code == 5, changed.output
-    assert "in 2 cells (2 proved by stored hash, --deep compares all values)\n" in changed.stdout
+    equal = "2 are equal (2 proved by stored hash, --deep compares all values)"
+    assert f" UTC in 1 of 3 cells; {equal}\n" in changed.stdout
     what = f"changed in BigQuery since: 1 window, {start + HOUR:%FT%H:%M}"
     assert f"  {what}; type: bqh sync {ships.id} --changed\n" in changed.stdout
     repaired = told("repair", ships.id)

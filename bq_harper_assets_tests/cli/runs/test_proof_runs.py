@@ -6,14 +6,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from rich.console import Console
 
 from bq_harper_assets.cli.exit_codes import ExitCode
 from bq_harper_assets.cli.output.proof_text import PROOF_HEADER
 from bq_harper_assets.cli.runs import proof_runs
-from bq_harper_assets.cli.runs.proof_runs import SHOWN_ROWS, Proving, prove, synced_cells
+from bq_harper_assets.cli.runs.proof_runs import (
+    SHOWN_ROWS,
+    NothingSynced,
+    Proving,
+    prove,
+    synced_cells,
+)
 from bq_harper_assets.contract.connections import HarperConnection
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets.ledger.records import LedgerRoute
@@ -85,12 +90,12 @@ def test_what_was_committed_in_the_range_is_proved_in_the_order_of_time(ledger: 
 
 
 def test_a_range_of_which_nothing_is_synced_says_what_to_type(ledger: Ledger) -> None:
-    with pytest.raises(click.UsageError, match="nothing of positions is synced; start with: bqh"):
+    with pytest.raises(NothingSynced, match=r"nothing of positions is synced yet, .* Next: bqh s"):
         synced_cells(SHIPS, ledger, None, None, None)
     synced(ledger, (0, 0))
     late = START.replace(tzinfo=None) + HOUR
     for limits in ((late, None, None), (None, late - 2 * HOUR, None), (None, None, "2")):
-        with pytest.raises(click.UsageError, match="is synced in that range; start with"):
+        with pytest.raises(NothingSynced, match=r"is synced in that range, .* Next: bqh sync"):
             synced_cells(SHIPS, ledger, *limits)
 
 

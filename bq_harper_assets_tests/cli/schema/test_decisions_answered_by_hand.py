@@ -111,7 +111,7 @@ def test_what_waits_is_named_with_the_command_that_takes_it(by_hand: ByHand) -> 
 
 
 def no_answer_of_harper(by_hand: ByHand) -> None:
-    assert by_hand.harper.seen() == []
+    assert {seen.operation for seen in by_hand.harper.seen()} <= {"user_info"}  # a log-in
 
 
 def test_an_apply_shows_first_and_records_nothing(by_hand: ByHand) -> None:
