@@ -110,6 +110,10 @@ def test_what_waits_is_named_with_the_command_that_takes_it(by_hand: ByHand) -> 
     assert not any("next look" in line for line in shown)
 
 
+def no_answer_of_harper(by_hand: ByHand) -> None:
+    assert {seen.operation for seen in by_hand.harper.seen()} <= {"user_info"}  # a log-in
+
+
 def test_an_apply_shows_first_and_records_nothing(by_hand: ByHand) -> None:
     record(by_hand, [SPEED], schemaPolicy="approve")
     has(by_hand, SPEED, NAME)
@@ -117,7 +121,7 @@ def test_an_apply_shows_first_and_records_nothing(by_hand: ByHand) -> None:
     assert shown[0] == "orders: schema version 1 would be followed by another"
     assert shown[-1] == "nothing was changed; to do it, type: bqh schema apply orders --yes"
     assert versions(by_hand) == 1
-    assert {seen.operation for seen in by_hand.harper.seen()} <= {"user_info"}  # it only asks
+    no_answer_of_harper(by_hand)
     programs = told("schema", "apply", "orders")
     assert (programs["version"], programs["recorded"], programs["harper"]) == (1, False, None)
     assert [each["column"] for each in programs["addedColumns"]] == ["name"]
