@@ -106,6 +106,7 @@ def test_programs_read_every_figure() -> None:
         "run_ids": ["one", "two"],
         "cells": 4,
         "done": 1,
+        "quarantined": 0,
         "seconds": 1.235,
         "error": "away",
         "proof": "all equal",
