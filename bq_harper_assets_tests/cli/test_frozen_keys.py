@@ -114,4 +114,4 @@ def test_a_declaration_under_which_nothing_was_synced_is_not_frozen(
     project.declare(first | {"timestampColumn": "at", "window": "1d"})
     found = told("doctor", code=1)["findings"]  # there is no such table in BigQuery
     [finding] = [each for each in found if each["subject"] == f"table {first['id']}"]
-    assert finding["verdict"] == "ok"
+    assert finding["detail"] == f"cannot be synced as long as this fails: bigquery: {first['id']}"

@@ -114,7 +114,10 @@ def test_a_change_is_seen_told_followed_synced_and_proved(
     launched = table.sync(NEXT, OPEN)
     assert {done["schema_version"] for done in launched.done.values()} == {2}
     assert (case.says in (launched.not_synced or "")) is case.is_frozen
-    assert sync_json(contract, RunResults((launched,), 2, 1.0))["not_synced"] == launched.not_synced
+    assert (
+        sync_json(contract, RunResults((launched,), 2, 1.0), None)["not_synced"]
+        == launched.not_synced
+    )
     values = source.values(*case.held)
     assert [values[n] for n in (0, 20, 30)] == list(zip(*case.held.values(), strict=True))
     [proved] = [

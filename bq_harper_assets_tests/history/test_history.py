@@ -1,6 +1,7 @@
 """Random histories of sources, runs, faults and crashes: the protocol holds after every write."""
 
 from collections import Counter
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +44,18 @@ def test_whatever_happens_no_clean_cell_is_wrong_and_in_the_end_all_is_equal(
 
 
 def test_a_history_that_fails_is_cut_down_to_the_steps_it_fails_by() -> None:
-    def fails(script: Script) -> None:
+    def has_a_race_and_then_a_kill(script: Script) -> bool:
         acts = [step.act for step in script.steps]
-        if "race" in acts and "kill" in acts[acts.index("race") :]:
+        return "race" in acts and "kill" in acts[acts.index("race") :]
+
+    def fails(script: Script) -> None:
+        if has_a_race_and_then_a_kill(script):
             raise Violation(str(script))
 
+    # What is drawn for a number changes with hypothesis and with the constants in our modules.
+    number = next(each for each in count() if has_a_race_and_then_a_kill(drawn(each)))
     with pytest.raises(Violation) as failed:
-        check_script(12, fails)
+        check_script(number, fails)
     script = Script.parse(str(failed.value))
     assert [step.act for step in script.steps] == ["race", "kill"]
     assert not any(step.is_faulty for step in script.steps)

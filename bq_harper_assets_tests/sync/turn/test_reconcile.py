@@ -67,8 +67,8 @@ def test_a_window_that_lost_most_of_its_rows_is_refused_until_it_is_allowed(
     assert str(failed.value) == (
         f"{table.contract.id}: 1 of 3 cells are not done: the delete guard refused 1. The other 2 "
         "are committed. The first is 2026-01-05T01:00|s00: would lose 3,600 of the 3,600 rows that "
-        "Harper holds of it. Nothing of it was written. If these rows are really gone from "
-        f"BigQuery: bqh sync {table.contract.id} --from 2026-01-05T01:00 --to 2026-01-05T02:00 "
+        "the target holds of it. Nothing of it was written. If these rows are really gone from "
+        f"the source: bqh sync {table.contract.id} --from 2026-01-05T01:00 --to 2026-01-05T02:00 "
         "--allow-deletes"
     )
     assert not failed.value.report.is_transient
