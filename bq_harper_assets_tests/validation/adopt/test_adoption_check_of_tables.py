@@ -21,7 +21,7 @@ from bq_harper_assets.validation.adopt.adoption_check import (
 )
 from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.stores.bigquery_by_hand import queries_answered
-from bq_harper_assets_tests.stores.harper_in_memory import HarperInMemory, client_of
+from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, client_of, harper_with
 from bq_harper_assets_tests.validation.committed import DAY, MINUTE, at, ships
 from bq_harper_assets_tests.validation.source_in_memory import SourceInMemory
 
@@ -61,7 +61,7 @@ def inspected(
             return counts
         return [{"without_time": 0, "before_start": left_out, "in_future": 0}]
 
-    harper = HarperInMemory({"Orders": [dict(each) for each in rows]})
+    harper = harper_with({"Orders": [dict(each) for each in rows]})
     with queries_answered(answer) as queries, client_of(harper) as client:
         source.queries = queries
         pin: Any = source
@@ -154,9 +154,9 @@ def test_rows_that_are_older_than_where_the_plugin_began_are_counted() -> None:
 
 
 @contextmanager
-def _plugin(*rows: dict[str, Any]) -> Iterator[HarperInMemory]:
+def _plugin(*rows: dict[str, Any]) -> Iterator[MemoryHarper]:
     theirs = {"id": 1, "tableId": "orders", "lastTimestamp": at(5), "recordsIngested": 7}
-    yield HarperInMemory({"SyncCheckpoint": [theirs], "Orders": list(rows)})
+    yield harper_with({"SyncCheckpoint": [theirs], "Orders": list(rows)})
 
 
 @pytest.mark.parametrize(
