@@ -15,12 +15,12 @@ from bq_harper_assets.validation.smoke import check_smoke, now_of
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Severity, SmokeStatus
 from bq_harper_assets_tests.empty_ledger import empty_ledger
-from bq_harper_assets_tests.stores.bigquery_by_hand import Answers, queries_answered
+from bq_harper_assets_tests.stores.bigquery.by_hand import Answers, Asked, BigQueryByHand
 from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, away, client_of, harper_with
 from bq_harper_assets_tests.validation.committed import DAY, MINUTE, at, ships
 
 NOW = DAY + 60 * MINUTE
-NEVER: Answers = lambda sql: None  # noqa: E731
+NEVER: Answers = lambda asked: None  # noqa: E731
 
 
 @pytest.fixture
@@ -33,7 +33,11 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 def checking(
     ledger: Ledger, harper: MemoryHarper, answers: Answers = NEVER, **declared: Any
 ) -> Iterator[Subject]:
-    with queries_answered(answers) as queries, client_of(harper) as client:
+    with (
+        BigQueryByHand(answers) as service,
+        service.queries() as queries,
+        client_of(harper) as client,
+    ):
         yield Subject(ships(**declared), queries, client, ledger)
 
 
@@ -44,7 +48,7 @@ def holding(*minutes: float) -> MemoryHarper:
 
 def in_source(rows: int, oldest: datetime | None) -> Answers:
     """BigQuery with so many rows in the range that is asked for."""
-    return lambda sql: [{"n0": rows, "oldest0": oldest}]
+    return lambda asked: [{"n0": rows, "oldest0": oldest}]
 
 
 def test_rows_of_the_last_five_minutes_pass(ledger: Ledger) -> None:
@@ -75,8 +79,8 @@ def test_a_count_that_reaches_its_limit_is_told_as_at_least(
 def test_no_row_passes_if_the_source_has_none_after_the_newest(ledger: Ledger) -> None:
     asked: list[str] = []
 
-    def none(sql: str) -> list[dict[str, Any]]:
-        asked.append(sql)
+    def none(query: Asked) -> list[dict[str, Any]]:
+        asked.append(query.sql)
         return [{"n0": 0, "oldest0": None}]
 
     with checking(ledger, holding(10, 20, 70), none) as subject:
@@ -127,7 +131,7 @@ def test_without_an_answer_of_bigquery_no_row_is_a_warning(ledger: Ledger) -> No
 
 
 def test_the_time_is_bigquerys_if_it_answers(ledger: Ledger) -> None:
-    with checking(ledger, holding(59), lambda sql: [{"now": NOW}]) as subject:
+    with checking(ledger, holding(59), lambda asked: [{"now": NOW}]) as subject:
         assert now_of(subject) == NOW
         assert check_smoke(subject).message == "the query finds 1 rows"
 
@@ -135,8 +139,8 @@ def test_the_time_is_bigquerys_if_it_answers(ledger: Ledger) -> None:
 def test_an_empty_table_is_compared_with_the_source_from_its_start_on(ledger: Ledger) -> None:
     asked: list[str] = []
 
-    def none(sql: str) -> list[dict[str, Any]]:
-        asked.append(sql)
+    def none(query: Asked) -> list[dict[str, Any]]:
+        asked.append(query.sql)
         return [{"n0": 0, "oldest0": None}]
 
     start = DAY + 7 * MINUTE

@@ -14,7 +14,7 @@ from bq_harper_assets.validation.adopt.foreign_rows import (
     rows_at_both_ends,
 )
 from bq_harper_assets.validation.spot import source_sample
-from bq_harper_assets_tests.stores.bigquery_by_hand import queries_answered
+from bq_harper_assets_tests.stores.bigquery.by_hand import BigQueryByHand
 from bq_harper_assets_tests.stores.memory_harper import client_of, harper_with
 from bq_harper_assets_tests.validation.committed import at, ships
 from bq_harper_assets_tests.validation.source_in_memory import SourceInMemory
@@ -40,7 +40,11 @@ def look(
     counts = [{"moment": moment, "n": n} for moment, n in source.counts().items()]
     harper = harper_with({"Orders": rows})
     harper.tables["Orders"].unfindable = set(lost)
-    with queries_answered(lambda sql: counts) as queries, client_of(harper) as client:
+    with (
+        BigQueryByHand(lambda asked: counts) as service,
+        service.queries() as queries,
+        client_of(harper) as client,
+    ):
         source.queries = queries
         pin: Any = source
         return look_at_rows(client, source.reader(client), pin, rows, searchable=searchable)
