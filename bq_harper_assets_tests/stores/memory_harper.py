@@ -1,12 +1,12 @@
 """Answers Harper's Operations API from memory: a real server for tests of what is sent and read.
 
-It knows the operations that the client has, and no more of Harper than their plain answers. What
-Harper itself does is tested on Harper.
+It knows the operations that the client has, and no more of Harper than their plain answers; what
+it does not know fails the test that asks. What Harper itself does is tested on Harper.
 """
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +21,15 @@ from bq_harper_assets.stores.harper.client import HarperClient
 
 Asked = Mapping[str, Any]
 Said = tuple[int, Any]  # status and body
+Row = dict[str, Any]
 ONCE = RetryPolicy(max_retries=0)
+_HOLDS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "equals": lambda held, wanted: held == wanted,
+    "less_than": lambda held, wanted: held < wanted,
+    "greater_than": lambda held, wanted: held > wanted,
+    "greater_than_equal": lambda held, wanted: held >= wanted,
+    "gelt": lambda held, wanted: wanted[0] <= held < wanted[1],
+}
 
 
 @dataclass
@@ -30,7 +38,8 @@ class MemoryTable:
 
     primary_key: str
     attributes: list[dict[str, Any]]
-    rows: dict[Any, dict[str, Any]] = field(default_factory=dict)
+    rows: dict[Any, Row] = field(default_factory=dict)
+    unfindable: set[Any] = field(default_factory=set)  # ids that the index of the ids alone finds
 
 
 @dataclass
@@ -42,6 +51,7 @@ class MemoryHarper:
     asked: list[Asked] = field(default_factory=list)
     refuses: Callable[[Asked], Said | None] = lambda asked: None  # before it does anything
     threads: int = 2
+    unknown: list[Exception] = field(default_factory=list)  # why it could not answer
 
     @property
     def connection(self) -> HarperConnection:
@@ -58,17 +68,24 @@ class MemoryHarper:
         self.tables[name].rows = {row[key]: dict(row) for row in rows}
         return self.tables[name]
 
-    def rows(self, name: str) -> list[dict[str, Any]]:
+    def rows(self, name: str) -> list[Row]:
         """All rows of a table, in the order of their ids."""
         rows = self.tables[name].rows
-        return [rows[row_id] for row_id in sorted(rows)]
+        return [rows[row_id] for row_id in sorted(rows, key=_order)]
 
     def of(self, operation: str) -> list[Asked]:
         """The requests for one operation."""
         return [asked for asked in self.asked if asked["operation"] == operation]
 
     def answer(self, asked: Asked) -> Said:
-        """Does what is asked."""
+        """Does what is asked, and notes what it does not know how to do."""
+        try:
+            return self._done(asked)
+        except Exception as error:
+            self.unknown.append(error)
+            return 400, {"error": f"the Harper in memory cannot answer: {error!r}"}
+
+    def _done(self, asked: Asked) -> Said:
         self.asked.append(asked)
         if (refused := self.refuses(asked)) is not None:
             return refused
@@ -132,14 +149,18 @@ class MemoryHarper:
     def _search_by_value(self, asked: Asked) -> Said:
         name, value = asked["attribute"], asked["value"]
         found = [r for r in self.rows(asked["table"]) if value == "*" or r.get(name) == value]
-        found.sort(key=lambda row: str(row.get(name)), reverse=asked.get("reverse", False))
+        found.sort(key=lambda row: _order(row.get(name)), reverse=asked.get("reverse", False))
         return 200, _chosen(found, asked)
 
     def _search_by_conditions(self, asked: Asked) -> Said:
-        found = [row for row in self.rows(asked["table"]) if _meets(row, asked["conditions"])]
+        table, conditions = self.tables[asked["table"]], asked["conditions"]
+        assert asked["operator"] == "and"
+        found = [row for row in self.rows(asked["table"]) if _meets(row, conditions)]
+        if {each["attribute"] for each in conditions} != {table.primary_key}:
+            found = [row for row in found if row[table.primary_key] not in table.unfindable]
         if sort := asked.get("sort"):
             name = sort["attribute"]
-            found.sort(key=lambda row: str(row.get(name)), reverse=sort["descending"])
+            found.sort(key=lambda row: _order(row.get(name)), reverse=sort["descending"])
         return 200, _chosen(found, asked)
 
     def _system_information(self, asked: Asked) -> Said:
@@ -151,28 +172,60 @@ def _counted(done: str, count: int) -> dict[str, Any]:
     return {"message": f"{done} {count} of {count} records", "skipped_hashes": []}
 
 
-def _meets(row: Mapping[str, Any], conditions: list[dict[str, Any]]) -> bool:
-    for condition in conditions:
-        held, wanted = row.get(condition["attribute"]), condition["value"]
-        if condition["comparator"] == "gelt":
-            if held is None or not wanted[0] <= held < wanted[1]:
-                return False
-        elif held != wanted:
-            return False
-    return True
+def _meets(row: Row, conditions: list[dict[str, Any]]) -> bool:
+    return all(
+        _holds(each["comparator"], row.get(each["attribute"]), each["value"]) for each in conditions
+    )
 
 
-def _chosen(rows: list[dict[str, Any]], asked: Asked) -> list[dict[str, Any]]:
+def _holds(comparator: str, held: Any, wanted: Any) -> bool:
+    holds = _HOLDS[comparator]
+    if held is None or wanted is None:
+        return comparator == "equals" and held is wanted
+    return holds(held, wanted)
+
+
+def _order(value: Any) -> tuple[bool, bool, Any]:
+    """Sorts as Harper's indexes do: nothing, then numbers, then texts."""
+    return value is not None, isinstance(value, str), 0 if value is None else value
+
+
+def _chosen(rows: list[Row], asked: Asked) -> list[Row]:
     names = asked["get_attributes"]
     rows = rows[: asked.get("limit")]
     return rows if names == ["*"] else [{name: row.get(name) for name in names} for row in rows]
+
+
+def harper_with(tables: Mapping[str, Sequence[Row]]) -> MemoryHarper:
+    """One with these rows, which is on no port yet; `id` is the primary key of each table."""
+    harper = MemoryHarper()
+    for name, rows in tables.items():
+        harper.make(name, *rows)
+    return harper
+
+
+def away(asked: Asked) -> Said:
+    """What a Harper that is not ready says to everything: for `refuses`."""
+    return 503, {"error": "away"}
 
 
 @contextmanager
 def memory_harper() -> Iterator[MemoryHarper]:
     """One that is empty, on a port of its own, for as long as the block runs."""
     harper = MemoryHarper()
+    with _served(harper):
+        yield harper
 
+
+@contextmanager
+def client_of(harper: MemoryHarper) -> Iterator[HarperClient]:
+    """A client of it, which is on a port for as long as the block runs."""
+    with _served(harper), harper.client() as client:
+        yield client
+
+
+@contextmanager
+def _served(harper: MemoryHarper) -> Iterator[None]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
@@ -208,9 +261,13 @@ def memory_harper() -> Iterator[MemoryHarper]:
         harper.url = f"http://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, args=(0.002,))
         thread.start()
-        yield harper
-        server.shutdown()
-        thread.join()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+            if harper.unknown:
+                raise harper.unknown[0]
 
 
 def _chunks(stream: Any) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.validation.audit import audit_rows, record_validation
 from bq_harper_assets.validation.verdict import ProgressStatus, Severity, SpotStatus, Verdict
 from bq_harper_assets_tests.empty_ledger import empty_ledger
-from bq_harper_assets_tests.stores.harper_in_memory import HarperInMemory, client_of
+from bq_harper_assets_tests.stores.memory_harper import away, client_of, harper_with
 from bq_harper_assets_tests.validation.committed import DAY, MINUTE, at, registered, ships
 
 FINE = Verdict(
@@ -62,15 +62,15 @@ def test_a_validation_of_the_table_is_of_no_partition_and_two_have_different_ids
 
 def test_the_ledger_has_the_verdicts_also_if_harper_does_not_take_them(tmp_path: Path) -> None:
     known = ships()
-    harper = HarperInMemory({AUDITS.name: []})
+    harper = harper_with({AUDITS.name: []})
     with (
         open_ledger(empty_ledger(tmp_path / "ledger.db")) as ledger,
         client_of(harper) as client,
     ):
         route = registered(ledger, known)
         assert record_validation(ledger, client, route, [FINE, WRONG]) is None
-        assert {each["check"] for each in harper.tables[AUDITS.name]} == {"all", "spot"}
-        harper.is_away = True
+        assert {each["check"] for each in harper.rows(AUDITS.name)} == {"all", "spot"}
+        harper.refuses = away
         warning = record_validation(ledger, client, route, [FINE], cell=CELL)
         newest, before = ledger.audit(route, kind="validation")
     assert warning

@@ -1,6 +1,6 @@
 """What the smoke check asks of both stores, and what it says of their answers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,13 +15,12 @@ from bq_harper_assets.validation.smoke import check_smoke, now_of
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets.validation.verdict import Severity, SmokeStatus
 from bq_harper_assets_tests.empty_ledger import empty_ledger
-from bq_harper_assets_tests.stores.bigquery_by_hand import Answers, queries_answered
-from bq_harper_assets_tests.stores.harper_in_memory import HarperInMemory, client_of
+from bq_harper_assets_tests.stores.bigquery.by_hand import Answers, Asked, BigQueryByHand
+from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, away, client_of, harper_with
 from bq_harper_assets_tests.validation.committed import DAY, MINUTE, at, ships
 
 NOW = DAY + 60 * MINUTE
-NEVER: Answers = lambda sql: None  # noqa: E731
-Check = Callable[[HarperInMemory], Subject]
+NEVER: Answers = lambda asked: None  # noqa: E731
 
 
 @pytest.fixture
@@ -32,20 +31,24 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 @contextmanager
 def checking(
-    ledger: Ledger, harper: HarperInMemory, answers: Answers = NEVER, **declared: Any
+    ledger: Ledger, harper: MemoryHarper, answers: Answers = NEVER, **declared: Any
 ) -> Iterator[Subject]:
-    with queries_answered(answers) as queries, client_of(harper) as client:
+    with (
+        BigQueryByHand(answers) as service,
+        service.queries() as queries,
+        client_of(harper) as client,
+    ):
         yield Subject(ships(**declared), queries, client, ledger)
 
 
-def holding(*minutes: float) -> HarperInMemory:
+def holding(*minutes: float) -> MemoryHarper:
     """Harper with a row at each minute."""
-    return HarperInMemory({"Orders": [{"id": m, "event_time": at(m)} for m in minutes]})
+    return harper_with({"Orders": [{"id": m, "event_time": at(m)} for m in minutes]})
 
 
 def in_source(rows: int, oldest: datetime | None) -> Answers:
     """BigQuery with so many rows in the range that is asked for."""
-    return lambda sql: [{"n0": rows, "oldest0": oldest}]
+    return lambda asked: [{"n0": rows, "oldest0": oldest}]
 
 
 def test_rows_of_the_last_five_minutes_pass(ledger: Ledger) -> None:
@@ -60,7 +63,7 @@ def test_rows_of_the_last_five_minutes_pass(ledger: Ledger) -> None:
         "rows_found": 2,
         "newest_row": None,
     }
-    whole, counted = harper.operations("search_by_conditions")
+    whole, counted = harper.of("search_by_conditions")
     assert (whole["limit"], whole["get_attributes"]) == (1, ["*"])
     assert (counted["limit"], counted["get_attributes"]) == (1_000, ["event_time"])
 
@@ -76,8 +79,8 @@ def test_a_count_that_reaches_its_limit_is_told_as_at_least(
 def test_no_row_passes_if_the_source_has_none_after_the_newest(ledger: Ledger) -> None:
     asked: list[str] = []
 
-    def none(sql: str) -> list[dict[str, Any]]:
-        asked.append(sql)
+    def none(query: Asked) -> list[dict[str, Any]]:
+        asked.append(query.sql)
         return [{"n0": 0, "oldest0": None}]
 
     with checking(ledger, holding(10, 20, 70), none) as subject:
@@ -128,7 +131,7 @@ def test_without_an_answer_of_bigquery_no_row_is_a_warning(ledger: Ledger) -> No
 
 
 def test_the_time_is_bigquerys_if_it_answers(ledger: Ledger) -> None:
-    with checking(ledger, holding(59), lambda sql: [{"now": NOW}]) as subject:
+    with checking(ledger, holding(59), lambda asked: [{"now": NOW}]) as subject:
         assert now_of(subject) == NOW
         assert check_smoke(subject).message == "the query finds 1 rows"
 
@@ -136,8 +139,8 @@ def test_the_time_is_bigquerys_if_it_answers(ledger: Ledger) -> None:
 def test_an_empty_table_is_compared_with_the_source_from_its_start_on(ledger: Ledger) -> None:
     asked: list[str] = []
 
-    def none(sql: str) -> list[dict[str, Any]]:
-        asked.append(sql)
+    def none(query: Asked) -> list[dict[str, Any]]:
+        asked.append(query.sql)
         return [{"n0": 0, "oldest0": None}]
 
     start = DAY + 7 * MINUTE
@@ -150,7 +153,7 @@ def test_an_empty_table_is_compared_with_the_source_from_its_start_on(ledger: Le
 
 
 def test_a_newest_row_whose_text_is_no_time_is_as_none(ledger: Ledger) -> None:
-    harper = HarperInMemory({"Orders": [{"id": 1, "event_time": "1 garbage"}]})
+    harper = harper_with({"Orders": [{"id": 1, "event_time": "1 garbage"}]})
     with checking(ledger, harper, in_source(0, None)) as subject:
         found = check_smoke(subject, NOW)
     assert (found.passed, found.metadata["newest_row"]) == (True, None)
@@ -180,15 +183,15 @@ def test_a_window_is_old_once_the_next_has_closed(
 
 
 def test_a_search_that_fails_says_whether_the_table_is_missing(ledger: Ledger) -> None:
-    with checking(ledger, HarperInMemory()) as subject:
+    with checking(ledger, MemoryHarper()) as subject:
         missing = check_smoke(subject, NOW)
     assert (missing.status, missing.passed) == (SmokeStatus.TABLE_NOT_FOUND, False)
     assert missing.metadata["to"] == NOW.isoformat()
     harper = holding(59)
     with checking(ledger, harper) as subject:
-        harper.is_away = True
-        away = check_smoke(subject, NOW)
+        harper.refuses = away
+        failed = check_smoke(subject, NOW)
         old = check_smoke(subject, NOW, Window(DAY, DAY + 5 * MINUTE))
-    assert (away.status, away.severity) == (SmokeStatus.QUERY_FAILED, Severity.ERROR)
+    assert (failed.status, failed.severity) == (SmokeStatus.QUERY_FAILED, Severity.ERROR)
     assert old.status is SmokeStatus.QUERY_FAILED
     assert old.metadata["from"] == DAY.isoformat()

@@ -28,7 +28,7 @@ from bq_harper_assets.validation.proof.cell_proof import PROOF_CHECK
 from bq_harper_assets.validation.proof.presence import PRESENCE_CHECK
 from bq_harper_assets.validation.verdict import Verdict
 from bq_harper_assets_tests.empty_ledger import empty_ledger
-from bq_harper_assets_tests.stores.harper_in_memory import HarperInMemory, client_of
+from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, client_of, harper_with
 from bq_harper_assets_tests.validation.committed import at, committed, ships
 
 SHIPS = ships(scrub="2d")
@@ -38,7 +38,7 @@ SHIPS = ships(scrub="2d")
 class Nights:
     """A table of three rows in one synced window, and a night's look for lost ones."""
 
-    harper: HarperInMemory
+    harper: MemoryHarper
     ledger: Ledger
     url: str
     instance: DagsterInstance
@@ -75,7 +75,7 @@ def nights(tmp_path: Path, nowhere: str, monkeypatch: pytest.MonkeyPatch) -> Ite
     url = empty_ledger(tmp_path / "ledger.db")
     monkeypatch.setitem(LEDGER_URLS, url, SecretStr(url))
     rows = [{"id": n, "event_time": at(n)} for n in range(3)]
-    harper = HarperInMemory({"Orders": rows, AUDITS.name: []})
+    harper = harper_with({"Orders": rows, AUDITS.name: []})
     with (
         DagsterInstance.ephemeral() as instance,
         open_ledger(url) as ledger,
@@ -103,7 +103,7 @@ def test_rows_are_looked_for_once_in_a_scrub_period_while_none_is_lost(nights: N
     assert (found.passed, filed) == (True, [])
     [note] = nights.ledger.audit(kind=PRESENCE_CHECK)
     assert note.outcome == "proved"
-    assert [each["status"] for each in nights.harper.tables[AUDITS.name]] == ["healthy"]
+    assert [each["status"] for each in nights.harper.rows(AUDITS.name)] == ["healthy"]
     nights.later(timedelta(days=1, hours=11))
     assert nights.look() == (None, [])
     nights.later(timedelta(hours=1))
@@ -115,13 +115,13 @@ def test_lost_rows_are_the_tables_proof_and_are_looked_for_each_night_until_they
     nights: Nights,
 ) -> None:
     committed(nights.ledger, SHIPS, 0, 5)
-    nights.harper.unfindable = {1}
+    nights.harper.tables["Orders"].unfindable = {1}
     for _ in range(2):
         found, filed = nights.look()
         assert found
         assert (found.passed, [row.id for row in found.rows]) == (False, [1])
         assert filed == [(PROOF_CHECK, False)]
-    nights.harper.unfindable = set()
+    nights.harper.tables["Orders"].unfindable = set()
     found, filed = nights.look()
     assert found
     assert found.passed

@@ -15,7 +15,7 @@ from bq_harper_assets.defs.tables.first_window import (
 )
 from bq_harper_assets.ledger.ledger import Ledger, open_ledger
 from bq_harper_assets_tests.empty_ledger import empty_ledger
-from bq_harper_assets_tests.stores.bigquery_by_hand import queries_answered
+from bq_harper_assets_tests.stores.bigquery.by_hand import Asked, BigQueryByHand
 from bq_harper_assets_tests.validation.committed import DAY, MINUTE, ships
 
 UNDECLARED = ships(sync={})
@@ -40,28 +40,25 @@ def test_a_declared_start_is_that_of_its_window_and_goes_before_the_recorded(
 def test_the_day_of_the_oldest_row_is_put_on_record_and_not_looked_for_again(
     ledger: Ledger,
 ) -> None:
-    asked: list[str] = []
+    def oldest(asked: Asked) -> list[dict[str, datetime | None]]:
+        return [{"oldest": DAY + 100 * MINUTE if len(service.asked) > 1 else None}]
 
-    def oldest(sql: str) -> list[dict[str, datetime | None]]:
-        asked.append(sql)
-        return [{"oldest": DAY + 100 * MINUTE if len(asked) > 1 else None}]
-
-    with queries_answered(oldest) as queries:
-        bigquery = queries.connection
+    with BigQueryByHand(oldest) as service:
+        bigquery = service.connection
         assert find_start(bigquery, UNDECLARED, ledger) is None  # it has no row yet
         assert ledger.start_of(UNDECLARED.id) is None
         assert find_start(bigquery, UNDECLARED, ledger) == DAY
         assert ledger.start_of(UNDECLARED.id) == DAY
         assert find_start(bigquery, UNDECLARED, ledger) == DAY
         assert first_window_start(bigquery, UNDECLARED, ledger) == DAY
-    assert len(asked) == 2
+    assert len(service.asked) == 2
 
 
 def test_without_an_answer_windows_begin_today_for_now(ledger: Ledger) -> None:
     before = datetime.now(UTC)
-    with queries_answered(lambda sql: None) as queries:
-        assert find_start(queries.connection, UNDECLARED, ledger) is None
-        start = first_window_start(queries.connection, UNDECLARED, ledger)
+    with BigQueryByHand(lambda asked: None) as service:
+        assert find_start(service.connection, UNDECLARED, ledger) is None
+        start = first_window_start(service.connection, UNDECLARED, ledger)
     assert start in {provisional_start(before), provisional_start(datetime.now(UTC))}
     assert ledger.start_of(UNDECLARED.id) is None
     assert provisional_start(DAY + timedelta(hours=23)) == DAY

@@ -9,7 +9,6 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,13 +18,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import grpc
-import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from google.cloud.bigquery_storage_v1 import types
 
 from bq_harper_assets.contract.connections import BigQueryConnection
+from bq_harper_assets.retries.breaker import Breakers
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
 from bq_harper_assets.stores.bigquery.queries import Queries
 
@@ -34,7 +31,6 @@ STARTED = datetime(2026, 1, 5, 12, tzinfo=UTC)
 ROWS_PER_PAGE = 3
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TYPES = {bool: "BOOL", int: "INTEGER", str: "STRING", datetime: "TIMESTAMP", float: "FLOAT"}
-_SERVICE = "/google.cloud.bigquery.storage.v1.BigQueryRead"
 _Described = Mapping[str, Any]
 
 
@@ -52,11 +48,17 @@ class Asked:
         return {each["name"]: _value_of(each["parameterValue"]) for each in given}
 
 
+Answers = Callable[[Asked], Sequence[Mapping[str, Any]] | None]  # None: the query is refused
+
+
 @dataclass
 class BigQueryByHand:
-    """Notes what it is asked, and answers queries with the rows that `answer` returns."""
+    """Notes what it is asked, and answers queries with the rows that `answer` returns.
 
-    answer: Callable[[Asked], Sequence[Mapping[str, Any]]] = lambda asked: []
+    What nobody has written an answer to fails the test that asks.
+    """
+
+    answer: Answers = lambda asked: []
     tables: dict[str, _Described] = field(default_factory=dict)  # as described, by dataset.table
     datasets: set[str] = field(default_factory=set)
     fields: Sequence[_Described] = ()  # of the result of each dry run
@@ -66,6 +68,7 @@ class BigQueryByHand:
     checked: list[Asked] = field(default_factory=list)  # dry runs
     dropped: list[str] = field(default_factory=list)
     made: list[_Described] = field(default_factory=list)  # datasets
+    unknown: list[Exception] = field(default_factory=list)  # why it could not answer
     _rows: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     _left: dict[str, int] = field(default_factory=dict)
 
@@ -79,6 +82,8 @@ class BigQueryByHand:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+        if self.unknown:
+            raise self.unknown[0]
 
     @property
     def endpoint(self) -> str:
@@ -109,13 +114,21 @@ class BigQueryByHand:
     @contextmanager
     def queries(self, **settings: Any) -> Iterator[Queries]:
         """Queries of a connection that leads here, closed at the end of the block."""
-        calls = BigQueryCalls(self.connection.model_copy(update=settings), sleep=_no_wait)
+        connection = self.connection.model_copy(update=settings)
+        calls = BigQueryCalls(connection, breakers=Breakers(), sleep=_no_wait)
         queries = Queries(calls)
         with queries.client:
             yield queries
 
     def answered(self, method: str, path: str, query: _Described, body: _Described) -> "_Answer":
         """The status and the body of an answer."""
+        try:
+            return self._answered(method, path, query, body)
+        except Exception as error:
+            self.unknown.append(error)
+            return 400, {"error": {"code": 400, "message": f"by hand: {error!r}"}}
+
+    def _answered(self, method: str, path: str, query: _Described, body: _Described) -> "_Answer":
         if path == "/token":
             return 200, {"access_token": "given", "expires_in": 3600, "token_type": "Bearer"}
         where = path.removeprefix(f"/bigquery/v2/projects/{PROJECT}")
@@ -136,8 +149,7 @@ class BigQueryByHand:
             if method == "DELETE":
                 self.dropped.append(name)
             return (200, self.tables[name]) if name in self.tables else _NOT_FOUND
-        unknown = {"code": 400, "message": f"nobody has written an answer to {method} {path}"}
-        return 400, {"error": unknown}
+        raise LookupError(f"nobody has written an answer to {method} {path}")
 
     def _started(self, body: _Described) -> "_Answer":
         configuration = body["configuration"]
@@ -151,7 +163,10 @@ class BigQueryByHand:
         job = body["jobReference"]["jobId"]
         if job in self._rows:
             return 409, {"error": {"code": 409, "message": "Already Exists: Job"}}
-        self._rows[job] = self.answer(asked)
+        rows = self.answer(asked)
+        if rows is None:
+            return _REFUSED
+        self._rows[job] = rows
         self._left[job] = self.looks
         return 200, self._job(job, configuration)
 
@@ -194,6 +209,10 @@ class BigQueryByHand:
 
 
 _Answer = tuple[int, _Described]
+_REFUSED: _Answer = (
+    400,
+    {"error": {"code": 400, "message": "no", "errors": [{"reason": "invalidQuery"}]}},
+)
 _NOT_FOUND: _Answer = (404, {"error": {"code": 404, "message": "Not found: it is not there"}})
 
 
@@ -272,80 +291,3 @@ def _handler(service: BigQueryByHand) -> type[BaseHTTPRequestHandler]:
         do_GET = do_POST = do_DELETE = do_PATCH = _do
 
     return Handler
-
-
-@dataclass
-class StorageByHand:
-    """A Storage API whose streams send these batches, one per message."""
-
-    schema: pa.Schema
-    streams: Mapping[str, Sequence[pa.RecordBatch]]
-    # Of each read in turn: after so many messages with rows it ends with the code, or, without
-    # a code, nothing comes any more.
-    faults: list[tuple[int, grpc.StatusCode | None]] = field(default_factory=list)
-    estimated_bytes: int = 0
-    sessions: list[types.CreateReadSessionRequest] = field(default_factory=list)
-    reads: list[types.ReadRowsRequest] = field(default_factory=list)
-    given_up: list[bool] = field(default_factory=list)  # by the reader, while nothing came
-    _over: threading.Event = field(default_factory=threading.Event)
-
-    def __enter__(self) -> "StorageByHand":
-        self._server = grpc.server(ThreadPoolExecutor(4))
-        self._server.add_generic_rpc_handlers((_StorageHandler(self),))
-        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
-        self._server.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
-        self._server.stop(None).wait()
-
-    def open(self, request: types.CreateReadSessionRequest, _: Any) -> types.ReadSession:
-        """A session with all streams."""
-        self.sessions.append(request)
-        return types.ReadSession(
-            streams=[types.ReadStream(name=name) for name in self.streams],
-            arrow_schema=types.ArrowSchema(serialized_schema=self.schema.serialize().to_pybytes()),
-            estimated_total_bytes_scanned=self.estimated_bytes,
-        )
-
-    def read(
-        self, request: types.ReadRowsRequest, context: Any
-    ) -> Iterator[types.ReadRowsResponse]:
-        """The rows of a stream from an offset on, after a message that has none."""
-        self.reads.append(request)
-        fault = self.faults.pop(0) if self.faults else None
-        yield types.ReadRowsResponse()
-        left = request.offset
-        for number, batch in enumerate(self.streams[request.read_stream]):
-            if fault is not None and number == fault[0]:
-                if fault[1] is None:
-                    context.add_callback(self._over.set)
-                    self.given_up.append(self._over.wait(5))
-                    self._over.clear()
-                    return
-                context.abort(fault[1], "told by hand")
-            if left < batch.num_rows:
-                message = batch.slice(left).serialize().to_pybytes()
-                yield types.ReadRowsResponse(
-                    arrow_record_batch=types.ArrowRecordBatch(serialized_record_batch=message)
-                )
-            left = max(left - batch.num_rows, 0)
-
-
-class _StorageHandler(grpc.GenericRpcHandler):  # type: ignore[misc]
-    def __init__(self, service: StorageByHand) -> None:
-        self._service = service
-
-    def service(self, details: Any) -> Any:
-        if details.method == f"{_SERVICE}/CreateReadSession":
-            return grpc.unary_unary_rpc_method_handler(
-                self._service.open,
-                types.CreateReadSessionRequest.deserialize,
-                types.ReadSession.serialize,
-            )
-        return grpc.unary_stream_rpc_method_handler(
-            self._service.read,
-            types.ReadRowsRequest.deserialize,
-            types.ReadRowsResponse.serialize,
-        )

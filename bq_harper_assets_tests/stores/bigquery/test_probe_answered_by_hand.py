@@ -12,9 +12,9 @@ from bq_harper_assets_tests.fault_proxy import Answer, FaultProxy
 from bq_harper_assets_tests.stores.bigquery.by_hand import (
     PROJECT,
     BigQueryByHand,
-    StorageByHand,
     described,
 )
+from bq_harper_assets_tests.stores.bigquery.storage_by_hand import StorageByHand
 from bq_harper_assets_tests.stores.bigquery.test_materialised_query_answered_by_hand import contract
 from bq_harper_assets_tests.stores.bigquery.test_queries import refusal
 

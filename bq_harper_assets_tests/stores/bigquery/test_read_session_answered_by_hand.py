@@ -17,7 +17,7 @@ from bq_harper_assets.stores.bigquery.errors import (
 )
 from bq_harper_assets.stores.bigquery.read_session import open_session, read_stream
 from bq_harper_assets.stores.bigquery.table_ref import TableRef
-from bq_harper_assets_tests.stores.bigquery.by_hand import StorageByHand
+from bq_harper_assets_tests.stores.bigquery.storage_by_hand import StorageByHand
 from bq_harper_assets_tests.stores.small_tables import utc
 
 SCHEMA = pa.schema([("k", pa.int64())])

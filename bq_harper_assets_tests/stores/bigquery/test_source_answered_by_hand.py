@@ -34,9 +34,9 @@ from bq_harper_assets_tests.stores.bigquery.by_hand import (
     STARTED,
     Asked,
     BigQueryByHand,
-    StorageByHand,
     described,
 )
+from bq_harper_assets_tests.stores.bigquery.storage_by_hand import StorageByHand
 from bq_harper_assets_tests.stores.small_tables import utc
 
 START, END = utc(2026, 1, 5), utc(2026, 1, 5, 2)

@@ -20,8 +20,8 @@ from bq_harper_assets.validation.adopt.adoption_check import (
     inspect,
 )
 from bq_harper_assets_tests.empty_ledger import empty_ledger
-from bq_harper_assets_tests.stores.bigquery_by_hand import queries_answered
-from bq_harper_assets_tests.stores.harper_in_memory import HarperInMemory, client_of
+from bq_harper_assets_tests.stores.bigquery.by_hand import Asked, BigQueryByHand
+from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, client_of, harper_with
 from bq_harper_assets_tests.validation.committed import DAY, MINUTE, at, ships
 from bq_harper_assets_tests.validation.source_in_memory import SourceInMemory
 
@@ -56,13 +56,17 @@ def inspected(
     source = SourceInMemory(ships(manage="adopt"), [(1, 1), (2, 2)])
     counts = [{"moment": moment, "n": n} for moment, n in source.counts().items()]
 
-    def answer(sql: str) -> Sequence[Mapping[str, Any]]:
-        if "AS moment" in sql:
+    def answer(asked: Asked) -> Sequence[Mapping[str, Any]]:
+        if "AS moment" in asked.sql:
             return counts
         return [{"without_time": 0, "before_start": left_out, "in_future": 0}]
 
-    harper = HarperInMemory({"Orders": [dict(each) for each in rows]})
-    with queries_answered(answer) as queries, client_of(harper) as client:
+    harper = harper_with({"Orders": [dict(each) for each in rows]})
+    with (
+        BigQueryByHand(answer) as service,
+        service.queries() as queries,
+        client_of(harper) as client,
+    ):
         source.queries = queries
         pin: Any = source
         return inspect(queries, client, source.contract, pin, table, beginning)
@@ -154,9 +158,9 @@ def test_rows_that_are_older_than_where_the_plugin_began_are_counted() -> None:
 
 
 @contextmanager
-def _plugin(*rows: dict[str, Any]) -> Iterator[HarperInMemory]:
+def _plugin(*rows: dict[str, Any]) -> Iterator[MemoryHarper]:
     theirs = {"id": 1, "tableId": "orders", "lastTimestamp": at(5), "recordsIngested": 7}
-    yield HarperInMemory({"SyncCheckpoint": [theirs], "Orders": list(rows)})
+    yield harper_with({"SyncCheckpoint": [theirs], "Orders": list(rows)})
 
 
 @pytest.mark.parametrize(
@@ -173,7 +177,8 @@ def test_windows_begin_where_the_plugin_did_if_harper_can_say_where_that_was(
     known = ships(sync={})
     with (
         open_ledger(empty_ledger(tmp_path / "ledger.db")) as ledger,
-        queries_answered(lambda sql: [{"oldest": oldest}]) as queries,
+        BigQueryByHand(lambda asked: [{"oldest": oldest}]) as service,
+        service.queries() as queries,
         _plugin(row(1, 9), row(2, 7)) as harper,
         client_of(harper) as client,
     ):

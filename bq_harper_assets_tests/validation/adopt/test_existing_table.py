@@ -23,17 +23,17 @@ from bq_harper_assets.validation.adopt.existing_table import (
     take_over,
 )
 from bq_harper_assets_tests.empty_ledger import empty_ledger
-from bq_harper_assets_tests.stores.harper_in_memory import HarperInMemory, client_of
+from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, client_of, harper_with
 from bq_harper_assets_tests.validation.committed import DAY, MINUTE, at, ships
 
 FIRST = Window(DAY, DAY + 5 * MINUTE)
 SECOND = Window(DAY + 5 * MINUTE, DAY + 10 * MINUTE)
 
 
-def holding(*times: object) -> HarperInMemory:
+def holding(*times: object) -> MemoryHarper:
     """Harper with a row of each time, in minutes or as it is stored."""
     shown = [at(each) if isinstance(each, int | float) else each for each in times]
-    return HarperInMemory({"Orders": [{"id": n, "event_time": t} for n, t in enumerate(shown)]})
+    return harper_with({"Orders": [{"id": n, "event_time": t} for n, t in enumerate(shown)]})
 
 
 def test_rows_outside_of_all_windows_are_counted_by_their_side() -> None:
@@ -42,7 +42,7 @@ def test_rows_outside_of_all_windows_are_counted_by_their_side() -> None:
         now = DAY + 10 * MINUTE
         found = held_outside(client, ships(), Kind.TIMESTAMP, DAY, now)
     assert found == Outside(without_time=3, before_start=2, in_future=1)
-    assert {each["limit"] for each in harper.operations("search_by_conditions")} == {1_001}
+    assert {each["limit"] for each in harper.of("search_by_conditions")} == {1_001}
 
 
 def test_a_count_ends_behind_the_number_that_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

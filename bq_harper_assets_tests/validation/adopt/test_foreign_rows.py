@@ -14,8 +14,8 @@ from bq_harper_assets.validation.adopt.foreign_rows import (
     rows_at_both_ends,
 )
 from bq_harper_assets.validation.spot import source_sample
-from bq_harper_assets_tests.stores.bigquery_by_hand import queries_answered
-from bq_harper_assets_tests.stores.harper_in_memory import HarperInMemory, client_of
+from bq_harper_assets_tests.stores.bigquery.by_hand import BigQueryByHand
+from bq_harper_assets_tests.stores.memory_harper import client_of, harper_with
 from bq_harper_assets_tests.validation.committed import at, ships
 from bq_harper_assets_tests.validation.source_in_memory import SourceInMemory
 
@@ -38,8 +38,13 @@ def look(
 ) -> StoredSample:
     source = SourceInMemory(known or ships(), in_source)
     counts = [{"moment": moment, "n": n} for moment, n in source.counts().items()]
-    harper = HarperInMemory({"Orders": list(rows)}, unfindable=set(lost))
-    with queries_answered(lambda sql: counts) as queries, client_of(harper) as client:
+    harper = harper_with({"Orders": rows})
+    harper.tables["Orders"].unfindable = set(lost)
+    with (
+        BigQueryByHand(lambda asked: counts) as service,
+        service.queries() as queries,
+        client_of(harper) as client,
+    ):
         source.queries = queries
         pin: Any = source
         return look_at_rows(client, source.reader(client), pin, rows, searchable=searchable)
@@ -48,7 +53,7 @@ def look(
 def test_rows_are_taken_from_both_ends_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(foreign_rows, "ROWS_FROM_EACH_END", 2)
     for count, expected in ((3, [0, 1, 2]), (9, [0, 1, 8, 7])):
-        harper = HarperInMemory({"Orders": [row(n, 1) for n in range(count)]})
+        harper = harper_with({"Orders": [row(n, 1) for n in range(count)]})
         with client_of(harper) as client:
             found = rows_at_both_ends(client, "Orders", "id")
         assert [each["id"] for each in found] == expected

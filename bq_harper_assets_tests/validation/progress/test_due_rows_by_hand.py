@@ -14,7 +14,7 @@ from bq_harper_assets.validation.progress import due_rows
 from bq_harper_assets.validation.progress.due_rows import Waiting, waiting_in, waiting_rows
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets_tests.empty_ledger import empty_ledger
-from bq_harper_assets_tests.stores.bigquery_by_hand import queries_answered
+from bq_harper_assets_tests.stores.bigquery.by_hand import PROJECT, Asked, BigQueryByHand
 from bq_harper_assets_tests.validation.committed import DAY, MINUTE, ships
 
 RANGES = [(DAY + n * MINUTE, DAY + (n + 5) * MINUTE) for n in (0, 10, 20)]
@@ -23,14 +23,12 @@ RANGES = [(DAY + n * MINUTE, DAY + (n + 5) * MINUTE) for n in (0, 10, 20)]
 @contextmanager
 def counting(
     tmp_path: Path, rows: dict[datetime, int], **declared: Any
-) -> Iterator[tuple[Subject, list[str]]]:
+) -> Iterator[tuple[Subject, list[Asked]]]:
     """BigQuery with so many rows at each time, and what it is asked."""
-    asked: list[str] = []
 
-    def answer(sql: str) -> list[dict[str, Any]]:
-        asked.append(sql)
+    def answer(asked: Asked) -> list[dict[str, Any]]:
         found: dict[str, Any] = {}
-        spans = re.findall(r"COUNTIF\((.*?)\) AS n(\d+)", sql)
+        spans = re.findall(r"COUNTIF\((.*?)\) AS n(\d+)", asked.sql)
         for within, at in spans:
             low, high = (
                 DAY + int(hour) * 60 * MINUTE + int(minute) * MINUTE
@@ -44,9 +42,10 @@ def counting(
     nobody: Any = None
     with (
         open_ledger(empty_ledger(tmp_path / "ledger.db")) as ledger,
-        queries_answered(answer) as queries,
+        BigQueryByHand(answer) as service,
+        service.queries() as queries,
     ):
-        yield Subject(ships(**declared), queries, nobody, ledger), asked
+        yield Subject(ships(**declared), queries, nobody, ledger), service.asked
 
 
 def test_each_range_has_its_own_count_whatever_query_it_was_in(
@@ -62,7 +61,7 @@ def test_each_range_has_its_own_count_whatever_query_it_was_in(
             RANGES[1]: Waiting(0),
             RANGES[2]: Waiting(4, DAY + 21 * MINUTE),
         }
-        assert [sql.count("COUNTIF(") for sql in asked] == [2, 1]
+        assert [each.sql.count("COUNTIF(") for each in asked] == [2, 1]
         assert waiting_rows(subject, RANGES) == Waiting(7, DAY)
         assert waiting_rows(subject, RANGES[1:2]) == waiting_rows(subject, []) == Waiting(0)
 
@@ -70,9 +69,9 @@ def test_each_range_has_its_own_count_whatever_query_it_was_in(
 def test_rows_are_those_that_the_contract_takes(tmp_path: Path) -> None:
     with counting(tmp_path, {}, row_filter="n > 3") as (subject, asked):
         waiting_in(subject, RANGES[:1])
-    [sql] = asked
-    assert "FROM `p.shop.orders`" in sql.replace("`p`.`shop`.`orders`", "`p.shop.orders`")
-    assert "(n > 3)" in sql
+    [query] = asked
+    assert f"FROM `{PROJECT}`.`shop`.`orders`" in query.sql
+    assert "(n > 3)" in query.sql
 
 
 def test_rows_of_a_query_are_counted_by_its_time_alone(tmp_path: Path) -> None:
@@ -80,5 +79,5 @@ def test_rows_of_a_query_are_counted_by_its_time_alone(tmp_path: Path) -> None:
     declared = {"dataset": None, "table": None, "custom_query": query}
     with counting(tmp_path, {DAY: 1}, **declared) as (subject, asked):
         assert waiting_rows(subject, RANGES) == Waiting(1, DAY)
-    [sql] = asked
-    assert query in sql
+    [counted] = asked
+    assert query in counted.sql

@@ -1,7 +1,6 @@
 """What is said of the copies of checkpoints, and of keys that collide."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from bq_harper_assets.stores.harper.mirror.tables import CHECKPOINTS
 from bq_harper_assets.validation.progress.stuck_reasons import diagnose
 from bq_harper_assets.validation.subject import Subject
 from bq_harper_assets_tests.empty_ledger import empty_ledger
-from bq_harper_assets_tests.stores.harper_in_memory import HarperInMemory, client_of
+from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, away, client_of, harper_with
 from bq_harper_assets_tests.validation.committed import DAY, MINUTE, at, committed, ships
 
 
@@ -23,13 +22,13 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def said_of(ledger: Ledger, harper: HarperInMemory, **changed: Any) -> list[str]:
+def said_of(ledger: Ledger, harper: MemoryHarper, **changed: Any) -> list[str]:
     """After the checkpoints were copied, and those of the first slice changed by somebody."""
     known, nobody = ships(slices=2), None
     route = committed(ledger, known, 0, 5, slices=[0, 1])
     with client_of(harper) as client:
         mirror_checkpoints(ledger, client, known)
-        first = harper.tables[CHECKPOINTS.name][0]
+        first = harper.rows(CHECKPOINTS.name)[0]
         first |= changed
         subject = Subject(known, nobody, client, ledger)  # type: ignore[arg-type]
         return list(diagnose(subject, route, ledger.checkpoints(route, DAY)))
@@ -50,7 +49,7 @@ def said_of(ledger: Ledger, harper: HarperInMemory, **changed: Any) -> list[str]
 def test_a_copy_that_says_more_than_the_ledger_is_wrong(
     changed: dict[str, Any], said: str, ledger: Ledger
 ) -> None:
-    told = said_of(ledger, HarperInMemory({CHECKPOINTS.name: []}), **changed)
+    told = said_of(ledger, harper_with({CHECKPOINTS.name: []}), **changed)
     if not said:
         assert told == []
         return
@@ -64,11 +63,9 @@ def test_without_copies_or_without_harper_nothing_is_said(ledger: Ledger) -> Non
     route = committed(ledger, known, 0, 5)
     points = ledger.checkpoints(route, DAY)
     assert points[0].until == DAY + 5 * MINUTE
-    for harper in (HarperInMemory(), HarperInMemory({CHECKPOINTS.name: []})):
+    for harper in (MemoryHarper(), harper_with({CHECKPOINTS.name: []})):
         with client_of(harper) as client:
             subject = Subject(known, nobody, client, ledger)  # type: ignore[arg-type]
             assert list(diagnose(subject, route, points)) == []
-            away = replace(harper, is_away=True)
-        with client_of(away) as client:
-            subject = replace(subject, harper=client)
+            harper.refuses = away
             assert list(diagnose(subject, route, points)) == []

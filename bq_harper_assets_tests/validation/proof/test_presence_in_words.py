@@ -16,7 +16,7 @@ from bq_harper_assets.validation.proof.presence import (
 from bq_harper_assets.validation.proof.presence_rows import NAMED, Counted, Some
 from bq_harper_assets.validation.verdict import DifferenceKind, ProofStatus, Severity, Verdict
 from bq_harper_assets_tests.empty_ledger import empty_ledger
-from bq_harper_assets_tests.stores.harper_in_memory import HarperInMemory, client_of
+from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, away, client_of, harper_with
 from bq_harper_assets_tests.validation.committed import at, committed, ships
 
 FOUND = Counted(held=1_200, in_cells=1_100)
@@ -134,8 +134,7 @@ def test_the_newest_look_decides_whether_rows_are_lost(tmp_path: Path) -> None:
         assert lost.startswith("As of 2")
         assert "1 of them is found by no window" in lost
         assert lost.endswith(". To look again, type: bqh verify orders --deep")
-        away = HarperInMemory({"Orders": []}, is_away=True)
-        with client_of(away) as client:
+        with client_of(MemoryHarper(refuses=away)) as client:
             failed = check_presence(client, ledger, ships())
         assert failed
         note_presence(ledger, route, failed)  # which says nothing of rows
@@ -147,7 +146,7 @@ def test_the_newest_look_decides_whether_rows_are_lost(tmp_path: Path) -> None:
 
 
 def test_a_table_that_was_never_synced_is_not_looked_at(tmp_path: Path) -> None:
-    harper = HarperInMemory()
+    harper = MemoryHarper()
     with (
         open_ledger(empty_ledger(tmp_path / "ledger.db")) as ledger,
         client_of(harper) as client,
@@ -158,7 +157,7 @@ def test_a_table_that_was_never_synced_is_not_looked_at(tmp_path: Path) -> None:
 
 def test_a_check_looks_at_the_contracts_table(tmp_path: Path) -> None:
     known = ships()
-    harper = HarperInMemory({"Orders": [{"id": 1, "event_time": at(1)}]})
+    harper = harper_with({"Orders": [{"id": 1, "event_time": at(1)}]})
     with (
         open_ledger(empty_ledger(tmp_path / "ledger.db")) as ledger,
         client_of(harper) as client,
@@ -167,7 +166,7 @@ def test_a_check_looks_at_the_contracts_table(tmp_path: Path) -> None:
         found = check_presence(client, ledger, known)
         assert found
         assert (found.passed, found.metadata["in_cells"]) == (True, 1)
-        harper.is_away = True
+        harper.refuses = away
         found = check_presence(client, ledger, known)
     assert found
     assert (found.check, found.status) == (PRESENCE_CHECK, ProofStatus.CHECK_FAILED)

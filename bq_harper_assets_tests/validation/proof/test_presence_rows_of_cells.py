@@ -17,7 +17,7 @@ from bq_harper_assets.sync.stop_request import Stop
 from bq_harper_assets.validation.proof import presence_rows
 from bq_harper_assets.validation.proof.presence_rows import Counted, PresenceLook, Some
 from bq_harper_assets_tests.empty_ledger import empty_ledger
-from bq_harper_assets_tests.stores.harper_in_memory import HarperInMemory, client_of
+from bq_harper_assets_tests.stores.memory_harper import Asked, MemoryHarper, client_of, harper_with
 from bq_harper_assets_tests.validation.committed import (
     DAY,
     MINUTE,
@@ -37,18 +37,18 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def holding(*rows: tuple[int, Any]) -> HarperInMemory:
+def holding(*rows: tuple[int, Any]) -> MemoryHarper:
     """Harper with rows of these ids and times, in minutes unless they are something else."""
     timed = [
         {"id": n, "event_time": at(time) if isinstance(time, int | float) else time}
         for n, time in rows
     ]
-    return HarperInMemory({"Orders": timed})
+    return harper_with({"Orders": timed})
 
 
 @contextmanager
 def looking(
-    harper: HarperInMemory, ledger: Ledger, contract: TableContract, **more: Any
+    harper: MemoryHarper, ledger: Ledger, contract: TableContract, **more: Any
 ) -> Iterator[PresenceLook]:
     with client_of(harper) as client:
         yield PresenceLook(
@@ -62,9 +62,7 @@ def looking(
         )
 
 
-def counted(
-    harper: HarperInMemory, ledger: Ledger, contract: TableContract, **more: Any
-) -> Counted:
+def counted(harper: MemoryHarper, ledger: Ledger, contract: TableContract, **more: Any) -> Counted:
     with looking(harper, ledger, contract, **more) as look:
         return look.counted()
 
@@ -99,12 +97,12 @@ def test_a_row_that_its_window_does_not_find_is_lost_in_each_page(
     harper = holding(*((n, n) for n in range(7)))
     said: set[str] = set()
 
-    def listen(asked: dict[str, Any]) -> None:
+    def listen(asked: Asked) -> None:
         if step := now_doing():
             said.add(step.what)
 
-    harper.before_answer = listen
-    harper.unfindable = {1, 2, 6}
+    harper.refuses = listen
+    harper.tables["Orders"].unfindable = {1, 2, 6}
     found = counted(harper, ledger, known)
     assert (found.held, found.in_cells, found.lost) == (7, 7, Some(3, (1, 2, 6)))
     assert found.unjudged == found.kept == 0
@@ -120,7 +118,7 @@ def test_no_more_than_some_are_named_and_all_are_counted(
     known = ships()
     committed(ledger, known, 0, 5)
     harper = holding(*((n, 1) for n in range(4)), *((n, None) for n in range(4, 8)))
-    harper.unfindable = {0, 1, 2, 3}
+    harper.tables["Orders"].unfindable = {0, 1, 2, 3}
     found = counted(harper, ledger, known)
     assert (found.lost, found.timeless) == (Some(4, (0, 1)), Some(4, (4, 5)))
 
@@ -129,13 +127,13 @@ def test_a_lost_row_that_is_gone_when_it_is_looked_for_again_is_not_counted(ledg
     known = ships()
     committed(ledger, known, 0, 5)
     harper = holding((1, 1), (2, 2))
-    harper.unfindable = {1, 2}
+    harper.tables["Orders"].unfindable = {1, 2}
 
-    def delete(asked: dict[str, Any]) -> None:
+    def delete(asked: Asked) -> None:
         if asked["operation"] == "search_by_conditions":
-            harper.tables["Orders"] = [row for row in harper.tables["Orders"] if row["id"] != 1]
+            harper.tables["Orders"].rows.pop(1, None)
 
-    harper.before_answer = delete
+    harper.refuses = delete
     assert counted(harper, ledger, known).lost == Some(1, (2,))
 
 
@@ -150,14 +148,14 @@ def test_rows_of_cells_that_a_run_writes_meanwhile_are_not_judged(ledger: Ledger
     known = ships()
     committed(ledger, known, 0, 10)
     harper = holding((1, 1), (2, 6), (3, 7))
-    harper.unfindable = {1, 3}
+    harper.tables["Orders"].unfindable = {1, 3}
     runs: list[Any] = []
 
-    def plan(asked: dict[str, Any]) -> None:
+    def plan(asked: Asked) -> None:
         if not runs:
             runs.append(begun(ledger, known, 5, 10))
 
-    harper.before_answer = plan
+    harper.refuses = plan
     with looking(harper, ledger, known) as look:
         found = look.counted()
         assert (found.in_cells, found.unjudged, found.lost) == (3, 2, Some(1, (1,)))
@@ -194,8 +192,8 @@ def test_equal_rows_without_a_key_are_in_one_slice_and_others_where_their_id_is(
     known = ships(slices=2)
     committed(ledger, known, 0, 5, slices=[1])
     ids = [f"{'1' * KEYLESS_LENGTH}-{n}" for n in range(9)]  # a hash, and a number among equals
-    harper = HarperInMemory({"Orders": [{"id": each, "event_time": at(1)} for each in ids]})
-    harper.unfindable = {ids[7]}
+    harper = harper_with({"Orders": [{"id": each, "event_time": at(1)} for each in ids]})
+    harper.tables["Orders"].unfindable = {ids[7]}
     found = counted(harper, ledger, known, keyed=keyed)
     assert (found.in_cells, found.stray.count) == (count, 9 - count)
     assert found.lost == Some(1, (ids[7],))
@@ -224,13 +222,13 @@ def test_a_time_in_another_form_is_not_lost_in_an_adopted_table_unless_a_sync_wr
     committed(ledger, known, 0, 5)
     other = "2026-01-05 00:03:00Z"
     harper = holding((1, other), (2, 1), (3, "garbage"))
-    harper.attributes = [{"attribute": "id"}]
+    harper.tables["Orders"].attributes = [{"attribute": "id"}]
     found = counted(harper, ledger, known)
     assert (found.other_form, found.in_cells, found.lost.count) == (1, 1, 0)
     assert found.timeless == Some(1, (3,))
     assert "_hash" not in harper.asked[-1].get("get_attributes", ())
-    harper.attributes = [{"attribute": "id"}, {"attribute": "_hash"}]
-    harper.tables["Orders"][0]["_hash"] = HASH
+    harper.tables["Orders"].attributes = [{"attribute": "id"}, {"attribute": "_hash"}]
+    harper.rows("Orders")[0]["_hash"] = HASH
     found = counted(harper, ledger, known)
     assert (found.other_form, found.in_cells, found.lost) == (0, 2, Some(1, (1,)))
     assert found.timeless == Some(1, (3,))

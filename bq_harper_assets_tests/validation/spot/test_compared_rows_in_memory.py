@@ -17,7 +17,7 @@ from bq_harper_assets.validation.spot.compared_rows import (
     Side,
 )
 from bq_harper_assets.validation.verdict import Difference, DifferenceKind
-from bq_harper_assets_tests.stores.harper_in_memory import HarperInMemory, client_of
+from bq_harper_assets_tests.stores.memory_harper import client_of, harper_with
 from bq_harper_assets_tests.validation.committed import DAY, MINUTE, at, ships
 from bq_harper_assets_tests.validation.source_in_memory import SourceInMemory
 
@@ -41,7 +41,7 @@ def comparing(
     seed: int = 1,
     times: Sequence[datetime] | None = None,
 ) -> Iterator[list[ComparedRow]]:
-    with client_of(HarperInMemory({"Orders": list(held)})) as client:
+    with client_of(harper_with({"Orders": list(held)})) as client:
         comparison = Comparison(
             harper=client,
             source=source.reader(client),

@@ -10,7 +10,7 @@ from bq_harper_assets.stores.harper.errors import HarperError
 from bq_harper_assets.sync.cells.cell import Cell
 from bq_harper_assets.sync.cells.window import Window
 from bq_harper_assets.validation.spot.harper_sample import ROWS_PER_SEARCH, harper_rows
-from bq_harper_assets_tests.stores.harper_in_memory import HarperInMemory, client_of
+from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, client_of, harper_with
 from bq_harper_assets_tests.validation.committed import DAY, MINUTE, at, ships
 from bq_harper_assets_tests.validation.source_in_memory import SourceInMemory
 
@@ -36,7 +36,7 @@ def commit(upto: float) -> CellCommit:
 
 
 def picked(
-    harper: HarperInMemory, wanted: dict[Cell, int], upto: float = 5, seed: int = 1
+    harper: MemoryHarper, wanted: dict[Cell, int], upto: float = 5, seed: int = 1
 ) -> list[tuple[Cell, Any]]:
     source = SourceInMemory(SLICED)
     with client_of(harper) as client:
@@ -45,9 +45,9 @@ def picked(
         return [(of, row["id"]) for of, row in rows]
 
 
-def holding(*rows: tuple[float, int]) -> HarperInMemory:
+def holding(*rows: tuple[float, int]) -> MemoryHarper:
     """Rows of these minutes and ids; ids from 0 to 12 are of slice 1, 13 and 15 of slice 0."""
-    return HarperInMemory({"Orders": [{"id": n, "event_time": at(m)} for m, n in rows]})
+    return harper_with({"Orders": [{"id": n, "event_time": at(m)} for m, n in rows]})
 
 
 def test_each_wanted_row_is_picked_once_and_of_its_slice() -> None:
@@ -69,7 +69,7 @@ def test_no_more_rows_are_picked_than_are_wanted() -> None:
 def test_one_page_of_a_window_serves_all_its_slices_and_no_more_is_asked_than_needed() -> None:
     harper = holding((1, 1), (1, 13))
     assert len(picked(harper, {cell(0, 0): 1, cell(0, 1): 1})) == 2
-    searches = harper.operations("search_by_conditions")
+    searches = harper.of("search_by_conditions")
     assert 1 <= len(searches) <= 2  # a page after the instant, or the one before it
     assert {each["limit"] for each in searches} == {ROWS_PER_SEARCH}
     assert {each["sort"]["attribute"] for each in searches} == {"event_time"}
@@ -101,7 +101,7 @@ def test_windows_are_searched_each_by_itself() -> None:
 
 
 def test_a_row_without_its_id_is_no_answer() -> None:
-    harper = HarperInMemory({"Orders": [{"id": None, "event_time": at(1)}]})
+    harper = harper_with({"Orders": [{"id": None, "event_time": at(1)}]})
     with pytest.raises(HarperError):
         picked(harper, {cell(0, 1): 1})
 
@@ -111,7 +111,7 @@ def test_as_many_searches_are_made_as_the_slice_that_wants_most() -> None:
     picked(harper, {cell(0, 0): 1, cell(0, 1): 9})
     after = [
         each
-        for each in harper.operations("search_by_conditions")
+        for each in harper.of("search_by_conditions")
         if each["conditions"][0]["value"][1] == at(5)
     ]
     assert len(after) == 9

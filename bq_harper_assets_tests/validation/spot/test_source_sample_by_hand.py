@@ -20,7 +20,7 @@ from bq_harper_assets.validation.spot.source_sample import (
     times_of,
     uncrowded,
 )
-from bq_harper_assets_tests.stores.bigquery_by_hand import queries_answered
+from bq_harper_assets_tests.stores.bigquery.by_hand import Asked, BigQueryByHand
 from bq_harper_assets_tests.validation.committed import DAY, MINUTE
 
 TS = Column(name="ts", kind=Kind.TIMESTAMP)
@@ -31,16 +31,11 @@ TIMES = [DAY + n * MINUTE for n in range(5)]
 
 
 @contextmanager
-def asking(*answers: list[dict[str, Any]]) -> Iterator[tuple[Queries, list[str]]]:
+def asking(*answers: list[dict[str, Any]]) -> Iterator[tuple[Queries, list[Asked]]]:
     """Queries answered in turn, and what they said."""
-    asked: list[str] = []
-
-    def answer(sql: str) -> list[dict[str, Any]]:
-        asked.append(sql)
-        return answers[len(asked) - 1]
-
-    with queries_answered(answer) as queries:
-        yield queries, asked
+    left = iter(answers)
+    with BigQueryByHand(lambda asked: next(left)) as service, service.queries() as queries:
+        yield queries, service.asked
 
 
 def test_each_time_is_counted_in_one_query_of_several_and_one_without_rows_is_counted_as_0(
@@ -51,9 +46,9 @@ def test_each_time_is_counted_in_one_query_of_several_and_one_without_rows_is_co
     with asking(*some) as (queries, asked):
         found = rows_at(queries, SOURCE, [*reversed(TIMES), TIMES[0]])
     assert found == dict(zip(TIMES, [7, 0, 0, 1, 0], strict=True))
-    minutes = [sorted({int(each) for each in re.findall(r" 00:0(\d)", sql)}) for sql in asked]
+    minutes = [sorted({int(at) for at in re.findall(r" 00:0(\d)", each.sql)}) for each in asked]
     assert minutes == [[0, 1], [2, 3], [4]]
-    assert all("(n > 3)" in sql and "GROUP BY `ts`" in sql for sql in asked)
+    assert all("(n > 3)" in each.sql and "GROUP BY `ts`" in each.sql for each in asked)
 
 
 def test_times_are_picked_of_each_window_up_to_where_it_is_committed() -> None:
@@ -65,11 +60,11 @@ def test_times_are_picked_of_each_window_up_to_where_it_is_committed() -> None:
     picked = [{"m": micros_at(moment)} for moment in (TIMES[2], TIMES[1])]
     with asking(picked) as (queries, asked):
         assert times_of(queries, SOURCE, until, 5 * MINUTE, 3, 42) == TIMES[1:3]
-    [sql] = asked
-    bounds = re.findall(r" 00:(\d\d):00", sql)
+    [query] = asked
+    bounds = re.findall(r" 00:(\d\d):00", query.sql)
     assert bounds == ["00", "07", "10", "15"]  # windows that follow each other are one range
-    assert "LIMIT 3)" in sql
-    assert "(n > 3)" in sql
+    assert "LIMIT 3)" in query.sql
+    assert "(n > 3)" in query.sql
 
 
 def test_no_query_is_sent_for_no_window() -> None:
