@@ -27,6 +27,7 @@ from bq_harper_assets.stores.harper.resource import HarperResource
 from bq_harper_assets.validation.proof.cell_proof import PROOF_CHECK
 from bq_harper_assets.validation.proof.presence import PRESENCE_CHECK
 from bq_harper_assets.validation.verdict import Verdict
+from bq_harper_assets_tests.empty_dagster import empty_dagster
 from bq_harper_assets_tests.empty_ledger import empty_ledger
 from bq_harper_assets_tests.stores.memory_harper import MemoryHarper, client_of, harper_with
 from bq_harper_assets_tests.validation.committed import at, committed, ships
@@ -76,8 +77,9 @@ def nights(tmp_path: Path, nowhere: str, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setitem(LEDGER_URLS, url, SecretStr(url))
     rows = [{"id": n, "event_time": at(n)} for n in range(3)]
     harper = harper_with({"Orders": rows, AUDITS.name: []})
+    # On disk: of one in memory the thread that watches a run would lock what the run writes.
     with (
-        DagsterInstance.ephemeral() as instance,
+        DagsterInstance.local_temp(empty_dagster(tmp_path / "dagster")) as instance,
         open_ledger(url) as ledger,
         client_of(harper) as client,
     ):
