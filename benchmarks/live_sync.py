@@ -23,7 +23,7 @@ from benchmarks.rounds import is_quick, record
 from benchmarks.servers import stack
 from bq_harper_assets.contract.connections import BigQueryConnection
 from bq_harper_assets.contract.table import Sync, TableContract
-from bq_harper_assets.instants import floor_to_window
+from bq_harper_assets.instants import floor_to_window, instant_at
 from bq_harper_assets.ledger.ledger import open_ledger
 from bq_harper_assets.routes.bigquery_to_harper import BigQueryToHarper, Stores
 from bq_harper_assets.stores.bigquery.calls import BigQueryCalls
@@ -79,7 +79,7 @@ class Watch:
         self.phases.append(report.phase)
         # At its worst: when the poll has ended and readers still saw what the one before left.
         self.lags.append(datetime.now(UTC) - (self.upto or report.t))
-        self.upto = max(cell.upto for cell in report.cells)
+        self.upto = instant_at(max(cell.upto for cell in report.cells))
         self.windows |= {c.cell.window.start for c in report.cells if not c.is_open}
         self.left_open.update({c.cell.window.start for c in report.cells if c.is_open})
 
